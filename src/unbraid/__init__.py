@@ -1,0 +1,35 @@
+"""Measure, train and select disentangled representations."""
+
+from importlib import import_module, metadata
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from unbraid import datasets, metrics
+    from unbraid.factors import FactorSpace
+    from unbraid.representation import Representation
+    from unbraid.scoring import ScoreCard, score, score_encoder
+
+__version__ = metadata.version("unbraid")
+
+__all__ = ["FactorSpace", "Representation", "ScoreCard", "datasets", "metrics", "score", "score_encoder"]
+
+_HOMES = {
+    "FactorSpace": "unbraid.factors",
+    "Representation": "unbraid.representation",
+    "ScoreCard": "unbraid.scoring",
+    "score": "unbraid.scoring",
+    "score_encoder": "unbraid.scoring",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # Names are looked up on first use, so that `import unbraid` costs next to nothing.
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    if name in {"datasets", "metrics"}:
+        return import_module(f"unbraid.{name}")
+    raise AttributeError(f"module 'unbraid' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

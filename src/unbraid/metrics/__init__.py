@@ -1,0 +1,12 @@
+"""Every metric as a plain function of codes (n_samples, n_codes) and factors (n_samples, n_factors).
+
+`kinds` names the kind of each factor: "categorical" (no order), "ordinal" (whole-numbered steps),
+"continuous" (real values) or "cyclic" (whole-numbered steps around a circle). Without it, whole-numbered
+factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and numba suffice here.
+"""
+
+from unbraid.metrics._inputs import NotDefined
+from unbraid.metrics._table import METRICS, Metric
+from unbraid.metrics.mig import mig
+
+__all__ = ["METRICS", "Metric", "NotDefined", "mig"]

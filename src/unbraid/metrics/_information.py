@@ -1,0 +1,52 @@
+"""Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
+
+import numba
+import numpy as np
+
+from unbraid.metrics._inputs import Inputs, Levels, as_levels, bin_equal_width
+from unbraid.metrics._sharing import shared
+from unbraid.types import FloatArray, IntArray
+
+
+@shared
+def binned_information(inputs: Inputs, bins: int = 20) -> FloatArray:
+    """(n_codes, n_factors) mutual information of each code, in equal-width bins, with each factor."""
+    return mutual_information(bin_equal_width(inputs.codes, bins), as_levels(inputs))
+
+
+def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
+    """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
+    n_bins = int(binned.max()) + 1
+    information = np.empty((binned.shape[1], len(levels.sizes)))
+    for factor, size in enumerate(levels.sizes):
+        counts = _joint_counts(binned, levels.levels[:, factor], n_bins, size)
+        joint = counts / len(binned)
+        information[:, factor] = (
+            _entropy_of(joint.sum(axis=2)) + _entropy_of(joint.sum(axis=1)) - _entropy_of(joint.reshape(len(joint), -1))
+        )
+    return np.maximum(information, 0.0)
+
+
+@shared
+def factor_entropy(levels: Levels) -> FloatArray:
+    """(n_factors,) entropy of each factor."""
+    n_samples = len(levels.levels)
+    frequencies = [np.bincount(levels.levels[:, k], minlength=size) / n_samples for k, size in enumerate(levels.sizes)]
+    return np.array([_entropy_of(p[None, :])[0] for p in frequencies])
+
+
+def _entropy_of(probabilities: FloatArray) -> FloatArray:
+    """Entropy of each row."""
+    logs = np.log(np.where(probabilities > 0, probabilities, 1.0))
+    return -(probabilities * logs).sum(axis=-1)
+
+
+@numba.njit(cache=True)
+def _joint_counts(binned: IntArray, levels: IntArray, n_bins: int, n_levels: int) -> IntArray:
+    n_samples, n_codes = binned.shape
+    counts = np.zeros((n_codes, n_bins, n_levels), dtype=np.int64)
+    for row in range(n_samples):
+        level = levels[row]
+        for code in range(n_codes):
+            counts[code, binned[row, code], level] += 1
+    return counts

@@ -1,0 +1,179 @@
+"""The one door through which codes and factors enter a metric."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.metrics._sharing import shared
+from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
+
+CONTINUOUS_BINS = 20
+
+
+class NotDefined(ValueError):
+    """The input is sound, but this metric has no meaning on it; a score card lists it as skipped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    codes: FloatArray  # (n_samples, n_codes) float64
+    factors: FloatArray  # (n_samples, n_factors) float64, as given
+    kinds: tuple[Kind, ...]
+
+    @property
+    def n_samples(self) -> int:
+        return self.codes.shape[0]
+
+    @property
+    def n_codes(self) -> int:
+        return self.codes.shape[1]
+
+    @property
+    def n_factors(self) -> int:
+        return self.factors.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Factors as classes: what metrics over discrete factors read."""
+
+    levels: IntArray  # (n_samples, n_factors) int64, 0 .. sizes[k] - 1, each level present
+    sizes: tuple[int, ...]
+    notes: tuple[str, ...]
+
+
+@shared
+def check_inputs(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None = None) -> Inputs:
+    """Validate and convert what every metric is given.
+
+    Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise.
+
+    Raises:
+        ValueError: names the argument, and the row and column where there is one.
+    """
+    code_matrix = check_matrix(codes, "codes", "n_codes")
+    factor_matrix = check_matrix(factors, "factors", "n_factors")
+    if len(code_matrix) != len(factor_matrix):
+        hint = " Factors are (n_samples, n_factors): transpose?" if len(code_matrix) in factor_matrix.shape else ""
+        hint = hint or (
+            " Codes are (n_samples, n_codes): transpose?" if len(factor_matrix) in code_matrix.shape else ""
+        )
+        raise ValueError(
+            "codes and factors must have the same number of rows; "
+            f"got {code_matrix.shape} and {factor_matrix.shape}.{hint}"
+        )
+    if len(code_matrix) < 2:
+        raise ValueError(f"codes must have at least two rows (samples); got {len(code_matrix)}")
+    constant = np.flatnonzero((factor_matrix == factor_matrix[0]).all(axis=0))
+    if len(constant):
+        raise ValueError(
+            f"factors column {constant[0]} is constant (always {factor_matrix[0, constant[0]]:g}): "
+            "nothing can be measured against it; leave it out"
+        )
+    return Inputs(code_matrix, factor_matrix, check_kinds(kinds, factor_matrix))
+
+
+def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
+    """(n_samples, columns) finite float64 in C order, or a ValueError that names the cell."""
+    matrix = np.asarray(values)
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}")
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"{name} must be a matrix (n_samples, {columns}); got shape {matrix.shape}."
+            + (f" One column: {name}.reshape(-1, 1)" if matrix.ndim == 1 else "")
+        )
+    if matrix.shape[1] == 0:
+        raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
+    matrix = np.ascontiguousarray(matrix, dtype=np.float64)
+    finite = np.isfinite(matrix)
+    if not finite.all():
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
+            f"({int((~finite).sum())} such values in all)"
+        )
+    return matrix
+
+
+def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind, ...]:
+    whole = (factors == np.rint(factors)).all(axis=0)
+    if kinds is None:
+        return tuple("ordinal" if is_whole else "continuous" for is_whole in whole)
+    if isinstance(kinds, str) or len(kinds) != factors.shape[1]:
+        raise ValueError(f"kinds must have one entry per factor ({factors.shape[1]}); got {kinds!r}")
+    for column, kind in enumerate(kinds):
+        if kind not in KINDS:
+            raise ValueError(f"kinds[{column}] is {kind!r}; choose from {', '.join(KINDS)}")
+        if kind != "continuous" and not whole[column]:
+            row = int(np.argmax(factors[:, column] != np.rint(factors[:, column])))
+            raise ValueError(
+                f"factors column {column} is {kind} and must hold whole numbers; "
+                f"row {row} is {factors[row, column]:g}. Real values are of kind 'continuous'"
+            )
+    return tuple(kinds)
+
+
+@shared
+def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
+    """Factors as classes 0, 1, ...; continuous ones cut into `bins` of equal width.
+
+    Raises:
+        ValueError: a discrete factor has as many levels as there are rows, so that no level repeats.
+    """
+    columns, sizes, notes = [], [], []
+    for column, kind in enumerate(inputs.kinds):
+        values = inputs.factors[:, column]
+        if kind == "continuous":
+            values = bin_equal_width(values[:, None], bins)[:, 0]
+            notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
+        present, levels = np.unique(values, return_inverse=True)
+        if kind != "continuous" and len(present) == inputs.n_samples:
+            raise ValueError(
+                f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "
+                "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'"
+            )
+        columns.append(levels)
+        sizes.append(len(present))
+    return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes))
+
+
+@shared
+def bin_equal_width(values: FloatArray, bins: int = 20) -> IntArray:
+    """(n_samples, n_columns) bin of each value, 0 .. bins - 1.
+
+    Equal widths over [min, max] of each column, right-open, the maximum in the last bin: the edges
+    of `numpy.histogram`. A constant column is all in bin 0.
+    """
+    binned = np.zeros(values.shape, dtype=np.int64)
+    for column in range(values.shape[1]):
+        low, high = values[:, column].min(), values[:, column].max()
+        if high > low:
+            edges = np.linspace(low, high, bins + 1)
+            binned[:, column] = np.searchsorted(edges[1:-1], values[:, column], side="right")
+    return binned
+
+
+@shared
+def standardised(matrix: FloatArray) -> FloatArray:
+    """Each column less its mean, over its standard deviation; a constant column becomes 0."""
+    deviation = matrix.std(axis=0)
+    # A column that is constant up to rounding must not be blown up to unit variance.
+    informative = deviation > 1e-12 * np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    return np.where(informative, (matrix - matrix.mean(axis=0)) / np.where(informative, deviation, 1.0), 0.0)
+
+
+@shared
+def split_rows(n_samples: int, fractions: tuple[float, ...], seed: int) -> tuple[IntArray, ...]:
+    """Disjoint rows in random order, one array per fraction; the last takes what is left.
+
+    Raises:
+        ValueError: a part would be empty.
+    """
+    order = np.random.default_rng(seed).permutation(n_samples)
+    cuts = np.rint(np.cumsum(fractions[:-1]) * n_samples).astype(int)
+    parts = tuple(np.split(order, cuts))
+    if any(len(part) == 0 for part in parts):
+        raise ValueError(f"codes must have more rows to be split into {len(fractions)} parts; got {n_samples}")
+    return parts

@@ -1,0 +1,15 @@
+"""Array aliases and the words for kinds of factors."""
+
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+ArrayLike: TypeAlias = npt.ArrayLike
+BoolArray: TypeAlias = npt.NDArray[np.bool_]
+FloatArray: TypeAlias = npt.NDArray[np.floating[Any]]
+IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
+UInt8Array: TypeAlias = npt.NDArray[np.uint8]
+
+Kind: TypeAlias = Literal["categorical", "ordinal", "continuous", "cyclic"]
+KINDS: tuple[Kind, ...] = get_args(Kind)

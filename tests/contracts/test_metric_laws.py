@@ -1,0 +1,121 @@
+"""Every law that a metric declares in METRICS, over the whole table."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
+from unbraid.metrics import METRICS, Metric
+from unbraid.types import FloatArray, IntArray
+
+FACTORS = grid_factors()
+CHANGES = {"permute": lambda z: z[:, ::-1], "flip": lambda z: -z, "scale": lambda z: z * [3.0, 0.5, 7.0]}
+
+# Metrics that need more than codes and factors, or another perfect code, have their own law tests beside their values.
+NEEDY = {name for name, metric in METRICS.items() if metric.needs}
+PLAIN = sorted(set(METRICS) - NEEDY)
+
+
+def headline(metric: Metric, codes: FloatArray, factors: IntArray = FACTORS, **arguments: Any) -> float:
+    return getattr(metric.function(codes, factors, **arguments), metric.headline)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_perfect_codes_reach_the_best_value(name: str) -> None:
+    metric = METRICS[name]
+    assert headline(metric, perfect_codes(FACTORS)) == pytest.approx(metric.best, abs=metric.tolerance)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if METRICS[name].chance is not None])
+def test_independent_noise_stays_at_chance(name: str) -> None:
+    metric = METRICS[name]
+    assert headline(metric, random_codes(FACTORS)) == pytest.approx(metric.chance, abs=0.1)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if METRICS[name].aligned])
+def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
+    metric = METRICS[name]
+    sign = 1 if metric.higher_is_better else -1
+    perfect, noisy, rotated, random = (
+        sign * headline(metric, codes)
+        for codes in (
+            perfect_codes(FACTORS),
+            noisy_codes(FACTORS),
+            rotated_codes(FACTORS, noise=0.3),
+            random_codes(FACTORS),
+        )
+    )
+    assert perfect >= noisy - metric.tolerance
+    assert noisy > rotated > random
+
+
+@pytest.mark.parametrize(("name", "change"), [(name, c) for name in PLAIN for c in sorted(METRICS[name].invariant_to)])
+def test_declared_invariance(name: str, change: str) -> None:
+    metric = METRICS[name]
+    codes = entangled_codes(FACTORS)
+    before, after = headline(metric, codes), headline(metric, CHANGES[change](codes))
+    assert after == pytest.approx(before, abs=metric.tolerance)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_same_seed_same_number_and_inputs_untouched(name: str) -> None:
+    codes, factors = entangled_codes(FACTORS), FACTORS.copy()
+    kept = codes.copy()
+    first, second = (headline(METRICS[name], codes, factors, seed=3) for _ in range(2))
+    assert first == second
+    np.testing.assert_array_equal(codes, kept)
+    np.testing.assert_array_equal(factors, FACTORS)
+
+
+@pytest.mark.parametrize("name", [name for name in PLAIN if not METRICS[name].stochastic])
+def test_a_deterministic_metric_ignores_the_seed(name: str) -> None:
+    codes = entangled_codes(FACTORS)
+    assert headline(METRICS[name], codes, seed=0) == headline(METRICS[name], codes, seed=1)
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_one_code_and_one_factor_are_valid(name: str) -> None:
+    metric = METRICS[name]
+    low, high = metric.range
+    one_code = headline(metric, entangled_codes(FACTORS)[:, :1])
+    one_factor = headline(metric, entangled_codes(FACTORS), FACTORS[:, :1])
+    both = headline(metric, entangled_codes(FACTORS)[:, :1], FACTORS[:, :1])
+    for value in (one_code, one_factor, both):
+        assert np.isfinite(value)
+        assert low - 1e-9 <= value <= high + 1e-9
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_a_dead_code_among_the_others_never_gives_nan(name: str) -> None:
+    codes = np.column_stack([np.full(len(FACTORS), 0.5), entangled_codes(FACTORS)])
+    assert np.isfinite(headline(METRICS[name], codes))
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_all_codes_dead_is_a_finite_score(name: str) -> None:
+    assert np.isfinite(headline(METRICS[name], np.zeros_like(FACTORS, dtype=float)))
+
+
+def _with(matrix: FloatArray, value: float) -> FloatArray:
+    changed = np.array(matrix, dtype=float)
+    changed[5, 1] = value
+    return changed
+
+
+@pytest.mark.parametrize("name", sorted(METRICS.keys() - {"udr"}))
+@pytest.mark.parametrize(
+    ("codes", "factors", "message"),
+    [
+        (_with(FACTORS, np.nan), FACTORS, "codes must be finite; row 5, column 1"),
+        (_with(FACTORS, np.inf), FACTORS, "codes must be finite; row 5, column 1"),
+        (FACTORS.T, FACTORS, "same number of rows"),
+        (FACTORS[:1], FACTORS[:1], "at least two rows"),
+        (FACTORS[:, :0], FACTORS, "codes has no columns"),
+        (FACTORS, np.zeros_like(FACTORS), "factors column 0 is constant"),
+        (FACTORS, _with(FACTORS, np.nan), "factors must be finite; row 5, column 1"),
+    ],
+)
+def test_unsound_input_is_refused_by_name(name: str, codes: FloatArray, factors: FloatArray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        METRICS[name].function(codes, factors)
