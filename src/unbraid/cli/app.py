@@ -1,0 +1,54 @@
+"""One Typer application, and the one place where errors become exit codes."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import unbraid
+from unbraid.cli.metrics import list_metrics
+from unbraid.cli.score import score
+from unbraid.cli.udr import udr
+
+app = typer.Typer(
+    name="unbraid",
+    help="Measure, train and select disentangled representations.",
+    epilog="Start with: unbraid score --example --html scores.html",
+    add_completion=False,
+    rich_markup_mode=None,
+)
+app.command("score")(score)
+app.command("metrics")(list_metrics)
+app.command("udr")(udr)
+
+
+@app.callback(invoke_without_command=True)
+def _root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        typer.echo(f"unbraid {unbraid.__version__}")
+    elif context.invoked_subcommand is None:
+        typer.echo(context.get_help())
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 a fault of ours."""
+    try:
+        code = app(standalone_mode=False)
+    except (ValueError, OSError, ImportError) as error:
+        _leave(str(error), 2)
+    except Exception as error:
+        # Usage errors have no public base class; what tells them apart is that they can say what was wrong.
+        if not hasattr(error, "format_message"):
+            raise
+        _leave(error.format_message(), 2)  # pyright: ignore[reportAttributeAccessIssue]
+    else:
+        if code == 130:
+            _leave("interrupted; no file was left half-written", 130)
+
+
+def _leave(message: str, code: int) -> None:
+    print("unbraid: " + " ".join(message.split()), file=sys.stderr)
+    raise SystemExit(code)

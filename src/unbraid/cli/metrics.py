@@ -1,0 +1,49 @@
+"""`unbraid metrics`: what there is."""
+
+import json as json_format
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+
+def list_metrics(
+    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
+) -> None:
+    """List every metric with its direction, range and source.
+
+    Examples:
+
+      unbraid metrics
+
+      unbraid metrics --json
+    """
+    from unbraid.metrics import METRICS
+
+    if json:
+        rows = {
+            name: {
+                "title": metric.title,
+                "headline": metric.headline,
+                "higher_is_better": metric.higher_is_better,
+                "range": [str(end) if abs(end) == float("inf") else end for end in metric.range],
+                "means": metric.means,
+                "misses": metric.misses,
+                "needs": metric.needs,
+                "source": metric.source,
+                "version": metric.version,
+            }
+            for name, metric in METRICS.items()
+        }
+        typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    table = Table(pad_edge=False)
+    for column in ("metric", "better", "range", "what it says", "source"):
+        table.add_column(column, no_wrap=column in {"metric", "better"})
+    for name, metric in METRICS.items():
+        low, high = (f"{end:g}".replace("inf", "∞") for end in metric.range)
+        needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
+        direction = "higher" if metric.higher_is_better else "lower"
+        table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.source)
+    Console().print(table)

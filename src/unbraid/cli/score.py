@@ -1,0 +1,111 @@
+"""`unbraid score`: one representation file, every metric."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from unbraid.cli._progress import metric_progress
+
+if TYPE_CHECKING:
+    from unbraid.scoring import ScoreCard
+
+
+def score(
+    file: Annotated[
+        Path | None, typer.Argument(help="Representation file: .npz, .safetensors or .parquet.", show_default=False)
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
+    metrics: Annotated[str, typer.Option(help="Comma-separated ids (see `unbraid metrics`), or all.")] = "all",
+    factors: Annotated[
+        str | None, typer.Option(help="Comma-separated names of the factors to score against; default all.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    gap: Annotated[
+        str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
+) -> None:
+    """Score codes against factors by every published metric.
+
+    Examples:
+
+      unbraid score --example --html scores.html
+
+      unbraid score codes.npz --metrics mig,dci_lasso --json scores.json
+
+      unbraid score codes.npz --metrics zero_shot --gap "elevation > 0.79 and red > green + 0.15"
+    """
+    if (file is None) != example:
+        raise ValueError("give one representation FILE, or --example for the shipped one")
+    _check_outputs({".json": json, ".html": html})
+    from dataclasses import replace
+
+    from unbraid.representation import Representation, example_path
+    from unbraid.scoring import score as score_codes
+
+    path = file or example_path()
+    representation = Representation.load(path)
+    if factors is not None:
+        representation = representation.keep_factors(_listed(factors))
+    chosen = "all" if metrics == "all" else _listed(metrics)
+    with metric_progress() as progress:
+        try:
+            card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, progress=progress)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+    card = replace(card, path="the shipped example" if example else str(path))
+    for out in (json, html):
+        if out is not None:
+            card.save(out)
+    _print(card)
+    for out in (json, html):
+        if out is not None:
+            typer.echo(f"wrote {out}", err=True)
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _check_outputs(outputs: dict[str, Path | None]) -> None:
+    """Minutes of scoring should not end in a file that cannot be written."""
+    for suffix, path in outputs.items():
+        if path is None:
+            continue
+        if path.suffix != suffix:
+            raise ValueError(f"--{suffix[1:]} {path}: the name must end in {suffix}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"--{suffix[1:]} {path}: the folder {path.parent} does not exist")
+
+
+def _print(card: "ScoreCard") -> None:
+    described = card.to_dict()["input"]
+    factors = ", ".join(f"{factor['name']} ({factor['kind']}, {factor['size']})" for factor in described["factors"])
+    table = Table(
+        title=f"{card.path}\n{described['n_samples']:,} samples, {described['n_codes']} codes; factors: {factors}",
+        title_justify="left",
+        title_style="",
+        pad_edge=False,
+    )
+    table.add_column("metric", no_wrap=True)
+    table.add_column("score", justify="right", no_wrap=True)
+    table.add_column("better", no_wrap=True)
+    table.add_column("range", no_wrap=True)
+    table.add_column("its other numbers", style="dim")
+    for name, scored in card.scored.items():
+        metric = scored.metric
+        others = [f"{value} {number:.3f}" for value, number in scored.values.items() if value != metric.headline]
+        table.add_row(
+            name,
+            f"{scored.headline:.3f}",
+            "higher" if metric.higher_is_better else "lower",
+            "{:g} to {:g}".format(*metric.range).replace("inf", "∞"),
+            ", ".join(others),
+        )
+    for name, reason in card.skipped.items():
+        table.add_row(name, "-", "", "", f"not defined here: {reason}")
+    Console(soft_wrap=False).print(table)

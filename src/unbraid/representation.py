@@ -1,0 +1,261 @@
+"""Codes with the factors that made them, in memory and on disk."""
+
+import json
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid._extras import require
+from unbraid._files import written_whole
+from unbraid.types import KINDS, FloatArray, Kind
+
+Arrays = Mapping[str, Any]
+SUFFIXES = (".npz", ".safetensors", ".parquet")
+
+
+@dataclass(frozen=True, eq=False)
+class Representation:
+    """What an encoder makes of a dataset whose factors are known.
+
+    Args:
+        codes: (n_samples, n_codes) real, usually posterior means.
+        factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous".
+        log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
+        factor_names: one per factor; default factor_0, factor_1, ...
+        factor_kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
+            or continuous where a factor has values that are not whole.
+        factor_sizes: number of levels of each factor in the dataset, which may exceed those present; optional.
+
+    Raises:
+        ValueError: shapes disagree or a kind is unknown.
+    """
+
+    codes: FloatArray
+    factors: FloatArray
+    log_variances: FloatArray | None = None
+    factor_names: tuple[str, ...] = ()
+    factor_kinds: tuple[Kind, ...] = ()
+    factor_sizes: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("codes", "factors", "log_variances"):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, np.asarray(array))
+        if self.codes.ndim != 2 or self.factors.ndim != 2:
+            raise ValueError(
+                "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
+                f"got {self.codes.shape} and {self.factors.shape}"
+            )
+        n_factors = self.factors.shape[1]
+        if not self.factor_names:
+            object.__setattr__(self, "factor_names", tuple(f"factor_{k}" for k in range(n_factors)))
+        if not self.factor_kinds and self.factors.dtype.kind in "biuf":
+            whole = (self.factors == np.rint(self.factors)).all(axis=0)
+            object.__setattr__(self, "factor_kinds", tuple("ordinal" if w else "continuous" for w in whole))
+        for name in ("factor_names", "factor_kinds", "factor_sizes"):
+            entries = getattr(self, name)
+            if entries is not None and len(entries) != n_factors:
+                raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
+        if len(set(self.factor_names)) < n_factors:
+            raise ValueError(f"factor_names must differ from each other; got {list(self.factor_names)}")
+        for name, kind in zip(self.factor_names, self.factor_kinds, strict=True):
+            if kind not in KINDS:
+                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+        if self.log_variances is not None and self.log_variances.shape != self.codes.shape:
+            raise ValueError(
+                f"log_variances must have the shape of codes, {self.codes.shape}; got {self.log_variances.shape}"
+            )
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def mean_kl(self) -> FloatArray | None:
+        """(n_codes,) KL of each latent's posterior to the standard normal, in nats, averaged over samples.
+
+        None without log-variances. UDR calls a latent informative when this exceeds 0.01.
+        """
+        if self.log_variances is None:
+            return None
+        mean, log_variance = self.codes.astype(float), self.log_variances.astype(float)
+        return 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
+
+    def keep_factors(self, names: list[str]) -> "Representation":
+        """The same codes with these factors alone, in this order.
+
+        Raises:
+            ValueError: a name is unknown.
+        """
+        for name in names:
+            if name not in self.factor_names:
+                raise ValueError(f"no factor {name!r}; there are {', '.join(self.factor_names)}")
+        columns = [self.factor_names.index(name) for name in names]
+        return replace(
+            self,
+            factors=self.factors[:, columns],
+            factor_names=tuple(names),
+            factor_kinds=tuple(self.factor_kinds[k] for k in columns),
+            factor_sizes=None if self.factor_sizes is None else tuple(self.factor_sizes[k] for k in columns),
+        )
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Representation":
+        """Read a representation file: .npz (never unpickled), .safetensors or .parquet.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is not what its name says, or lacks `codes` or `factors`; the message names it.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
+        read = _READERS.get(path.suffix.lower())
+        if read is None:
+            raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
+        arrays = read(path)
+        for name in ("codes", "factors"):
+            if name not in arrays:
+                found = ", ".join(arrays) or "nothing"
+                raise ValueError(f"{path}: no array {name!r}; found {found}")
+        try:
+            return cls(
+                codes=np.asarray(arrays["codes"]),
+                factors=np.asarray(arrays["factors"]),
+                log_variances=None if arrays.get("log_variances") is None else np.asarray(arrays["log_variances"]),
+                factor_names=tuple(map(str, arrays.get("factor_names", ()))),
+                factor_kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
+                factor_sizes=None if arrays.get("factor_sizes") is None else tuple(map(int, arrays["factor_sizes"])),
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a representation file; the suffix decides the format. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is none of .npz, .safetensors, .parquet.
+        """
+        path = Path(path)
+        write = _WRITERS.get(path.suffix.lower())
+        if write is None:
+            raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
+        with written_whole(path) as temporary:
+            write(self, temporary)
+
+    @classmethod
+    def example(cls) -> "Representation":
+        """The shipped codes of a β-TCVAE trained on dSprites: 10 000 samples, 10 codes, 5 factors."""
+        return cls.load(example_path())
+
+
+def example_path() -> Path:
+    return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
+
+
+def _read_npz(path: Path) -> Arrays:
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("it is a single array")
+            wanted = [name for name in archive.files if name in Representation.__dataclass_fields__]
+            # Other members may be pickled (dSprites' metadata is); they are left closed.
+            return {name: archive[name] for name in wanted}
+    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
+        reason = "it holds pickled objects, which are never loaded" if "pickle" in str(error) else str(error)
+        raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
+
+
+def _read_safetensors(path: Path) -> Arrays:
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            return arrays | json.loads((file.metadata() or {}).get("unbraid", "{}"))
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{path}: not a readable .safetensors file ({error})") from error
+
+
+def _read_parquet(path: Path) -> Arrays:
+    require("pyarrow", "table", "reading .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: not a readable .parquet file ({error})") from error
+    arrays: dict[str, Any] = {}
+    for name, prefix in (("codes", "code_"), ("log_variances", "log_variance_")):
+        columns = [c for c in table.column_names if c.startswith(prefix) and c.removeprefix(prefix).isdigit()]
+        columns.sort(key=lambda column, prefix=prefix: int(column.removeprefix(prefix)))
+        if columns:
+            arrays[name] = np.stack([table[c].to_numpy() for c in columns], axis=1)
+    factors = [c for c in table.column_names if c.startswith("factor_")]
+    if factors:
+        arrays["factors"] = np.stack([table[c].to_numpy() for c in factors], axis=1)
+        arrays["factor_names"] = [c.removeprefix("factor_") for c in factors]
+    described = json.loads((table.schema.metadata or {}).get(b"unbraid", b"{}"))
+    return described | arrays
+
+
+def _described(representation: Representation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "factor_names": list(representation.factor_names),
+        "factor_kinds": list(representation.factor_kinds),
+    }
+    if representation.factor_sizes is not None:
+        described["factor_sizes"] = list(representation.factor_sizes)
+    return described
+
+
+def _matrices(representation: Representation) -> dict[str, FloatArray]:
+    matrices = {"codes": representation.codes, "factors": representation.factors}
+    if representation.log_variances is not None:
+        matrices["log_variances"] = representation.log_variances
+    return {name: np.ascontiguousarray(matrix) for name, matrix in matrices.items()}
+
+
+def _write_npz(representation: Representation, path: Path) -> None:
+    described = {name: np.array(values) for name, values in _described(representation).items()}
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **_matrices(representation), **described)
+
+
+def _write_safetensors(representation: Representation, path: Path) -> None:
+    from safetensors.numpy import save_file
+
+    save_file(_matrices(representation), path, metadata={"unbraid": json.dumps(_described(representation))})
+
+
+def _write_parquet(representation: Representation, path: Path) -> None:
+    require("pyarrow", "table", "writing .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {f"code_{i}": column for i, column in enumerate(representation.codes.T)}
+    columns |= {
+        f"factor_{name}": column
+        for name, column in zip(representation.factor_names, representation.factors.T, strict=True)
+    }
+    if representation.log_variances is not None:
+        columns |= {f"log_variance_{i}": column for i, column in enumerate(representation.log_variances.T)}
+    metadata = {"unbraid": json.dumps(_described(representation))}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+
+
+_READERS: Mapping[str, Callable[[Path], Arrays]] = {
+    ".npz": _read_npz,
+    ".safetensors": _read_safetensors,
+    ".parquet": _read_parquet,
+}
+_WRITERS: Mapping[str, Callable[[Representation, Path], None]] = {
+    ".npz": _write_npz,
+    ".safetensors": _write_safetensors,
+    ".parquet": _write_parquet,
+}

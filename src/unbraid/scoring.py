@@ -1,0 +1,382 @@
+"""Score codes against factors by many metrics at once, sharing the work between them."""
+
+import inspect
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import unbraid
+from unbraid._extras import require
+from unbraid._files import written_whole
+from unbraid.factors.predicate import predicate
+from unbraid.metrics import METRICS, Metric, NotDefined
+from unbraid.metrics._inputs import check_inputs, check_matrix
+from unbraid.metrics._sharing import sharing
+from unbraid.representation import Representation
+from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
+
+if TYPE_CHECKING:
+    from unbraid.datasets.base import FactorDataset
+
+Progress = Callable[[str, int, int], None]
+Gap = str | BoolArray | Callable[[FloatArray], BoolArray]
+LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One metric of a score card."""
+
+    metric: Metric
+    result: Any
+    seconds: float
+
+    @property
+    def headline(self) -> float:
+        return getattr(self.result, self.metric.headline)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every number of the result, the headline first."""
+        numbers = {name: value for name, value in _contents(self.result) if isinstance(value, float | np.floating)}
+        first = {self.metric.headline: numbers[self.metric.headline]}
+        return {name: float(value) for name, value in (first | numbers).items()}
+
+    @property
+    def arrays(self) -> dict[str, FloatArray]:
+        return {name: value for name, value in _contents(self.result) if isinstance(value, np.ndarray)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(getattr(self.result, "notes", ()))
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCard:
+    """The scores of one representation.
+
+    `card["mig"]` is the Result of one metric; `scored` maps each metric id to its result and the seconds it took,
+    `skipped` each metric that has no meaning here to the reason.
+    """
+
+    representation: Representation
+    scored: Mapping[str, Scored]
+    skipped: Mapping[str, str]
+    seed: int
+    path: str | None = None
+
+    def __getitem__(self, metric: str) -> Any:
+        if metric in self.skipped:
+            raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
+        return self.scored[metric].result
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
+        names = self.representation.factor_names
+        return {
+            "unbraid": unbraid.__version__,
+            "seed": self.seed,
+            "input": self._input(),
+            "metrics": {name: _metric_dict(scored, names) for name, scored in self.scored.items()},
+            "skipped": dict(self.skipped),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row per number: metric, value, factor ("" for all), number, and how to read it.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        pandas = require("pandas", "table", "to_frame")
+        rows: list[dict[str, Any]] = []
+        for name, scored in self.scored.items():
+            how = {
+                "higher_is_better": scored.metric.higher_is_better,
+                "version": scored.metric.version,
+                "seconds": scored.seconds,
+            }
+            for value, number in scored.values.items():
+                headline = value == scored.metric.headline
+                rows.append(
+                    {"metric": name, "value": value, "factor": "", "number": number, "headline": headline} | how
+                )
+            for factor, number in zip(
+                self.representation.factor_names, getattr(scored.result, "per_factor", ()), strict=False
+            ):
+                rows.append(
+                    {"metric": name, "value": "per_factor", "factor": factor, "number": float(number)}
+                    | {"headline": False}
+                    | how
+                )
+        return pandas.DataFrame(rows)
+
+    def save(self, path: str | Path) -> None:
+        """Write the card as .json, or as one standalone .html page. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is neither.
+            FileNotFoundError: the folder does not exist.
+        """
+        path = Path(path)
+        if path.suffix == ".json":
+            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        elif path.suffix == ".html":
+            from unbraid.report.page import page
+
+            text = page(self)
+        else:
+            raise ValueError(f"{path}: a score card is saved as .json or .html")
+        with written_whole(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def __str__(self) -> str:
+        """One line per metric: headline, direction and range, then what was skipped and why."""
+        lines = []
+        for name, scored in self.scored.items():
+            low, high = scored.metric.range
+            direction = "higher" if scored.metric.higher_is_better else "lower"
+            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
+        lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from unbraid.report.page import table
+
+        return table(self)
+
+    def _input(self) -> dict[str, Any]:
+        codes, factors = self.representation.codes, self.representation.factors
+        sizes = self.representation.factor_sizes or tuple(len(np.unique(column)) for column in factors.T)
+        described = zip(self.representation.factor_names, self.representation.factor_kinds, sizes, strict=True)
+        return {
+            "path": self.path,
+            "n_samples": len(codes),
+            "n_codes": codes.shape[1],
+            "factors": [{"name": name, "kind": kind, "size": size} for name, kind, size in described],
+        }
+
+
+def score(
+    codes: ArrayLike | Representation,
+    factors: ArrayLike | None = None,
+    *,
+    metrics: str | Sequence[str] = "all",
+    seed: int = 0,
+    log_variances: ArrayLike | None = None,
+    kinds: Sequence[Kind] | None = None,
+    names: Sequence[str] | None = None,
+    sizes: Sequence[int] | None = None,
+    gap: Gap | None = None,
+    progress: Progress | None = None,
+) -> ScoreCard:
+    """Score codes by every metric, or by those named.
+
+    Args:
+        codes: (n_samples, n_codes) real, or a Representation that holds everything else as well.
+        factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors.
+        metrics: "all", or ids of `unbraid.metrics.METRICS`, or "package.module:function" for a function of your
+            own that takes (codes, factors) and returns a number or a Result with a `score`.
+        seed: same seed, same numbers.
+        log_variances: (n_samples, n_codes) of the posterior; `mig_exact` and `elbo_terms` need them.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        names: name of each factor, for the page and the JSON.
+        sizes: number of levels of each factor where it exceeds those present.
+        gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
+            mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
+        progress: called as progress(metric, done, total) before each metric.
+
+    Returns:
+        ScoreCard. What has no meaning on this input is under `skipped` with the reason.
+
+    Raises:
+        ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored.
+
+    Example:
+        >>> grid = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
+        >>> print(score(grid, grid, metrics=["mig", "d_lsbd"]))
+        mig                      1.000   higher is better, 0 to 1
+        d_lsbd                       -   needs at least one cyclic factor
+    """
+    representation = _representation(codes, factors, log_variances, kinds, names, sizes)
+    chosen = _choose(metrics)
+    context = _context(representation, seed, gap)
+    scored: dict[str, Scored] = {}
+    skipped: dict[str, str] = {}
+    with sharing():
+        inputs = check_inputs(representation.codes, representation.factors, representation.factor_kinds)
+        for done, (name, metric) in enumerate(chosen.items()):
+            if progress is not None:
+                progress(name, done, len(chosen))
+            started = time.perf_counter()
+            try:
+                result = _call(metric, inputs.codes, inputs.factors, context)
+            except NotDefined as reason:
+                skipped[name] = str(reason)
+                continue
+            scored[name] = Scored(metric, result, time.perf_counter() - started)
+            _refuse_non_finite(name, scored[name])
+    if not scored:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        raise ValueError(f"none of the metrics could be computed: {reasons}")
+    return ScoreCard(representation, scored, skipped, seed)
+
+
+def score_encoder(
+    encode: Callable[[Any], Any],
+    dataset: "FactorDataset",
+    *,
+    n_samples: int = 10_000,
+    batch_size: int = 256,
+    seed: int = 0,
+    **arguments: Any,
+) -> ScoreCard:
+    """Encode images of a dataset with your own encoder, then score the codes.
+
+    Args:
+        encode: from images, uint8 (n, height, width, channels), to codes (n, n_codes), or to the pair
+            (codes, log_variances). NumPy arrays or torch tensors.
+        dataset: a `FactorDataset`, as `unbraid.datasets.load` returns.
+        n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller.
+        batch_size: images per call of `encode`.
+        seed: of the draw and of the metrics.
+        **arguments: passed on to `score`.
+
+    Returns:
+        ScoreCard, as `score` gives.
+
+    Raises:
+        ValueError: `encode` returns another number of rows than it was given.
+    """
+    return score(
+        encoded(encode, dataset, n_samples=n_samples, batch_size=batch_size, seed=seed), seed=seed, **arguments
+    )
+
+
+def _representation(
+    codes: ArrayLike | Representation,
+    factors: ArrayLike | None,
+    log_variances: ArrayLike | None,
+    kinds: Sequence[Kind] | None,
+    names: Sequence[str] | None,
+    sizes: Sequence[int] | None,
+) -> Representation:
+    if isinstance(codes, Representation):
+        given = {"factors": factors, "log_variances": log_variances, "kinds": kinds, "names": names, "sizes": sizes}
+        twice = [name for name, value in given.items() if value is not None]
+        if twice:
+            raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
+        representation = codes
+    else:
+        if factors is None:
+            raise ValueError("score needs factors (n_samples, n_factors) beside codes, or one Representation")
+        # Checked before the Representation is built, so that every wrong argument is named as score names it.
+        inputs = check_inputs(codes, factors, kinds)
+        representation = Representation(
+            inputs.codes,
+            np.asarray(factors),
+            log_variances=None if log_variances is None else np.asarray(log_variances),
+            factor_names=tuple(names or ()),
+            factor_kinds=inputs.kinds,
+            factor_sizes=None if sizes is None else tuple(sizes),
+        )
+    if representation.log_variances is not None:
+        checked = check_matrix(representation.log_variances, "log_variances", "n_codes")
+        representation = replace(representation, log_variances=checked)
+    return representation
+
+
+def _choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
+    if metrics == "all":
+        return dict(METRICS)
+    names = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not names:
+        raise ValueError("metrics is empty; name at least one, or say 'all'")
+    return {name: _own(name) if ":" in name else _known(name) for name in names}
+
+
+def _known(name: str) -> Metric:
+    if name not in METRICS:
+        near = get_close_matches(name, METRICS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METRICS)}"
+        raise ValueError(f"unknown metric {name!r}; {hint}")
+    return METRICS[name]
+
+
+def _own(name: str) -> Metric:
+    """A row for a function of the user's: only what its caller can know."""
+    module, _, function = name.partition(":")
+    try:
+        found = getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"metric {name!r} cannot be imported: {error}") from error
+    return Metric(
+        found,
+        title=name,
+        headline="score",
+        best=np.nan,
+        higher_is_better=True,
+        range=(-np.inf, np.inf),
+        chance=None,
+        means=(inspect.getdoc(found) or "A metric of your own.").splitlines()[0],
+        misses="",
+        source=name,
+    )
+
+
+def _context(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
+    """What metrics may ask for by parameter name beyond codes and factors."""
+    if isinstance(gap, str):
+        gap = predicate(gap, representation.factor_names)
+    context = {
+        "kinds": representation.factor_kinds,
+        "seed": seed,
+        "log_variances": representation.log_variances,
+        "sizes": representation.factor_sizes,
+        "gap": gap,
+    }
+    return {name: value for name, value in context.items() if value is not None}
+
+
+def _call(metric: Metric, codes: FloatArray, factors: FloatArray, context: Mapping[str, Any]) -> Any:
+    accepted = inspect.signature(metric.function).parameters
+    result = metric.function(codes, factors, **{name: value for name, value in context.items() if name in accepted})
+    return _Number(float(result)) if isinstance(result, int | float | np.number) else result
+
+
+@dataclass(frozen=True)
+class _Number:
+    score: float
+
+
+def _refuse_non_finite(name: str, scored: Scored) -> None:
+    for value, number in scored.values.items():
+        if not np.isfinite(number):
+            raise ArithmeticError(f"metric {name} gave {value} = {number}; a score must be a finite number")
+
+
+def _contents(result: Any) -> list[tuple[str, Any]]:
+    return [(field.name, getattr(result, field.name)) for field in fields(result)]
+
+
+def _metric_dict(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
+    per_factor = getattr(scored.result, "per_factor", None)
+    described: dict[str, Any] = {
+        "headline": scored.metric.headline,
+        "higher_is_better": scored.metric.higher_is_better,
+        "version": scored.metric.version,
+        "seconds": round(scored.seconds, 4),
+        "values": scored.values,
+    }
+    if per_factor is not None:
+        described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
+    described["notes"] = list(scored.notes)
+    small = {name: array.tolist() for name, array in scored.arrays.items() if array.size <= LARGEST_ARRAY}
+    described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
+    return described
