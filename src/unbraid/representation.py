@@ -159,11 +159,12 @@ def example_path() -> Path:
 
 def _read_npz(path: Path) -> Arrays:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is a single array")
-            wanted = [name for name in archive.files if name in Representation.__dataclass_fields__]
             # Other members may be pickled (dSprites' metadata is); they are left closed.
+            wanted = [name for name in archive.files if name in Representation.__dataclass_fields__]
             return {name: archive[name] for name in wanted}
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = "it holds pickled objects, which are never loaded" if "pickle" in str(error) else str(error)

@@ -205,7 +205,7 @@ def score(
         d_lsbd                       -   needs at least one cyclic factor
     """
     representation = _representation(codes, factors, log_variances, kinds, names, sizes)
-    chosen = _choose(metrics)
+    chosen = choose(metrics)
     context = _context(representation, seed, gap)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}

@@ -12,7 +12,8 @@ def metric_progress() -> Iterator[Callable[[str, int, int], None]]:
     """A bar on stderr, gone when the work is done; silent where stderr is no terminal."""
     console = Console(stderr=True)
     columns = (TextColumn("scoring"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:
+    silent = not console.is_terminal
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, disable=silent) as bar:
         task = bar.add_task("", total=None)
 
         def at_work(name: str, done: int, total: int) -> None:

@@ -45,13 +45,15 @@ def score(
     from dataclasses import replace
 
     from unbraid.representation import Representation, example_path
+    from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
 
+    chosen = "all" if metrics == "all" else _listed(metrics)
+    choose(chosen)
     path = file or example_path()
     representation = Representation.load(path)
     if factors is not None:
         representation = representation.keep_factors(_listed(factors))
-    chosen = "all" if metrics == "all" else _listed(metrics)
     with metric_progress() as progress:
         try:
             card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, progress=progress)

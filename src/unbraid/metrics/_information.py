@@ -17,9 +17,10 @@ def binned_information(inputs: Inputs, bins: int = 20) -> FloatArray:
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
     n_bins = int(binned.max()) + 1
-    information = np.empty((binned.shape[1], len(levels.sizes)))
+    by_code = np.ascontiguousarray(binned.T)
+    information = np.empty((len(by_code), len(levels.sizes)))
     for factor, size in enumerate(levels.sizes):
-        counts = _joint_counts(binned, levels.levels[:, factor], n_bins, size)
+        counts = _joint_counts(by_code, np.ascontiguousarray(levels.levels[:, factor]), n_bins, size)
         joint = counts / len(binned)
         information[:, factor] = (
             _entropy_of(joint.sum(axis=2)) + _entropy_of(joint.sum(axis=1)) - _entropy_of(joint.reshape(len(joint), -1))
@@ -42,11 +43,12 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def _joint_counts(binned: IntArray, levels: IntArray, n_bins: int, n_levels: int) -> IntArray:
-    n_samples, n_codes = binned.shape
+def _joint_counts(by_code: IntArray, levels: IntArray, n_bins: int, n_levels: int) -> IntArray:
+    # One code at a time, so that its table of counts stays in the cache.
+    n_codes, n_samples = by_code.shape
     counts = np.zeros((n_codes, n_bins, n_levels), dtype=np.int64)
-    for row in range(n_samples):
-        level = levels[row]
-        for code in range(n_codes):
-            counts[code, binned[row, code], level] += 1
+    for code in range(n_codes):
+        table = counts[code]
+        for row in range(n_samples):
+            table[by_code[code, row], levels[row]] += 1
     return counts

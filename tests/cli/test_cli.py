@@ -1,0 +1,214 @@
+"""The command line as a user meets it: exit codes, one line of error, nothing half-written."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbraid.cli.app
+from unbraid.metrics import METRICS
+from unbraid.representation import Representation
+
+
+@pytest.fixture
+def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Run the command in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
+        monkeypatch.setenv("COLUMNS", "160")
+        try:
+            unbraid.cli.app.main()
+            code = 0
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture
+def codes_file(tmp_path: Path) -> Path:
+    factors = np.tile(np.stack(np.unravel_index(np.arange(24), (4, 6)), 1), (10, 1))
+    Representation(factors.astype(float)[:, ::-1], factors, factor_names=("size", "hue")).save(tmp_path / "codes.npz")
+    return tmp_path / "codes.npz"
+
+
+def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, codes_file: Path) -> None:
+    out = codes_file.with_name("scores.json")
+    code, printed, _ = unbraid_cli(
+        "score", str(codes_file), "--metrics", "mig,d_lsbd", "--seed", "7", "--json", str(out)
+    )
+    assert code == 0
+    assert "mig" in printed
+    assert "not defined here: needs at least one cyclic factor" in printed
+    content = json.loads(out.read_text())
+    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped"}
+    assert content["seed"] == 7
+    assert content["unbraid"] == unbraid.__version__
+    assert content["input"] == {
+        "path": str(codes_file),
+        "n_samples": 240,
+        "n_codes": 2,
+        "factors": [{"name": "size", "kind": "ordinal", "size": 4}, {"name": "hue", "kind": "ordinal", "size": 6}],
+    }
+    mig = content["metrics"]["mig"]
+    assert mig.keys() >= {"headline", "higher_is_better", "version", "seconds", "values", "per_factor", "notes"}
+    assert mig["values"]["score"] == pytest.approx(1.0)
+    assert mig["per_factor"] == pytest.approx({"size": 1.0, "hue": 1.0})
+    assert content["skipped"] == {"d_lsbd": "needs at least one cyclic factor"}
+
+
+def test_html_is_one_page_that_names_its_metrics(unbraid_cli, codes_file: Path) -> None:
+    out = codes_file.with_name("scores.html")
+    code, _, _ = unbraid_cli("score", str(codes_file), "--metrics", "mig", "--html", str(out))
+    assert code == 0
+    page = out.read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>")
+    assert METRICS["mig"].misses.split(";")[0] in page
+
+
+def test_factors_can_be_chosen_by_name(unbraid_cli, codes_file: Path) -> None:
+    out = codes_file.with_name("scores.json")
+    assert unbraid_cli("score", str(codes_file), "--metrics", "mig", "--factors", "hue", "--json", str(out))[0] == 0
+    assert list(json.loads(out.read_text())["metrics"]["mig"]["per_factor"]) == ["hue"]
+
+
+def test_the_example_is_at_hand(unbraid_cli) -> None:
+    code, printed, _ = unbraid_cli("score", "--example", "--metrics", "mig")
+    assert code == 0
+    assert "10,000 samples, 10 codes" in printed
+
+
+def test_metrics_lists_the_table(unbraid_cli) -> None:
+    code, printed, _ = unbraid_cli("metrics")
+    assert code == 0
+    assert all(name in printed for name in METRICS)
+    code, printed, _ = unbraid_cli("metrics", "--json")
+    assert json.loads(printed).keys() == METRICS.keys()
+
+
+@pytest.mark.parametrize("command", [[], ["score"], ["metrics"], ["udr"], ["data"]])
+def test_every_command_has_help(unbraid_cli, command: list[str]) -> None:
+    code, printed, _ = unbraid_cli(*command, "--help")
+    assert code == 0
+    assert "unbraid" in printed
+
+
+def save(folder: Path, **arrays: object) -> str:
+    np.savez(folder / "bad.npz", **arrays)  # pyright: ignore[reportArgumentType]
+    return str(folder / "bad.npz")
+
+
+GOOD = np.arange(20).reshape(10, 2) % 7
+CODES = np.random.default_rng(0).standard_normal((10, 3))
+NAN = CODES.copy()
+NAN[4, 1] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({"codes": NAN, "factors": GOOD}, "codes must be finite; row 4, column 1 is nan"),
+        ({"codes": CODES.T, "factors": GOOD}, "same number of rows; got (3, 10) and (10, 2)"),
+        ({"codes": CODES, "factors": GOOD.T}, "Factors are (n_samples, n_factors): transpose?"),
+        ({"codes": CODES[:1], "factors": GOOD[:1]}, "at least two rows"),
+        ({"codes": CODES[:, :0], "factors": GOOD}, "codes has no columns"),
+        ({"codes": CODES, "factors": GOOD[:, :0]}, "factors has no columns"),
+        ({"codes": CODES, "factors": np.ones((10, 2))}, "factors column 0 is constant (always 1)"),
+        ({"codes": CODES, "factors": np.arange(20).reshape(10, 2)}, "factors column 0 has one sample per value"),
+        ({"codes": CODES, "factors": GOOD, "factor_kinds": ["ordinal", "round"]}, "unknown kind 'round'"),
+        ({"factors": GOOD}, "no array 'codes'"),
+        ({"codes": CODES}, "no array 'factors'"),
+        ({"codes": CODES.astype(str), "factors": GOOD}, "codes must be real numbers; got dtype <U"),
+        ({"codes": CODES[:, 0], "factors": GOOD}, "codes must be (n_samples, n_codes)"),
+        ({"codes": np.array([{}, {}], dtype=object), "factors": GOOD}, "pickled objects, which are never loaded"),
+    ],
+)
+def test_bad_content_is_one_line_and_exit_2(
+    unbraid_cli, tmp_path: Path, arrays: dict[str, object], message: str
+) -> None:
+    path = save(tmp_path, **arrays)
+    out = tmp_path / "scores.json"
+    code, printed, error = unbraid_cli("score", path, "--json", str(out), "--metrics", "mig")
+    assert (code, printed) == (2, "")
+    assert message in error
+    assert path in error
+    assert error.startswith("unbraid: ")
+    assert error.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.npz"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["score", "absent.npz"], "absent.npz: no such file"),
+        (["score"], "give one representation FILE, or --example"),
+        (["score", "{codes}", "--example"], "give one representation FILE, or --example"),
+        (["score", "{codes}", "--metrics", "migg"], "unknown metric 'migg'; did you mean 'mig'?"),
+        (["score", "{codes}", "--metrics", ","], "metrics is empty"),
+        (["score", "{codes}", "--metrics", "d_lsbd"], "none of the metrics could be computed: d_lsbd: needs at least"),
+        (["score", "{codes}", "--factors", "colour"], "no factor 'colour'; there are size, hue"),
+        (["score", "{codes}", "--json", "absent/scores.json"], "the folder absent does not exist"),
+        (["score", "{codes}", "--json", "scores.txt"], "the name must end in .json"),
+        (["score", "{codes}", "--gap", "colour > 1"], "names no factor 'colour'"),
+        (["score", "{codes}", "--seed", "x"], "Invalid value for '--seed'"),
+        (["score", "{codes}", "--sed", "1"], "No such option"),
+        (["scor"], "No such command"),
+        (["udr", "{codes}"], "give two or more files"),
+        (["udr", "{codes}", "absent.npz"], "absent.npz: no such file"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, codes_file: Path, arguments: list[str], message: str) -> None:
+    code, printed, error = unbraid_cli(*(each.format(codes=codes_file) for each in arguments))
+    assert (code, printed) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+
+
+def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((300, 4))
+    factors = rng.integers(0, 3, (300, 2))
+    turned = codes @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
+    for name, each in {"a": codes, "b": -codes[:, ::-1], "c": codes[:, [1, 0, 3, 2]], "turned": turned}.items():
+        Representation(each, factors).save(tmp_path / f"{name}.npz")
+    files = [str(tmp_path / f"{name}.npz") for name in ("turned", "a", "b", "c")]
+    code, printed, error = unbraid_cli("udr", *files, "--json", str(tmp_path / "udr.json"))
+    assert code == 0
+    scores = json.loads((tmp_path / "udr.json").read_text())["scores"]
+    assert min(scores, key=lambda path: scores[path]) == files[0]
+    assert printed.splitlines()[-1].strip().endswith("turned.npz") or "turned.npz" in printed.splitlines()[-2]
+    assert "all latents count as informative" in error
+    Representation(codes, 2 - factors).save(tmp_path / "other.npz")
+    code, _, error = unbraid_cli("udr", files[0], str(tmp_path / "other.npz"))
+    assert code == 2
+    assert "other.npz: its samples are not those of" in error
+
+
+def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
+    script = (
+        "import sys, time, unbraid.cli.app as app, unbraid.metrics._table as t, unbraid.scoring as s, dataclasses\n"
+        "def slow(codes, factors):\n    print('at work', flush=True)\n    time.sleep(60)\n"
+        "s._known = lambda name: dataclasses.replace(t.METRICS['mig'], function=slow)\n"
+        f"sys.argv = ['unbraid', 'score', '--example', '--metrics', 'mig', '--json', {str(tmp_path / 'x.json')!r}]\n"
+        "app.main()\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "at work\n"
+    time.sleep(0.2)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert error.strip().endswith("interrupted; no file was left half-written")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,43 @@
+"""Conditions written as text select the rows that the same condition in NumPy selects, and evaluate nothing else."""
+
+import numpy as np
+import pytest
+
+from unbraid.factors.predicate import predicate
+
+NAMES = ("elevation", "red", "green", "blue")
+FACTORS = np.random.default_rng(0).random((500, 4))
+ELEVATION, RED, GREEN, BLUE = FACTORS.T
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("elevation > 0.5", ELEVATION > 0.5),
+        ("elevation > 0.5 and red > green + .15 and red > blue + .15",
+         (ELEVATION > 0.5) & (RED > GREEN + 0.15) & (RED > BLUE + 0.15)),
+        ("not (red < 0.2 or blue >= 0.9)", ~((RED < 0.2) | (BLUE >= 0.9))),
+        ("0.2 < red <= 0.7", (RED > 0.2) & (RED <= 0.7)),
+        ("red * 2 - green / 4 > -blue % 1", RED * 2 - GREEN / 4 > (-BLUE) % 1),
+        ("1 < 2", np.ones(500, dtype=bool)),
+    ],
+)  # fmt: skip
+def test_conditions_select_their_rows(text: str, expected: np.ndarray) -> None:
+    np.testing.assert_array_equal(predicate(text, NAMES)(FACTORS), expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("hue > 1", "names no factor 'hue'; there are elevation, red"),
+        ("red >", "cannot be read"),
+        ("red + green", "neither a comparison"),
+        ("__import__('os').system('true')", "neither a comparison"),
+        ("red.real > 0", "neither a comparison"),
+        ("red > True", "neither a comparison"),
+        ("(red > 0) + 1 > 0", "neither a comparison"),
+    ],
+)
+def test_anything_else_is_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        predicate(text, NAMES)

@@ -1,0 +1,121 @@
+"""What may import what, how quickly, and with how little installed."""
+
+import ast
+import subprocess
+import sys
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
+
+# Each package may import those of lower rank, and itself.
+RANKS = {
+    "types": 0, "_extras": 0, "_files": 0,
+    "factors": 1,
+    "representation": 2, "metrics": 2, "datasets": 2,
+    "plots": 3, "scoring": 3,
+    "report": 4,
+    "cli": 5,
+}  # fmt: skip
+# Resolved at call time only: a score card can write its own page.
+ALLOWED_UPWARD = {("scoring", "report")}
+
+
+def imports(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module)
+    return found
+
+
+def test_every_package_has_a_rank() -> None:
+    homes = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
+    assert homes - {"__init__"} == set(RANKS)
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_one_way(path: Path) -> None:
+    home = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    if home == "__init__":
+        return
+    for name in imports(path):
+        if name.startswith("unbraid."):
+            target = name.split(".")[1]
+            upward = RANKS[target] > RANKS[home] or (RANKS[target] == RANKS[home] and target != home)
+            assert not upward or (home, target) in ALLOWED_UPWARD, f"{path.name} imports {name}"
+
+
+def test_metrics_import_neither_torch_nor_datasets() -> None:
+    for path in (SOURCE / "metrics").glob("*.py"):
+        assert not {name.partition(".")[0] for name in imports(path)} & {"torch", "matplotlib", "ray", "pandas"}
+
+
+def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments, "-c", code], capture_output=True, text=True, env=environment or None, check=False
+    )
+
+
+def test_import_is_quick_and_brings_no_heavy_package() -> None:
+    code = (
+        "import time; t = time.perf_counter(); import unbraid; t = time.perf_counter() - t; import sys;"
+        "heavy = ('torch', 'matplotlib', 'scipy', 'sklearn', 'numba', 'pandas');"
+        "print(t); print(*[name for name in heavy if name in sys.modules])"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    _, loaded = done.stdout.splitlines()
+    assert loaded == ""
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder to import from: the package, NumPy, SciPy, scikit-learn, numba, what these need, and no more."""
+    folder = tmp_path_factory.mktemp("bare")
+    wanted, seen = ["numpy", "scipy", "scikit-learn", "numba"], set()
+    while wanted:
+        name = wanted.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        distribution = metadata.distribution(name)
+        for file in distribution.files or ():
+            top = file.parts[0]
+            if top != ".." and not (folder / top).exists():
+                (folder / top).symlink_to(Path(str(distribution.locate_file(top))))
+        for text in distribution.requires or ():
+            requirement = Requirement(text)
+            if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+                wanted.append(requirement.name)
+    (folder / "unbraid").symlink_to(SOURCE)
+    described = metadata.distribution("unbraid")
+    info = next(file for file in described.files or () if file.name == "METADATA")
+    (folder / info.parts[0]).symlink_to(Path(str(described.locate_file(info.parts[0]))))
+    return folder
+
+
+def test_metrics_work_where_torch_matplotlib_and_ray_are_not_installed(bare: Path) -> None:
+    code = """
+import importlib.util, sys
+absent = ["torch", "matplotlib", "ray", "pandas", "rich", "typer", "pydantic"]
+assert not [name for name in absent if importlib.util.find_spec(name)]
+import numpy as np
+from unbraid import FactorSpace, metrics
+grid = np.tile(FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid(), (40, 1))
+for name, metric in metrics.METRICS.items():
+    if not metric.needs:
+        value = getattr(metric.function(grid.astype(float), grid), metric.headline)
+        assert np.isfinite(value), name
+print(len(metrics.METRICS))
+"""
+    # -S leaves the installed packages out, -I everything of the user's.
+    path = f"import sys; sys.path.insert(0, {str(bare)!r})\n"
+    done = run(path + code, "-I", "-S")
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 0

@@ -1,0 +1,175 @@
+"""Representation files: what is written is read back; what is unsound is refused by name."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from unbraid import Representation
+from unbraid.representation import SUFFIXES
+
+
+def small(**changes: object) -> Representation:
+    rng = np.random.default_rng(0)
+    content: dict[str, object] = {
+        "codes": rng.standard_normal((6, 2)).astype(np.float32),
+        "factors": np.array([[0, 1], [1, 0], [2, 3], [0, 2], [1, 1], [2, 0]], dtype=np.int16),
+        "log_variances": rng.standard_normal((6, 2)).astype(np.float32),
+        "factor_names": ("shape", "größe <b>"),
+        "factor_kinds": ("categorical", "cyclic"),
+        "factor_sizes": (3, 4),
+    }
+    return Representation(**content | changes)  # pyright: ignore[reportArgumentType]
+
+
+def same(a: Representation, b: Representation) -> None:
+    np.testing.assert_array_equal(a.codes, b.codes)
+    np.testing.assert_array_equal(a.factors, b.factors)
+    assert (a.log_variances is None) == (b.log_variances is None)
+    if a.log_variances is not None:
+        np.testing.assert_array_equal(a.log_variances, b.log_variances)
+    assert (a.factor_names, a.factor_kinds, a.factor_sizes) == (b.factor_names, b.factor_kinds, b.factor_sizes)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+@pytest.mark.parametrize("changes", [{}, {"log_variances": None, "factor_sizes": None, "factor_names": ()}])
+def test_every_format_returns_what_was_saved(tmp_path: Path, suffix: str, changes: dict[str, object]) -> None:
+    path = tmp_path / f"codes{suffix}"
+    small(**changes).save(path)
+    same(Representation.load(path), small(**changes))
+    assert [each.name for each in tmp_path.iterdir()] == [path.name]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.tuples(st.integers(1, 12), st.integers(1, 12), st.integers(1, 12)),
+    dtype=st.sampled_from([np.float32, np.float64]),
+    factor_dtype=st.sampled_from([np.int8, np.int64, np.uint16, np.float32]),
+    fortran=st.booleans(),
+    suffix=st.sampled_from(SUFFIXES),
+)
+def test_round_trip_over_shapes_dtypes_and_orders(
+    tmp_path_factory: pytest.TempPathFactory,
+    shape: tuple[int, int, int],
+    dtype: type,
+    factor_dtype: type,
+    fortran: bool,
+    suffix: str,
+) -> None:
+    rng = np.random.default_rng(1)
+    rows, n_codes, n_factors = shape
+    codes = rng.standard_normal((rows, n_codes)).astype(dtype)
+    factors = rng.integers(0, 5, (rows, n_factors)).astype(factor_dtype)
+    representation = Representation(np.asfortranarray(codes) if fortran else codes, factors)
+    path = tmp_path_factory.mktemp("round") / f"codes{suffix}"
+    representation.save(path)
+    loaded = Representation.load(path)
+    same(loaded, representation)
+    assert loaded.codes.dtype == dtype
+
+
+def test_parquet_columns_are_named_as_documented(tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    small().save(tmp_path / "codes.parquet")
+    assert parquet.read_table(tmp_path / "codes.parquet").column_names == [
+        *("code_0", "code_1", "factor_shape", "factor_größe <b>", "log_variance_0", "log_variance_1")
+    ]
+
+
+def test_parquet_of_others_needs_no_metadata_and_orders_codes_by_number(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    columns = {f"code_{i}": np.full(3, float(i)) for i in reversed(range(12))}
+    pandas.DataFrame(columns | {"factor_a": [0, 1, 2], "factor_b": [0.5, 0.1, 0.2]}).to_parquet(tmp_path / "x.parquet")
+    loaded = Representation.load(tmp_path / "x.parquet")
+    assert loaded.codes[0].tolist() == list(range(12))
+    assert loaded.factor_names == ("a", "b")
+    assert loaded.factor_kinds == ("ordinal", "continuous")
+
+
+class Trap:
+    """Unpickling this would be noticed."""
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return (pytest.fail, ("a user's file was unpickled",))
+
+
+def test_a_pickle_is_never_loaded(tmp_path: Path) -> None:
+    np.savez(tmp_path / "objects.npz", codes=np.array([Trap()], dtype=object), factors=np.zeros((1, 1)))
+    (tmp_path / "plain.npz").write_bytes(pickle.dumps(Trap()))
+    for name in ("objects.npz", "plain.npz"):
+        with pytest.raises(ValueError, match=f"{name}: not a readable .npz file.*pickled objects"):
+            Representation.load(tmp_path / name)
+
+
+def test_a_pickled_bystander_does_not_spoil_the_file(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", codes=np.eye(3), factors=np.eye(3), metadata=np.array({"a": 1}, dtype=object))
+    assert Representation.load(tmp_path / "x.npz").codes.shape == (3, 3)
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_truncated_or_foreign_file_is_one_clear_error(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"codes{suffix}"
+    small().save(path)
+    whole = path.read_bytes()
+    for content in (whole[: len(whole) // 2], b"not what the name says", b""):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=f"codes{suffix}: not a readable {suffix} file"):
+            Representation.load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"codes": np.zeros(6)}, r"codes must be \(n_samples, n_codes\)"),
+        ({"factor_kinds": ("categorical", "circular")}, "factor 'größe <b>' has unknown kind 'circular'"),
+        ({"factor_names": ("a",)}, r"factor_names must have one entry per factor \(2\)"),
+        ({"factor_names": ("a", "a")}, "must differ"),
+        ({"factor_sizes": (3, 4, 5)}, "factor_sizes must have one entry"),
+        ({"log_variances": np.zeros((6, 3))}, "log_variances must have the shape of codes"),
+    ],
+)
+def test_unsound_content_is_refused(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        small(**changes)
+
+
+def test_missing_arrays_are_named_with_what_was_found(tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", factors=np.zeros((2, 2)), latents=np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="x.npz: no array 'codes'; found factors"):
+        Representation.load(tmp_path / "x.npz")
+
+
+def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "codes.npz"
+    small().save(path)
+    before = path.read_bytes()
+
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez_compressed", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        small(factor_names=("x", "y")).save(path)
+    assert path.read_bytes() == before
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_example_is_the_published_one() -> None:
+    example = Representation.example()
+    assert example.codes.shape == (10_000, 10)
+    assert example.factor_names == ("shape", "scale", "orientation", "position_x", "position_y")
+    assert example.factor_sizes == (3, 6, 40, 32, 32)
+    assert int((example.mean_kl() > 0.01).sum()) == 5
+
+
+def test_keep_factors_keeps_everything_about_them() -> None:
+    kept = small().keep_factors(["größe <b>"])
+    assert (kept.factor_kinds, kept.factor_sizes) == (("cyclic",), (4,))
+    assert kept.factors.tolist() == small().factors[:, 1:].tolist()
+    with pytest.raises(ValueError, match="no factor 'hue'; there are shape"):
+        small().keep_factors(["hue"])

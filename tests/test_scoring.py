@@ -1,0 +1,116 @@
+"""The score card: what it holds, that sharing changes no number, and a user's own metric."""
+
+import json
+import math
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbraid
+from tests.examples import entangled_codes, grid_factors
+from unbraid.metrics import METRICS
+from unbraid.metrics._inputs import standardised
+from unbraid.metrics._sharing import shared, sharing
+
+FACTORS = grid_factors(8)
+CODES = entangled_codes(FACTORS)
+QUICK = [name for name in ("mig", "modularity", "med", "sap", "snc", "dci_lasso") if name in METRICS]
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if not metric.needs])
+def test_a_metric_in_a_card_equals_the_metric_alone(name: str) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, name], seed=3)
+    alone = METRICS[name].function(CODES, FACTORS, seed=3)
+    assert card.scored[name].headline == getattr(alone, METRICS[name].headline)
+
+
+def test_json_has_only_finite_numbers_and_every_metric(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, "d_lsbd"], names=("shape", "size", "hue"))
+    card.save(tmp_path / "scores.json")
+    content = json.loads((tmp_path / "scores.json").read_text(), parse_constant=pytest.fail)
+    assert list(content["metrics"]) == QUICK
+    assert content["skipped"].keys() == {"d_lsbd"}
+    for name, metric in content["metrics"].items():
+        assert metric["values"][metric["headline"]] == card.scored[name].headline
+        assert all(math.isfinite(value) for value in metric["values"].values())
+        assert metric["higher_is_better"] is METRICS[name].higher_is_better
+
+
+def test_frame_has_one_row_per_number() -> None:
+    pytest.importorskip("pandas")
+    frame = unbraid.score(CODES, FACTORS, metrics=["mig"], names=("shape", "size", "hue")).to_frame()
+    assert frame[frame.headline].number.tolist() == [unbraid.metrics.mig(CODES, FACTORS).score]
+    per_factor = frame[frame.value == "per_factor"].set_index("factor").number
+    assert per_factor.to_dict() == pytest.approx(
+        dict(zip(("shape", "size", "hue"), unbraid.metrics.mig(CODES, FACTORS).per_factor, strict=True))
+    )
+
+
+def test_a_representation_scores_as_its_arrays_do() -> None:
+    representation = unbraid.Representation(CODES, FACTORS, factor_kinds=("categorical", "ordinal", "ordinal"))
+    apart = unbraid.score(CODES, FACTORS, kinds=("categorical", "ordinal", "ordinal"), metrics=QUICK)
+    assert str(unbraid.score(representation, metrics=QUICK)) == str(apart)
+    with pytest.raises(ValueError, match="brings its own factors"):
+        unbraid.score(representation, FACTORS)
+
+
+def test_progress_names_each_metric_before_it_runs() -> None:
+    seen: list[tuple[str, int, int]] = []
+    unbraid.score(CODES, FACTORS, metrics=QUICK, progress=lambda *step: seen.append(step))
+    assert seen == [(name, i, len(QUICK)) for i, name in enumerate(QUICK)]
+
+
+def test_a_metric_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_lab.py").write_text(
+        '"""Lab."""\ndef spread(codes, factors):\n    """Spread of codes."""\n    return codes.std()\n'
+        "def broken(codes, factors):\n    return float('nan')\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "my_lab:spread"])
+    assert card["my_lab:spread"].score == pytest.approx(CODES.std())
+    assert card.scored["my_lab:spread"].metric.means == "Spread of codes."
+    with pytest.raises(ArithmeticError, match="my_lab:broken gave score = nan"):
+        unbraid.score(CODES, FACTORS, metrics=["my_lab:broken"])
+    for name in ("my_lab:absent", "no_lab:spread"):
+        with pytest.raises(ValueError, match=f"metric '{name}' cannot be imported"):
+            unbraid.score(CODES, FACTORS, metrics=[name])
+    sys.modules.pop("my_lab")
+
+
+def test_skipped_metrics_are_named_with_their_reason() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "d_lsbd"])
+    with pytest.raises(KeyError, match="d_lsbd was skipped: needs at least one cyclic factor"):
+        card["d_lsbd"]
+
+
+def test_saving_under_another_suffix_or_into_no_folder_is_refused(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig"])
+    with pytest.raises(ValueError, match="saved as .json or .html"):
+        card.save(tmp_path / "scores.csv")
+    with pytest.raises(FileNotFoundError, match="the folder .*absent does not exist"):
+        card.save(tmp_path / "absent" / "scores.json")
+
+
+def test_shared_work_is_done_once_inside_a_card_and_anew_outside() -> None:
+    calls = []
+
+    @shared
+    def step(matrix: np.ndarray, bins: int = 3) -> int:
+        calls.append((matrix.shape, bins))
+        return len(calls)
+
+    first, second = np.zeros(3), np.zeros(3)
+    with sharing():
+        assert [step(first), step(first), step(second), step(first, bins=3), step(first, bins=4)] == [1, 1, 2, 3, 4]
+        # A temporary that has died must not lend its identity to the next one.
+        assert len({step(np.zeros(3)) for _ in range(50)}) == 50
+    assert step(first) != step(first)
+
+
+def test_standardised_leaves_a_constant_column_at_zero() -> None:
+    matrix = np.column_stack([np.arange(5.0), np.full(5, 0.1), np.full(5, 1e9 / 3)])
+    result = standardised(matrix)
+    np.testing.assert_allclose(result[:, 0].std(), 1.0)
+    np.testing.assert_array_equal(result[:, 1:], 0.0)
