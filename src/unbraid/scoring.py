@@ -292,7 +292,12 @@ def _representation(
     return representation
 
 
-def _choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
+def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
+    """The rows of the metrics named, or of all of them.
+
+    Raises:
+        ValueError: a name is unknown or cannot be imported.
+    """
     if metrics == "all":
         return dict(METRICS)
     names = [metrics] if isinstance(metrics, str) else list(metrics)
