@@ -1,5 +1,5 @@
 """Ground-truth factors of variation."""
 
-from unbraid.factors.space import FactorSpace
+from unbraid.factors.space import FactorSpace, FactorTable, Space
 
-__all__ = ["FactorSpace"]
+__all__ = ["FactorSpace", "FactorTable", "Space"]

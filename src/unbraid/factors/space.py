@@ -1,11 +1,18 @@
-"""The grid of ground-truth factors: names, sizes, kinds, and the map between index and factors."""
+"""Ground-truth factors: a grid of every combination (FactorSpace), or a list of samples (FactorTable).
+
+Both answer alike to `names`, `sizes`, `kinds`, `len` and `factors(index)`; only a grid can say where a
+combination stands (`index`).
+"""
 
 from dataclasses import dataclass
 from math import prod
+from typing import TypeAlias
 
 import numpy as np
 
-from unbraid.types import KINDS, IntArray, Kind
+from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
+
+Values: TypeAlias = tuple[float | str, ...]
 
 
 @dataclass(frozen=True)
@@ -16,9 +23,12 @@ class FactorSpace:
         names: one name per factor.
         sizes: number of levels of each factor, at least 1.
         kinds: "categorical", "ordinal", "continuous" or "cyclic" for each factor.
+        values: what the levels of each factor stand for (0.5 for a scale, "heart" for a shape); None where the
+            levels stand for themselves. Metrics read levels, never these.
 
     Raises:
-        ValueError: the three differ in length, a size is below 1, or a kind is unknown.
+        ValueError: the four differ in length, names repeat, a size is below 1, a kind is unknown, or a factor has
+            another number of values than levels.
 
     Example:
         >>> space = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"))
@@ -29,6 +39,7 @@ class FactorSpace:
     names: tuple[str, ...]
     sizes: tuple[int, ...]
     kinds: tuple[Kind, ...]
+    values: tuple[Values, ...] | None = None
 
     def __post_init__(self) -> None:
         if not len(self.names) == len(self.sizes) == len(self.kinds):
@@ -36,14 +47,25 @@ class FactorSpace:
                 "names, sizes and kinds must have one entry per factor; "
                 f"got {len(self.names)}, {len(self.sizes)} and {len(self.kinds)}"
             )
-        for name, size, kind in zip(self.names, self.sizes, self.kinds, strict=True):
+        _check_names_and_kinds(self.names, self.kinds)
+        for name, size in zip(self.names, self.sizes, strict=True):
             if size < 1:
                 raise ValueError(f"factor {name!r} must have at least one level; got size {size}")
-            if kind not in KINDS:
-                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+        if self.values is not None and tuple(map(len, self.values)) != self.sizes:
+            raise ValueError(
+                f"values must have one entry per level; sizes are {self.sizes}, got {tuple(map(len, self.values))}"
+            )
 
     def __len__(self) -> int:
         return prod(self.sizes)
+
+    def column(self, name: str) -> int:
+        """Position of a factor among the columns.
+
+        Raises:
+            ValueError: no factor has this name.
+        """
+        return _column(self.names, name)
 
     def factors(self, index: IntArray | list[int]) -> IntArray:
         """Levels (n, n_factors) at each position (n,) of the grid."""
@@ -57,3 +79,84 @@ class FactorSpace:
     def grid(self) -> IntArray:
         """All combinations, (len(self), n_factors), in the order of their index."""
         return self.factors(np.arange(len(self)))
+
+
+@dataclass(frozen=True, eq=False)
+class FactorTable:
+    """Factors of samples that fill no grid: drawn at random, or labels of photographs.
+
+    Args:
+        names: one name per factor.
+        kinds: kind of each factor, as in FactorSpace.
+        table: (n_samples, n_factors), whole-numbered levels from 0, or real where the kind is "continuous".
+
+    Raises:
+        ValueError: the shapes disagree, names repeat, a kind is unknown, or a discrete factor holds anything but
+            whole numbers from 0.
+
+    Example:
+        >>> table = FactorTable(("hue",), ("continuous",), np.array([[0.25], [0.75]]))
+        >>> len(table), table.sizes, table.factors([1]).tolist()
+        (2, (0,), [[0.75]])
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    table: FloatArray | IntArray
+
+    def __post_init__(self) -> None:
+        if self.table.ndim != 2 or not len(self.names) == len(self.kinds) == self.table.shape[1]:
+            raise ValueError(
+                "names, kinds and the columns of table must be one per factor; "
+                f"got {len(self.names)}, {len(self.kinds)} and shape {self.table.shape}"
+            )
+        _check_names_and_kinds(self.names, self.kinds)
+        if not np.isfinite(self.table).all():
+            row, column = np.argwhere(~np.isfinite(self.table))[0]
+            raise ValueError(f"factor {self.names[column]!r} must be finite; row {row} is {self.table[row, column]}")
+        for name, column in zip(self.names, self.table.T, strict=True):
+            bad = np.flatnonzero((column < 0) | (column != np.rint(column)))
+            if self.kinds[self.column(name)] != "continuous" and len(bad):
+                raise ValueError(
+                    f"factor {name!r} must hold whole numbers from 0; row {bad[0]} is {column[bad[0]]:g}. "
+                    "Real values are of kind 'continuous'"
+                )
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of levels of each factor; 0 where it is continuous, and so has none."""
+        discrete = [kind != "continuous" for kind in self.kinds]
+        top = self.table.max(axis=0) if len(self) else np.full(len(self.names), -1)
+        return tuple(int(level) + 1 if is_discrete else 0 for level, is_discrete in zip(top, discrete, strict=True))
+
+    def column(self, name: str) -> int:
+        """Position of a factor among the columns.
+
+        Raises:
+            ValueError: no factor has this name.
+        """
+        return _column(self.names, name)
+
+    def factors(self, index: IntArray | BoolArray | list[int]) -> FloatArray | IntArray:
+        """Levels or values (n, n_factors) of these samples."""
+        return self.table[np.asarray(index)]
+
+
+Space: TypeAlias = FactorSpace | FactorTable
+
+
+def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> None:
+    if len(set(names)) < len(names):
+        raise ValueError(f"names must differ from each other; got {list(names)}")
+    for name, kind in zip(names, kinds, strict=True):
+        if kind not in KINDS:
+            raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+
+
+def _column(names: tuple[str, ...], name: str) -> int:
+    if name not in names:
+        raise ValueError(f"no factor {name!r}; there are {', '.join(names)}")
+    return names.index(name)

@@ -1,0 +1,324 @@
+"""Images on disk: one folder per dataset and preprocessing, whole or absent, read through a memory map.
+
+A folder holds `images.npy` (uint8, one row per image; packed to bits where every pixel is 0 or 255), `meta.json`
+(factors, shape, where the images come from), and `factors.npy` where the factors are no grid.
+"""
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numba
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.types import IntArray, UInt8Array
+
+FORMAT = 1
+SLAB = 4096  # images made, checked and written at a time
+
+
+def cache_root(root: str | Path | None = None) -> Path:
+    """The folder of all caches: the argument, else UNBRAID_DATA, else the platform's own cache folder."""
+    if root is not None:
+        return Path(root).expanduser()
+    if named := os.environ.get("UNBRAID_DATA"):
+        return Path(named).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "unbraid"
+
+
+def cache_folder(root: Path, name: str, version: int, **options: str | int | float | bool) -> Path:
+    """Where one dataset with one preprocessing is kept.
+
+    Args:
+        version: of the code that makes the images; raise it whenever any pixel changes.
+        **options: what differs from the defaults.
+    """
+    parts = [f"{key}={str(value).lower()}" for key, value in sorted(options.items())]
+    return root / "-".join([name, f"v{version}", *parts])
+
+
+@dataclass(frozen=True, eq=False)
+class Content:
+    """What is to be stored."""
+
+    space: Space
+    image_shape: ImageShape
+    slabs: Iterable[UInt8Array]  # (n, height, width, channels) each, in the order of the index
+    about: Mapping[str, Any] = field(default_factory=dict)  # JSON: source, checksum, preprocessing, seed
+    binary: bool = False  # every pixel is 0 or 255: keep one bit of it
+
+
+def cached(folder: Path, content: Callable[[], Content], progress: Progress | None = None) -> "StoredImages":
+    """The dataset kept in a folder; where there is none, it is built first.
+
+    Safe when several processes ask at once: one builds and the others wait. What a killed build left behind is
+    never taken for a dataset, and is removed by the next build.
+
+    Raises:
+        ValueError: the folder is damaged, or the content is not what it declares.
+        OSError: the disk is full or the folder cannot be written.
+    """
+    if not folder.exists():
+        with _alone(folder) as leftovers:
+            if not folder.exists():
+                for leftover in leftovers:
+                    shutil.rmtree(leftover, ignore_errors=True)
+                write(folder, content(), progress)
+    return StoredImages(folder)
+
+
+def write(folder: Path, content: Content, progress: Progress | None = None) -> None:
+    """Store images under a temporary name, then rename. A folder that another process finished first is kept.
+
+    Raises:
+        ValueError: slabs of another shape or type than declared, too few or too many images, or a binary image
+            with grey pixels.
+        OSError: the disk is full or the folder cannot be written; nothing is left behind.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    row = (prod(content.image_shape) // 8,) if content.binary else content.image_shape
+    needed = len(content.space) * prod(row)
+    free = shutil.disk_usage(folder.parent).free
+    if needed > free:
+        raise OSError(errno.ENOSPC, f"{folder}: needs {_size(needed)}, but the disk has {_size(free)} left")
+    temporary = folder.parent / f"{_part_prefix(folder)}{secrets.token_hex(8)}"
+    temporary.mkdir()
+    try:
+        digest = _write_images(temporary / "images.npy", content, row, progress)
+        if isinstance(content.space, FactorTable):
+            np.save(temporary / "factors.npy", content.space.table, allow_pickle=False)
+        meta = _meta(content, digest)
+        (temporary / "meta.json").write_text(json.dumps(meta, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+        try:
+            temporary.rename(folder)
+        except OSError:
+            if not (folder / "meta.json").exists():
+                raise
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            raise OSError(errno.ENOSPC, f"{folder}: the disk is full; {_size(needed)} are needed") from error
+        raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def content_of(dataset: FactorDataset, *, limit: int | None = None, **about: Any) -> Content:
+    """The first `limit` images of a dataset, or all of them, ready to be stored."""
+    n_images = len(dataset) if limit is None else min(limit, len(dataset))
+    space: Space = dataset.space
+    if n_images < len(dataset):
+        space = FactorTable(space.names, space.kinds, space.factors(np.arange(n_images)))
+    slabs = (dataset.images(np.arange(start, min(start + SLAB, n_images))) for start in range(0, n_images, SLAB))
+    return Content(space, dataset.image_shape, slabs, about)
+
+
+class StoredImages:
+    """A stored dataset, read where it lies.
+
+    `about` says where the images come from. Pickling keeps the folder alone; a worker process maps the file anew.
+
+    Raises:
+        FileNotFoundError: there is no such dataset.
+        ValueError: the folder is damaged; the message says how and what to do.
+    """
+
+    def __init__(self, folder: str | Path) -> None:
+        self.folder = Path(folder)
+        meta = _read_meta(self.folder)
+        try:
+            self.image_shape: ImageShape = tuple(map(int, meta["image_shape"]))  # pyright: ignore[reportAttributeAccessIssue]
+            self.about: Mapping[str, Any] = meta["about"]
+            self.sha256: str = meta["sha256"]
+            self.packed = bool(meta["packed"])
+            self.space: Space = _read_space(self.folder, meta)
+        except (KeyError, TypeError, ValueError, OSError, EOFError) as error:
+            raise _damaged(self.folder, f"meta.json or factors.npy cannot be read: {error}") from error
+        self._rows = _map(self.folder, len(self.space), self.image_shape, self.packed)
+
+    def __len__(self) -> int:
+        return len(self.space)
+
+    def images(self, index: IntArray) -> UInt8Array:
+        positions = check_index(index, len(self))
+        if not self.packed:
+            return self._rows[positions]
+        pixels = np.empty((len(positions), prod(self.image_shape)), dtype=np.uint8)
+        _unpack(self._rows, positions, _PIXELS, pixels.view(np.uint64))
+        return pixels.reshape(len(positions), *self.image_shape)
+
+    def verify(self) -> None:
+        """Read every byte and compare with the checksum taken when the images were stored.
+
+        Raises:
+            ValueError: they differ.
+        """
+        digest = hashlib.sha256()
+        for start in range(0, len(self), SLAB):
+            digest.update(np.ascontiguousarray(self._rows[start : start + SLAB]).data)
+        if digest.hexdigest() != self.sha256:
+            raise _damaged(self.folder, "images.npy does not match its checksum")
+
+    def __reduce__(self) -> tuple[type["StoredImages"], tuple[Path]]:
+        return StoredImages, (self.folder,)
+
+
+# Eight pixels of 0 or 255 for each packed byte, highest bit first, as numpy.packbits has it.
+_PIXELS = (np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1) * np.uint8(255)).view(np.uint64)[:, 0]
+
+
+@numba.njit(cache=True)
+def _unpack(rows: UInt8Array, positions: IntArray, pixels: Any, out: Any) -> None:
+    for i in range(len(positions)):
+        row = rows[positions[i]]
+        for j in range(len(row)):
+            out[i, j] = pixels[row[j]]
+
+
+def _write_images(path: Path, content: Content, row: tuple[int, ...], progress: Progress | None) -> str:
+    n_images, done, digest = len(content.space), 0, hashlib.sha256()
+    if content.binary and prod(content.image_shape) % 8:
+        raise ValueError(f"binary images must have a multiple of 8 pixels; got {content.image_shape}")
+    with path.open("wb") as file:
+        _header(file, (n_images, *row))
+        for slab in content.slabs:
+            if slab.dtype != np.uint8 or slab.shape[1:] != content.image_shape:
+                raise ValueError(f"images must be uint8 {content.image_shape}; got {slab.dtype} {slab.shape[1:]}")
+            done += len(slab)
+            if done > n_images:
+                raise ValueError(f"more than the {n_images} images that the factors account for")
+            data = np.ascontiguousarray(_pack(slab) if content.binary else slab)
+            digest.update(data.data)
+            file.write(data.data)
+            if progress is not None:
+                progress(done, n_images)
+    if done != n_images:
+        raise ValueError(f"{done} images for {n_images} combinations of factors")
+    return digest.hexdigest()
+
+
+def _pack(slab: UInt8Array) -> UInt8Array:
+    if not ((slab == 0) | (slab == 255)).all():
+        raise ValueError("binary images must have pixels of 0 and 255 alone")
+    return np.packbits(slab.reshape(len(slab), -1), axis=1)
+
+
+def _header(file: BinaryIO, shape: tuple[int, ...]) -> None:
+    np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+
+
+def _meta(content: Content, digest: str) -> dict[str, Any]:
+    space = content.space
+    grid = isinstance(space, FactorSpace)
+    return {
+        "format": FORMAT,
+        "names": list(space.names),
+        "kinds": list(space.kinds),
+        "sizes": list(space.sizes) if grid else None,
+        "values": space.values if grid else None,
+        "n_images": len(space),
+        "image_shape": list(content.image_shape),
+        "packed": content.binary,
+        "sha256": digest,
+        "about": dict(content.about),
+    }
+
+
+def _read_meta(folder: Path) -> dict[str, Any]:
+    path = folder / "meta.json"
+    if not path.is_file():
+        if folder.is_dir():
+            raise _damaged(folder, "there is no meta.json")
+        raise FileNotFoundError(f"{folder}: no dataset is stored here")
+    try:
+        meta = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise _damaged(folder, f"meta.json cannot be read: {error}") from error
+    if not isinstance(meta, dict) or meta.get("format") != FORMAT:
+        raise _damaged(folder, "it was written by another version")
+    return meta
+
+
+def _read_space(folder: Path, meta: Mapping[str, Any]) -> Space:
+    names, kinds = tuple(meta["names"]), tuple(meta["kinds"])
+    if meta["sizes"] is None:
+        space: Space = FactorTable(names, kinds, np.load(folder / "factors.npy", allow_pickle=False))
+    else:
+        values = None if meta["values"] is None else tuple(map(tuple, meta["values"]))
+        space = FactorSpace(names, tuple(map(int, meta["sizes"])), kinds, values)
+    if len(space) != meta["n_images"]:
+        raise ValueError(f"{meta['n_images']} images for {len(space)} combinations of factors")
+    return space
+
+
+def _map(folder: Path, n_images: int, image_shape: ImageShape, packed: bool) -> UInt8Array:
+    path = folder / "images.npy"
+    try:
+        rows = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, OSError, EOFError) as error:
+        raise _damaged(folder, f"images.npy cannot be read: {error}") from error
+    expected = (n_images, prod(image_shape) // 8) if packed else (n_images, *image_shape)
+    if rows.shape != expected or rows.dtype != np.uint8:
+        raise _damaged(folder, f"images.npy is {rows.dtype} {rows.shape} where uint8 {expected} was expected")
+    surplus = path.stat().st_size - rows.offset - rows.nbytes
+    if surplus:
+        raise _damaged(folder, f"images.npy is {surplus} bytes too long")
+    return np.asarray(rows)
+
+
+def _damaged(folder: Path, reason: str) -> ValueError:
+    return ValueError(f"{folder}: not a usable dataset ({reason}); delete this folder and load the dataset again")
+
+
+def _part_prefix(folder: Path) -> str:
+    return f".{folder.name}.part."
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[list[Path]]:
+    """Hold the lock on a folder; yields what dead builds of it left behind.
+
+    The lock dies with its process, so a killed build blocks nobody. On file systems without locks, builds race
+    and the first to finish wins; leftovers cannot be told from live builds there, and none are given.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / f".{folder.name}.lock").open("a+b") as file:
+        locked = _lock(file)
+        yield sorted(folder.parent.glob(f"{_part_prefix(folder)}*")) if locked else []
+
+
+def _lock(file: BinaryIO) -> bool:
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        return False
+    return True
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"
