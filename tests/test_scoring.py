@@ -10,6 +10,8 @@ import pytest
 
 import unbraid
 from tests.examples import entangled_codes, grid_factors
+from unbraid import FactorSpace
+from unbraid.datasets import ArrayDataset
 from unbraid.metrics import METRICS
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._sharing import shared, sharing
@@ -114,3 +116,49 @@ def test_standardised_leaves_a_constant_column_at_zero() -> None:
     result = standardised(matrix)
     np.testing.assert_allclose(result[:, 0].std(), 1.0)
     np.testing.assert_array_equal(result[:, 1:], 0.0)
+
+
+def two_factor_dataset() -> ArrayDataset:
+    space = FactorSpace(("row", "hue"), (6, 8), ("ordinal", "cyclic"))
+    images = np.zeros((len(space), 4, 4, 1), dtype=np.uint8)
+    images[:, 0, 0, 0], images[:, 0, 1, 0] = space.grid().T
+    return ArrayDataset(images, space)
+
+
+def test_score_encoder_encodes_in_batches_and_keeps_the_names() -> None:
+    seen = []
+
+    def encode(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(images.shape)
+        codes = images[:, 0, :2, 0].astype(float)
+        return codes, np.full_like(codes, -3.0)
+
+    card = unbraid.score_encoder(encode, two_factor_dataset(), batch_size=20, metrics=["mig"])
+    assert seen == [(20, 4, 4, 1), (20, 4, 4, 1), (8, 4, 4, 1)]
+    assert card["mig"].score == pytest.approx(1.0)
+    assert card.representation.factor_kinds == ("ordinal", "cyclic")
+    assert card.representation.factor_sizes == (6, 8)
+    assert card.representation.log_variances is not None
+
+
+def test_score_encoder_draws_without_replacement_from_a_larger_set() -> None:
+    def encode(images: np.ndarray) -> np.ndarray:
+        return images[:, 0, :2, 0].astype(float)
+
+    cards = [
+        unbraid.score_encoder(encode, two_factor_dataset(), n_samples=30, seed=s, metrics=["mig"]) for s in (0, 0, 1)
+    ]
+    drawn = [card.representation.factors.tolist() for card in cards]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len({tuple(row) for row in drawn[0]}) == 30
+
+
+def test_score_encoder_takes_torch_tensors_and_refuses_wrong_rows() -> None:
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(16, 3)
+    card = unbraid.score_encoder(
+        lambda images: layer(torch.from_numpy(images).float().flatten(1)), two_factor_dataset(), metrics=["mig"]
+    )
+    assert card.representation.codes.shape == (48, 3)
+    with pytest.raises(ValueError, match=r"encode must return \(n, n_codes\) for n images; got \(1, 3\) for 48"):
+        unbraid.score_encoder(lambda _: np.zeros((1, 3)), two_factor_dataset(), metrics=["mig"])

@@ -153,8 +153,13 @@ class ScoreCard:
 
     def _input(self) -> dict[str, Any]:
         codes, factors = self.representation.codes, self.representation.factors
-        sizes = self.representation.factor_sizes or tuple(len(np.unique(column)) for column in factors.T)
-        described = zip(self.representation.factor_names, self.representation.factor_kinds, sizes, strict=True)
+        kinds = self.representation.factor_kinds
+        given = self.representation.factor_sizes or (0,) * len(kinds)
+        present = [
+            None if kind == "continuous" else len(np.unique(c)) for kind, c in zip(kinds, factors.T, strict=True)
+        ]
+        sizes = [size or count for size, count in zip(given, present, strict=True)]
+        described = zip(self.representation.factor_names, kinds, sizes, strict=True)
         return {
             "path": self.path,
             "n_samples": len(codes),
@@ -254,9 +259,40 @@ def score_encoder(
     Raises:
         ValueError: `encode` returns another number of rows than it was given.
     """
-    return score(
-        encoded(encode, dataset, n_samples=n_samples, batch_size=batch_size, seed=seed), seed=seed, **arguments
+    return score(_encoded(encode, dataset, n_samples, batch_size, seed), seed=seed, **arguments)
+
+
+def _encoded(
+    encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
+) -> Representation:
+    index = np.arange(len(dataset))
+    if n_samples < len(index):
+        index = np.sort(np.random.default_rng(seed).choice(len(index), n_samples, replace=False))
+    parts = []
+    for start in range(0, len(index), batch_size):
+        rows = index[start : start + batch_size]
+        output = encode(dataset.images(rows))
+        pair = output if isinstance(output, tuple) else (output,)
+        arrays = [_as_numpy(each) for each in pair]
+        for array in arrays:
+            if array.ndim != 2 or len(array) != len(rows):
+                raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
+        parts.append(arrays)
+    codes, *log_variances = (np.concatenate(each) for each in zip(*parts, strict=True))
+    space = dataset.space
+    return Representation(
+        codes,
+        space.factors(index),
+        log_variances=log_variances[0] if log_variances else None,
+        factor_names=space.names,
+        factor_kinds=space.kinds,
+        factor_sizes=space.sizes,
     )
+
+
+def _as_numpy(values: Any) -> FloatArray:
+    # A torch tensor that requires a gradient, or lives on another device, does not convert by itself.
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
 
 
 def _representation(

@@ -10,7 +10,12 @@ from unbraid.metrics import METRICS, Metric
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors()
-CHANGES = {"permute": lambda z: z[:, ::-1], "flip": lambda z: -z, "scale": lambda z: z * [3.0, 0.5, 7.0]}
+CHANGES = {
+    "permute": lambda z: z[:, ::-1],
+    "flip": lambda z: -z,
+    "scale": lambda z: z * [3.0, 0.5, 7.0],
+    "dead": lambda z: np.column_stack([z[:, :1], np.full(len(z), 0.3), z[:, 1:]]),
+}
 
 # Metrics that need more than codes and factors, or another perfect code, have their own law tests beside their values.
 NEEDY = {name for name, metric in METRICS.items() if metric.needs}

@@ -86,7 +86,10 @@ def _check_outputs(outputs: dict[str, Path | None]) -> None:
 
 def _print(card: "ScoreCard") -> None:
     described = card.to_dict()["input"]
-    factors = ", ".join(f"{factor['name']} ({factor['kind']}, {factor['size']})" for factor in described["factors"])
+    factors = ", ".join(
+        f"{factor['name']} ({factor['kind']}" + (f", {factor['size']})" if factor["size"] else ")")
+        for factor in described["factors"]
+    )
     table = Table(
         title=f"{card.path}\n{described['n_samples']:,} samples, {described['n_codes']} codes; factors: {factors}",
         title_justify="left",

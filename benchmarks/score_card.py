@@ -1,0 +1,87 @@
+"""The whole score card: seconds, peak memory, and growth with the number of samples.
+
+    python benchmarks/score_card.py                 the shipped example, each metric and the sum
+    python benchmarks/score_card.py --large         peak memory at 100 000 samples of 64 codes
+    python benchmarks/score_card.py --growth        seconds at 1e4, 1e5 and 1e6 samples, metrics that claim to be linear
+
+One thread is used throughout. The first call compiles the kernels and is not counted.
+"""
+
+import argparse
+import os
+import resource
+import time
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+
+from unbraid import Representation, score
+from unbraid.metrics import METRICS
+from unbraid.scoring import ScoreCard
+
+SIZES = (3, 6, 40, 32, 32)
+
+
+def synthetic(n_samples: int, n_codes: int) -> Representation:
+    """Factors drawn uniformly; each seen, with noise, in two codes; the other codes are noise."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(0, size, n_samples) for size in SIZES], axis=1)
+    codes = rng.standard_normal((n_samples, n_codes))
+    centred = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    codes[:, : len(SIZES)] = 0.2 * codes[:, : len(SIZES)] + centred
+    log_variances = np.full_like(codes, -3.0)
+    kinds = ("categorical", "ordinal", "cyclic", "ordinal", "ordinal")
+    return Representation(codes, factors, log_variances=log_variances, factor_kinds=kinds, factor_sizes=SIZES)
+
+
+def timed(representation: Representation, metrics: list[str] | str = "all") -> tuple[float, ScoreCard]:
+    started = time.perf_counter()
+    card = score(representation, metrics=metrics)
+    return time.perf_counter() - started, card
+
+
+def example() -> None:
+    timed(Representation.example())
+    seconds, card = timed(Representation.example())
+    for name, scored in sorted(card.scored.items(), key=lambda item: -item[1].seconds):
+        print(f"{name:<22}{scored.seconds:8.3f} s   {scored.metric.headline} {scored.headline:.3f}")
+    print(
+        f"{'whole card':<22}{seconds:8.3f} s   10 000 x 10, factors of {SIZES} levels; skipped: {', '.join(card.skipped)}"
+    )
+
+
+def large() -> None:
+    representation = synthetic(100_000, 64)
+    before = peak_mb()
+    seconds, card = timed(representation)
+    print(
+        f"{len(card.scored)} metrics, 100 000 x 64: {seconds:.0f} s, peak memory {peak_mb():.0f} MB ({before:.0f} MB before scoring)"
+    )
+
+
+def growth() -> None:
+    names = [name for name, metric in METRICS.items() if metric.linear]
+    timed(synthetic(10_000, 10))
+    seconds: dict[str, list[float]] = {name: [] for name in names}
+    for n_samples in (10_000, 100_000, 1_000_000):
+        _, card = timed(synthetic(n_samples, 10), names)
+        for name, scored in card.scored.items():
+            seconds[name].append(scored.seconds)
+    print(f"{'seconds at':<22}{'1e4':>10}{'1e5':>10}{'1e6':>10}   growth from 1e5 to 1e6")
+    for name, times in seconds.items():
+        if len(times) == 3:
+            print(f"{name:<22}" + "".join(f"{t:10.3f}" for t in times) + f"   x {times[2] / max(times[1], 1e-4):.1f}")
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", action="store_true")
+    parser.add_argument("--growth", action="store_true")
+    chosen = parser.parse_args()
+    (large if chosen.large else growth if chosen.growth else example)()
