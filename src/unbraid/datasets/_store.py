@@ -120,14 +120,16 @@ def write(folder: Path, content: Content, progress: Progress | None = None) -> N
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def content_of(dataset: FactorDataset, *, limit: int | None = None, **about: Any) -> Content:
+def content_of(
+    dataset: FactorDataset, *, limit: int | None = None, binary: bool = False, about: Mapping[str, Any] | None = None
+) -> Content:
     """The first `limit` images of a dataset, or all of them, ready to be stored."""
     n_images = len(dataset) if limit is None else min(limit, len(dataset))
     space: Space = dataset.space
     if n_images < len(dataset):
         space = FactorTable(space.names, space.kinds, space.factors(np.arange(n_images)))
     slabs = (dataset.images(np.arange(start, min(start + SLAB, n_images))) for start in range(0, n_images, SLAB))
-    return Content(space, dataset.image_shape, slabs, about)
+    return Content(space, dataset.image_shape, slabs, about or {}, binary)
 
 
 class StoredImages:

@@ -4,7 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from unbraid.datasets.arrow import arrow_space, open_arrow
 from unbraid.datasets.base import FactorDataset, ImageShape
+from unbraid.datasets.flatland import flatland_space, open_flatland
+from unbraid.datasets.sprites import open_sprites, sprites_space
+from unbraid.datasets.square import open_square, square_space
 from unbraid.factors import FactorTable, Space
 
 
@@ -43,4 +47,55 @@ class Dataset:
         return self.n_images if isinstance(self.space, FactorTable) else len(self.space)
 
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({})
+OURS = "BSD-3-Clause, as this package"
+
+DATASETS: Mapping[str, Dataset] = MappingProxyType(
+    {
+        "sprites": Dataset(
+            open_sprites,
+            title="White squares, ellipses and hearts on black",
+            rendered=True,
+            space=sprites_space(),
+            image_shape=(64, 64, 1),
+            source="follows dSprites (Matthey et al. 2017), by a rule calibrated on 12 of its images",
+            licence=OURS,
+            notes=(
+                "Quote it as sprites, not as dSprites: a few border pixels differ.",
+                "Orientation 39 is orientation 0 again, as in dSprites: its step is 1/39 of a turn. "
+                "drop_duplicate_orientation=True leaves it out.",
+                "A square looks the same after a quarter turn and an ellipse after half a turn.",
+            ),
+        ),
+        "square": Dataset(
+            open_square,
+            title="A white block on a black square with joined edges",
+            rendered=True,
+            space=square_space(),
+            image_shape=(64, 64, 1),
+            source="Square of LSBD (Tonnaer et al. 2022, appendix E), which is generated likewise",
+            licence=OURS,
+        ),
+        "arrow": Dataset(
+            open_arrow,
+            title="An arrow that turns and changes its hue",
+            rendered=True,
+            space=arrow_space(),
+            image_shape=(64, 64, 3),
+            source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with an arrow of our own",
+            licence=OURS,
+        ),
+        "flatland": Dataset(
+            open_flatland,
+            title="A white ball that an agent moves up, down, left and right",
+            rendered=True,
+            space=flatland_space(),
+            image_shape=(64, 64, 1),
+            source="Flatland (Caselles-Dupré et al. 2019) on the grid of Quessard et al. 2020",
+            licence=OURS,
+            notes=(
+                "The ball jumps from the last position of an axis to the first; it is never cut by the edge.",
+                "Steps have one exact length; in the simulation of Caselles-Dupré the cycle is only nearly exact.",
+            ),
+        ),
+    }
+)

@@ -1,0 +1,128 @@
+"""An arrow that turns in the plane of the picture and runs through the circle of hues."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.factors import FactorSpace
+from unbraid.types import FloatArray, IntArray, UInt8Array
+
+SIZE = 64
+VERSION = 1  # raised whenever any pixel changes
+EDGE = 1e-9  # pixels by which the border is moved outwards, off every sample point: the same bytes everywhere
+
+# Half of the arrow that points to the right: (right, up) in pixels from the centre of the image. Nothing is
+# further out than 26, so that no rotation clips it.
+_SHAFT = (-24.0, 4.0, 5.5)  # from, to, half its thickness
+_HEAD = (4.0, 25.0, 15.0)  # from, tip, half its width
+
+
+def arrow_space(hues: int = 64, rotations: int = 64) -> FactorSpace:
+    turns = [tuple((np.arange(size) / size).tolist()) for size in (hues, rotations)]
+    return FactorSpace(("hue", "rotation"), (hues, rotations), ("cyclic", "cyclic"), (turns[0], turns[1]))
+
+
+@dataclass(frozen=True)
+class Arrow:
+    """After the Arrow of LSBD (Tonnaer et al. 2022, appendix E), 64 x 64 x 3.
+
+    Rotation k turns the arrow anticlockwise by k / rotations of a turn, from pointing right; hue k is the fully
+    saturated colour at k / hues of the circle, from red. The coordinates are turned and not the pixels, so that
+    every step is the same rotation: a quarter turn of the arrow is exactly a quarter turn of the image.
+
+    Args:
+        hues: colours on the circle, 2 to 256.
+        rotations: angles in a full turn, at least 2.
+        antialias: soft borders, from 4 x 4 samples per pixel.
+
+    Raises:
+        ValueError: too few levels, or hues too close to be told apart.
+    """
+
+    hues: int = 64
+    rotations: int = 64
+    antialias: bool = True
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.hues <= 256:
+            raise ValueError(f"hues must be 2 to 256; got {self.hues}")
+        if not 2 <= self.rotations <= 256:
+            raise ValueError(f"rotations must be 2 to 256; got {self.rotations}")
+
+    @property
+    def space(self) -> FactorSpace:
+        return arrow_space(self.hues, self.rotations)
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return SIZE, SIZE, 3
+
+    def __len__(self) -> int:
+        return self.hues * self.rotations
+
+    def images(self, index: IntArray) -> UInt8Array:
+        hue, rotation = np.divmod(check_index(index, len(self)), self.rotations)
+        images = np.empty((len(hue), SIZE, SIZE, 3), dtype=np.uint8)
+        _paint(_masks(self.rotations, 4 if self.antialias else 1), saturated_colours(self.hues), rotation, hue, images)
+        return images
+
+
+def open_arrow(
+    root: Path,  # noqa: ARG001
+    *,
+    progress: Progress | None = None,  # noqa: ARG001
+    hues: int = 64,
+    rotations: int = 64,
+    antialias: bool = True,
+) -> FactorDataset:
+    """Open the arrow; `hues` and `rotations` are numbers of levels, `antialias` softens the border."""
+    return Arrow(hues, rotations, antialias)
+
+
+def saturated_colours(n: int) -> UInt8Array:
+    """(n, 3) red, green, blue: n hues in equal steps around the circle from red, full saturation and value."""
+    sixths = 6 * np.arange(n)[:, None] / n
+    distance = np.abs((sixths - [0, 2, 4] + 3) % 6 - 3)  # from pure red, green and blue, in sixths of a turn
+    return np.floor(255 * np.clip(2 - distance, 0, 1) + 0.5).astype(np.uint8)
+
+
+@numba.njit(cache=True)
+def _paint(masks: UInt8Array, colours: UInt8Array, mask: IntArray, colour: IntArray, out: Any) -> None:
+    for i in range(len(mask)):
+        shades = (np.arange(256).reshape(256, 1) * colours[colour[i]] + 127) // 255
+        for row in range(SIZE):
+            for column in range(SIZE):
+                cover = masks[mask[i], row, column]
+                for channel in range(3):
+                    out[i, row, column, channel] = shades[cover, channel]
+
+
+@lru_cache(maxsize=4)
+def _masks(rotations: int, samples: int) -> UInt8Array:
+    """(rotations, 64, 64) cover of each pixel by the arrow, 0 to 255."""
+    points = (np.arange(SIZE * samples) + 0.5) / samples - SIZE / 2
+    right, up = points[None, :], -points[:, None]
+    angles = 2 * np.pi * np.arange(rotations) / rotations
+    # Rounded far above the last bit, where C libraries differ: quarter turns become exact besides.
+    cosines, sines = (np.round(wave(angles) * 2.0**40) / 2.0**40 for wave in (np.cos, np.sin))
+    masks = np.empty((rotations, SIZE, SIZE), dtype=np.uint8)
+    for k, (cosine, sine) in enumerate(zip(cosines, sines, strict=True)):
+        inside = _inside(cosine * right + sine * up, cosine * up - sine * right)
+        counts = inside.reshape(SIZE, samples, SIZE, samples).sum(axis=(1, 3))
+        masks[k] = (255 * counts + samples**2 // 2) // samples**2
+    masks.flags.writeable = False
+    return masks
+
+
+def _inside(along: FloatArray, across: FloatArray) -> FloatArray:
+    back, joint, thickness = _SHAFT
+    base, tip, width = _HEAD
+    across = np.abs(across)
+    shaft = (along >= back - EDGE) & (along <= joint) & (across <= thickness + EDGE)
+    head = (along >= base - EDGE) & (across <= width * (tip - along) / (tip - base) + EDGE)
+    return shaft | head

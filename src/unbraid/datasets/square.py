@@ -1,0 +1,72 @@
+"""A white block that moves over a black square whose opposite edges are joined."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.factors import FactorSpace
+from unbraid.types import IntArray, UInt8Array
+
+SIZE = 64
+
+
+def square_space(positions: int = 64) -> FactorSpace:
+    pixels = tuple((SIZE // positions * np.arange(positions)).tolist())
+    return FactorSpace(("y", "x"), (positions, positions), ("cyclic", "cyclic"), (pixels, pixels))
+
+
+@dataclass(frozen=True)
+class Square:
+    """The Square of LSBD (Tonnaer et al. 2022, appendix E), 64 x 64 x 1.
+
+    Image (y, x) is image (0, 0) rolled down by y and to the right by x steps; in image (0, 0) the block fills the
+    top left corner. One step is 64 / positions pixels.
+
+    Args:
+        side: pixels along the side of the block, 1 to 63.
+        positions: along each axis; divides 64.
+
+    Raises:
+        ValueError: the block does not fit, or a step would not be whole pixels.
+    """
+
+    side: int = 16
+    positions: int = 64
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.side < SIZE:
+            raise ValueError(f"side must be 1 to {SIZE - 1} pixels; got {self.side}")
+        if self.positions < 1 or SIZE % self.positions:
+            raise ValueError(f"positions must divide {SIZE}; got {self.positions}")
+
+    @property
+    def space(self) -> FactorSpace:
+        return square_space(self.positions)
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return SIZE, SIZE, 1
+
+    def __len__(self) -> int:
+        return self.positions**2
+
+    def images(self, index: IntArray) -> UInt8Array:
+        y, x = np.divmod(check_index(index, len(self)), self.positions)
+        pixels, step = np.arange(SIZE), SIZE // self.positions
+        # Row p of the strips is white at the pixels that a block at position p covers.
+        strips = np.where((pixels - step * np.arange(self.positions)[:, None]) % SIZE < self.side, 255, 0)
+        strips = strips.astype(np.uint8)
+        return (strips[y][:, :, None] & strips[x][:, None, :])[..., None]
+
+
+def open_square(
+    root: Path,  # noqa: ARG001
+    *,
+    progress: Progress | None = None,  # noqa: ARG001
+    side: int = 16,
+    positions: int = 64,
+) -> FactorDataset:
+    """Open the square; `side` of the block in pixels, `positions` along each axis (a divisor of 64)."""
+    return Square(side, positions)
