@@ -6,6 +6,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def _doctest_names(doctest_namespace: dict[str, object]) -> None:
-    from unbraid import FactorSpace, metrics, score
+    from unbraid import factors, metrics, score
 
-    doctest_namespace.update(vars(metrics) | {"np": np, "FactorSpace": FactorSpace, "score": score})
+    named = {name: getattr(factors, name) for name in factors.__all__}
+    doctest_namespace.update(vars(metrics) | named | {"np": np, "score": score})

@@ -10,7 +10,7 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
 from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 SIZE = 64
 VERSION = 1  # raised whenever any pixel changes
@@ -119,7 +119,7 @@ def _masks(rotations: int, samples: int) -> UInt8Array:
     return masks
 
 
-def _inside(along: FloatArray, across: FloatArray) -> FloatArray:
+def _inside(along: FloatArray, across: FloatArray) -> BoolArray:
     back, joint, thickness = _SHAFT
     base, tip, width = _HEAD
     across = np.abs(across)

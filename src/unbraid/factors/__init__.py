@@ -1,5 +1,28 @@
-"""Ground-truth factors of variation."""
+"""Ground-truth factors of variation: what varies, which images to draw, how to pair and split them."""
 
+from unbraid.factors.pairs import Series, WeakPairs, labelled_pairs, turntables, walks, weak_pairs
+from unbraid.factors.predicate import predicate
+from unbraid.factors.sampling import correlation, few_labels, sample
 from unbraid.factors.space import FactorSpace, FactorTable, Space
+from unbraid.factors.splits import Split, combinations, split_at_random, split_by_combination, split_by_condition
 
-__all__ = ["FactorSpace", "FactorTable", "Space"]
+__all__ = [
+    "FactorSpace",
+    "FactorTable",
+    "Series",
+    "Space",
+    "Split",
+    "WeakPairs",
+    "combinations",
+    "correlation",
+    "few_labels",
+    "labelled_pairs",
+    "predicate",
+    "sample",
+    "split_at_random",
+    "split_by_combination",
+    "split_by_condition",
+    "turntables",
+    "walks",
+    "weak_pairs",
+]
