@@ -47,18 +47,16 @@ def example() -> None:
     seconds, card = timed(Representation.example())
     for name, scored in sorted(card.scored.items(), key=lambda item: -item[1].seconds):
         print(f"{name:<22}{scored.seconds:8.3f} s   {scored.metric.headline} {scored.headline:.3f}")
-    print(
-        f"{'whole card':<22}{seconds:8.3f} s   10 000 x 10, factors of {SIZES} levels; skipped: {', '.join(card.skipped)}"
-    )
+    print(f"{'whole card':<22}{seconds:8.3f} s   10 000 x 10, factors of {SIZES} levels")
+    print(f"skipped: {', '.join(card.skipped)}")
 
 
 def large() -> None:
     representation = synthetic(100_000, 64)
     before = peak_mb()
     seconds, card = timed(representation)
-    print(
-        f"{len(card.scored)} metrics, 100 000 x 64: {seconds:.0f} s, peak memory {peak_mb():.0f} MB ({before:.0f} MB before scoring)"
-    )
+    print(f"{len(card.scored)} metrics at 100 000 x 64: {seconds:.0f} s")
+    print(f"peak memory {peak_mb():.0f} MB, of which {before:.0f} MB were there before scoring")
 
 
 def growth() -> None:
