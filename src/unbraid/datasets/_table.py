@@ -4,11 +4,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from unbraid.datasets.airplane import SPACE as AIRPLANE_SPACE
+from unbraid.datasets.airplane import open_airplane
+from unbraid.datasets.airplanes import airplanes_space, open_airplanes
 from unbraid.datasets.arrow import arrow_space, open_arrow
 from unbraid.datasets.base import FactorDataset, ImageShape
+from unbraid.datasets.cars import cars_space, open_cars_rendered
 from unbraid.datasets.flatland import flatland_space, open_flatland
+from unbraid.datasets.shapes3d import SPACE as SHAPES3D_SPACE
+from unbraid.datasets.shapes3d import open_shapes3d_rendered
 from unbraid.datasets.sprites import open_sprites, sprites_space
 from unbraid.datasets.square import open_square, square_space
+from unbraid.datasets.teapot import EMPTY as TEAPOT_SPACE
+from unbraid.datasets.teapot import open_teapot
+from unbraid.datasets.turntable import open_turntable, turntable_space
 from unbraid.factors import FactorTable, Space
 
 
@@ -83,6 +92,71 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
             image_shape=(64, 64, 3),
             source="follows Arrow of LSBD (Tonnaer et al. 2022, appendix E), with an arrow of our own",
             licence=OURS,
+        ),
+        "airplane": Dataset(
+            open_airplane,
+            title="An airplane that turns around the vertical axis and changes its hue",
+            rendered=True,
+            space=AIRPLANE_SPACE,
+            image_shape=(64, 64, 3),
+            source="follows Airplane of LSBD (Tonnaer et al. 2022, appendix E), with an airplane of our own",
+            licence=OURS,
+        ),
+        "airplanes": Dataset(
+            open_airplanes,
+            title="Many airplanes, each turned once around the vertical axis",
+            rendered=True,
+            space=airplanes_space(),
+            image_shape=(64, 64, 3),
+            source="follows the ModelNet40 airplanes of LSBD (Tonnaer et al. 2022), with airplanes of our own",
+            licence=OURS,
+            notes=("Quote it as rendered airplanes, not as ModelNet40. Its airplanes are in colour.",),
+        ),
+        "turntable": Dataset(
+            open_turntable,
+            title="Vases, jugs and totems, each turned once on a turntable",
+            rendered=True,
+            space=turntable_space(),
+            image_shape=(64, 64, 3),
+            source="follows COIL-100 (Nene et al. 1996), with objects of our own",
+            licence=OURS,
+            notes=("Quote it as turntable, not as COIL-100: no photograph is in it.",),
+        ),
+        "cars_rendered": Dataset(
+            open_cars_rendered,
+            title="Cars from all sides and four heights",
+            rendered=True,
+            space=cars_space(),
+            image_shape=(64, 64, 3),
+            source="follows 3D Cars (Reed et al. 2015), with cars of our own",
+            licence=OURS,
+            notes=("Quote it as rendered cars, not as 3D Cars. Colour belongs to the object and is no factor.",),
+        ),
+        "teapot": Dataset(
+            open_teapot,
+            title="A teapot at random angles and of random colours",
+            rendered=True,
+            space=TEAPOT_SPACE,
+            image_shape=(64, 64, 3),
+            n_images=20_000,
+            source="follows the teapots of DCI (Eastwood and Williams 2018, section 4.1)",
+            licence=f"{OURS}; the teapot is Martin Newell's of 1975, whose control points are public",
+            notes=(
+                "Quote it as rendered teapots: the authors' set has 200 000 images from another renderer; "
+                "n_images=200000 draws as many.",
+                "Azimuth comes back to its start after a turn, though its kind is continuous.",
+                "A teapot whose red, green and blue are all near 0 is black on black but for its highlight.",
+            ),
+        ),
+        "shapes3d_rendered": Dataset(
+            open_shapes3d_rendered,
+            title="An object in a coloured room",
+            rendered=True,
+            space=SHAPES3D_SPACE,
+            image_shape=(64, 64, 3),
+            source="follows 3D Shapes (Burgess and Kim 2018), in a room of our own",
+            licence=OURS,
+            notes=("Quote it as rendered shapes, not as 3D Shapes: light, camera and proportions differ.",),
         ),
         "flatland": Dataset(
             open_flatland,

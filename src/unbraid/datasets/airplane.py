@@ -1,0 +1,34 @@
+"""One airplane, its hue and its rotation: a rendered substitute for the Airplane set of the LSBD paper."""
+
+from pathlib import Path
+
+import numpy as np
+
+from unbraid.datasets._raster import orbit, render
+from unbraid.datasets._rendering import MILD, SAMPLES, Composed
+from unbraid.datasets.airplanes import ELEVATION, airplane_mesh
+from unbraid.datasets.arrow import saturated_colours
+from unbraid.datasets.base import ImageShape, Progress
+from unbraid.factors import FactorSpace
+
+IMAGE_SHAPE: ImageShape = (64, 64, 3)
+TURNS = tuple(k / 64 for k in range(64))
+SPACE = FactorSpace(("hue", "rotation"), (64, 64), ("cyclic", "cyclic"), (TURNS, TURNS))
+TRIM = (0.85, 0.85, 0.85)
+NUMBER = 5  # of the airplanes of seed 0
+
+
+def open_airplane(root: Path, *, progress: Progress | None = None) -> Composed:  # noqa: ARG001
+    """An airplane that turns around the vertical axis and changes its hue, both in 64 cyclic steps.
+
+    Drawn by this package with the factors of the LSBD paper's Airplane, never its official images. Factors: hue
+    (k / 64 of the circle of hues, full saturation; the trim stays grey) and rotation (k / 64 of a turn).
+    Nothing is stored: 64 views are drawn when the set is opened, and images are mixed from them.
+
+    Args:
+        root: unused.
+        progress: unused.
+    """
+    views = orbit(np.arange(64) / 64, ELEVATION / 360)
+    layers = render(airplane_mesh(0, NUMBER), views, scene=MILD, samples=SAMPLES)
+    return Composed(SPACE, layers, (saturated_colours(64) / 255, np.array([TRIM])))

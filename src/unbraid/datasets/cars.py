@@ -1,0 +1,149 @@
+"""Cars seen from all sides: a rendered substitute for the 3D Cars set."""
+
+import colorsys
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+
+from unbraid.datasets._meshes import Mesh, box, join, lathe, loft, unit_radius
+from unbraid.datasets._raster import Scene, orbit
+from unbraid.datasets._rendering import Draw, changed, check_count, slabs
+from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
+from unbraid.datasets.base import ImageShape, Progress
+from unbraid.factors import FactorSpace
+
+VERSION = 1
+N_OBJECTS = 183
+ELEVATIONS = (6.0, 16.0, 26.0, 36.0)  # degrees of the camera above the horizon
+N_AZIMUTHS = 24
+IMAGE_SHAPE: ImageShape = (64, 64, 3)
+SCENE = Scene(distance=4.0, field_of_view=29.2, ambient=0.42, highlight=0.15, background=1.0)
+
+_GLASS, _TYRE, _HUB, _BUMPER = (0.1, 0.13, 0.18), (0.07, 0.07, 0.08), (0.7, 0.7, 0.72), (0.25, 0.25, 0.27)
+_HEADLIGHT, _TAIL_LIGHT, _PLATE = (1.0, 0.95, 0.7), (0.9, 0.05, 0.04), (0.9, 0.9, 0.85)
+_FLOOR = 0.14  # height of the body above the road
+
+
+def open_cars_rendered(
+    root: Path,
+    *,
+    progress: Progress | None = None,
+    n_objects: int = N_OBJECTS,
+    seed: int = 0,
+    device: str | None = None,
+) -> StoredImages:
+    """Cars of different build and colour, from 4 elevations and 24 azimuths, on white.
+
+    Drawn by this package in the layout of 3D Cars, never its official images. Factors in the official order:
+    elevation, azimuth (15 degrees a step), object. Colour belongs to the object and is no factor.
+
+    Args:
+        root: folder of all caches.
+        progress: called as progress(images done, images in all) while the set is drawn.
+        n_objects: how many cars.
+        seed: draws their build and colours.
+        device: a torch device to draw on; the images are the same.
+
+    Raises:
+        ValueError: n_objects is below 1.
+    """
+    check_count(n_objects=n_objects)
+    options = changed(n_objects=(n_objects, N_OBJECTS), seed=(seed, 0))
+
+    def content() -> Content:
+        space = cars_space(n_objects)
+        elevation, azimuth, objects = space.grid().T
+        mesh_of = cache(partial(car_mesh, seed))  # every slab shows every car
+        views = orbit(azimuth / N_AZIMUTHS, np.array(ELEVATIONS)[elevation] / 360)
+        about = {"rendered": True, "follows": "3D Cars", "version": VERSION, "seed": seed}
+        return Content(space, IMAGE_SHAPE, slabs(mesh_of, objects, views, SCENE, device), about)
+
+    return cached(cache_folder(root, "cars_rendered", VERSION, **options), content, progress)
+
+
+def cars_space(n_objects: int = N_OBJECTS) -> FactorSpace:
+    degrees = tuple(360.0 / N_AZIMUTHS * k for k in range(N_AZIMUTHS))
+    return FactorSpace(
+        ("elevation", "azimuth", "object"),
+        (len(ELEVATIONS), N_AZIMUTHS, n_objects),
+        ("ordinal", "cyclic", "categorical"),
+        (ELEVATIONS, degrees, tuple(float(number) for number in range(n_objects))),
+    )
+
+
+def car_mesh(seed: int, number: int) -> Mesh:
+    """Car `number` of a set, of unit radius, front to x, with RGB for paints.
+
+    Lights and number plate tell the front from the back.
+    """
+    draw = Draw(seed, number)
+    length, width, waist = draw(1.7, 2.3), draw(0.76, 0.95), _FLOOR + draw(0.36, 0.48)
+    roof, cabin, place = waist + draw(0.28, 0.46), length * draw(0.44, 0.62), length * draw(-0.12, 0.04)
+    bonnet, boot, rake = draw(0.6, 0.95), draw(0.78, 1.05), draw(0.1, 0.22)
+    wheel = draw(0.17, 0.22)
+    if draw.whole(0, 3) == 0:  # an estate: the cabin reaches to the back
+        place, rake = cabin / 2 - 0.46 * length, rake / 2
+    paint = colorsys.hsv_to_rgb(draw(0, 1), draw(0.1, 0.95), draw(0.4, 1.0))
+    end = length / 2
+    back, front = place - cabin / 2, place + cabin / 2
+    body = [
+        _section(-end, width * 0.94, _FLOOR + (waist - _FLOOR) * boot * 0.85),
+        _section(-end + 0.06, width, _FLOOR + (waist - _FLOOR) * boot),
+        _section(max(back, -end + 0.1), width, waist),
+        _section(front, width, waist),
+        _section(end - 0.1, width, _FLOOR + (waist - _FLOOR) * bonnet),
+        _section(end, width * 0.9, _FLOOR + (waist - _FLOOR) * bonnet * 0.75),
+    ]
+    roof_back, roof_front = back + 0.6 * rake, front - 1.5 * rake
+    middle = (roof_back + roof_front) / 2
+    parts = [
+        loft(body).painted(paint),
+        loft([_sheet(back, front, 0.96 * width, waist), _sheet(roof_back, roof_front, 0.76 * width, roof)]).painted(
+            _GLASS
+        ),
+        loft(
+            [
+                _sheet(middle - 0.05, middle + 0.05, 0.97 * width, waist),
+                _sheet(middle - 0.05, middle + 0.05, 0.77 * width, roof),
+            ]
+        ).painted(paint),
+        _block(
+            (roof_back + roof_front) / 2, 0.0, roof, (roof_front - roof_back) / 2 + 0.01, 0.39 * width, 0.025
+        ).painted(paint),
+        _block(end, 0.0, _FLOOR + 0.04, 0.05, 0.44 * width, 0.06).painted(_BUMPER),
+        _block(-end, 0.0, _FLOOR + 0.04, 0.05, 0.44 * width, 0.06).painted(_BUMPER),
+        _block(-end, 0.0, _FLOOR + 0.16, 0.04, 0.12, 0.05).painted(_PLATE),
+    ]
+    tyre = lathe(
+        [(r * wheel, y) for r, y in ((0, -0.07), (0.9, -0.07), (1, -0.04), (1, 0.04), (0.9, 0.07), (0, 0.07))],
+        14,
+        axis=1,
+        smooth=False,
+    )
+    hub = lathe([(0, -0.02), (0.5 * wheel, -0.02), (0.5 * wheel, 0.02), (0, 0.02)], 10, axis=1, smooth=False)
+    for side in (-1, 1):
+        for x in (-0.62 * end, 0.62 * end):
+            y = side * (width / 2 - 0.03)
+            parts.append(tyre.moved((x, y, wheel)).painted(_TYRE))
+            parts.append(hub.moved((x, y + side * 0.075, wheel)).painted(_HUB))
+        lamp = _FLOOR + (waist - _FLOOR) * 0.5
+        parts.append(_block(end - 0.02, side * 0.32 * width, lamp, 0.04, 0.09, 0.045).painted(_HEADLIGHT))
+        parts.append(_block(-end + 0.02, side * 0.33 * width, lamp + 0.06, 0.04, 0.09, 0.05).painted(_TAIL_LIGHT))
+    mesh = join(parts)
+    return Mesh(unit_radius(mesh.vertices), mesh.faces, mesh.normals, mesh.paint)
+
+
+def _section(x: float, width: float, top: float) -> list[tuple[float, float, float]]:
+    """The body cut across at x."""
+    return [(x, -width / 2, _FLOOR), (x, width / 2, _FLOOR), (x, width / 2, top), (x, -width / 2, top)]
+
+
+def _sheet(back: float, front: float, width: float, z: float) -> list[tuple[float, float, float]]:
+    """A level rectangle."""
+    return [(back, -width / 2, z), (front, -width / 2, z), (front, width / 2, z), (back, width / 2, z)]
+
+
+def _block(x: float, y: float, z: float, long: float, wide: float, high: float) -> Mesh:
+    """The box around a centre, by its half sides."""
+    return box((x - long, y - wide, z - high), (x + long, y + wide, z + high))
