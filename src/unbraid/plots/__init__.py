@@ -1,0 +1,7 @@
+"""Draw Results: plain functions `plot_<what>(...)` that return matplotlib axes and compute no score."""
+
+from unbraid.plots.hinton import plot_hinton
+from unbraid.plots.latents import plot_latents
+from unbraid.plots.scatter import plot_code_plane, plot_factor_code
+
+__all__ = ["plot_code_plane", "plot_factor_code", "plot_hinton", "plot_latents"]

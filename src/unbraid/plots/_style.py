@@ -1,0 +1,91 @@
+"""One look for every plot: sizes in inches, colours that hold on white and on near-black, no pyplot state."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import LinearSegmentedColormap, ListedColormap
+from matplotlib.figure import Figure
+
+from unbraid.types import FloatArray, IntArray
+
+# A page may put its own colours in place of these five, so that a figure follows its light or dark scheme.
+INK = "#1c2128"
+MUTED = "#69737f"
+GRID = "#dfe3e8"
+ACCENT = "#2468b3"
+MARK = "#c9511f"
+
+FONT_SIZE = 9.0
+# Paul Tol's "bright" scheme without its grey: apart from each other for every common kind of colour vision.
+PALETTE = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377", "#66ccee")
+DIVERGING = LinearSegmentedColormap.from_list(
+    "unbraid_low_high", ["#b8322a", "#ee9a80", "#f2f0ee", "#86b6dc", "#2166ac"]
+)
+
+
+def _cyclic_map(n: int = 256) -> ListedColormap:
+    """A closed loop through blue, pink, gold and green in Oklab.
+
+    Lightness and the blue-yellow axis turn together, so that readers who do not tell red from green still see a
+    loop; hue alone would fold on itself. It stays clear of white and black, which would vanish on a page.
+    """
+    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    lightness, a, b = 0.64 + 0.14 * np.sin(angle), 0.085 * np.sin(angle), -0.105 * np.cos(angle)
+    to_lms = np.array(
+        [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]]
+    )
+    to_rgb = np.array(
+        [
+            [4.0767416621, -3.3077115913, 0.2309699292],
+            [-1.2684380046, 2.6097574011, -0.3413193965],
+            [-0.0041960863, -0.7034186147, 1.707614701],
+        ]
+    )
+    linear = np.clip((np.stack([lightness, a, b], axis=1) @ to_lms.T) ** 3 @ to_rgb.T, 0, 1)
+    return ListedColormap(np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * linear ** (1 / 2.4) - 0.055), "loop")
+
+
+CYCLIC = _cyclic_map()
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Axes of exactly this size in inches, with room for tick labels and a label on the left and below."""
+    left, right, bottom, top = 0.62, 0.12, 0.46, 0.1
+    whole_width, whole_height = left + width + right, bottom + height + top
+    figure = Figure(figsize=(whole_width, whole_height))
+    figure.patch.set_alpha(0.0)
+    place = (left / whole_width, bottom / whole_height, width / whole_width, height / whole_height)
+    return figure.add_axes(place)
+
+
+def tidy(axes: Axes, *, frame: bool = True) -> None:
+    """Thin muted frame on two sides, small ticks, no background."""
+    axes.patch.set_alpha(0.0)
+    for side, spine in axes.spines.items():
+        spine.set_visible(frame and side in {"left", "bottom"})
+        spine.set_color(MUTED)
+        spine.set_linewidth(0.7)
+    axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=FONT_SIZE - 1, length=2.5, width=0.7)
+
+
+def label(axes: Axes, x: str = "", y: str = "") -> None:
+    """Axis labels as plain text: a dollar sign in a name is not mathematics."""
+    axes.set_xlabel(x, fontsize=FONT_SIZE, color=INK, parse_math=False)
+    axes.set_ylabel(y, fontsize=FONT_SIZE, color=INK, parse_math=False)
+
+
+def thinned(n_rows: int, largest: int, seed: int = 0) -> IntArray:
+    """Rows to draw: all of them, or `largest` at random; the same ones every time."""
+    if n_rows <= largest:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(seed).choice(n_rows, largest, replace=False))
+
+
+def level_colours(n_levels: int) -> list[str]:
+    """One colour per level; beyond the palette all alike, since more hues could not be told apart."""
+    return list(PALETTE[:n_levels]) if n_levels <= len(PALETTE) else [PALETTE[0]] * n_levels
+
+
+def cyclic_colours(factor: FloatArray, size: int | None = None) -> FloatArray:
+    """(n, 4) colour of each value by its angle; a cycle of `size` steps, by default those between its extremes."""
+    period = size or (np.ptp(factor) + 1 if len(factor) else 1)
+    return CYCLIC((factor - factor.min()) / period % 1.0)

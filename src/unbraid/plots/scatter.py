@@ -1,0 +1,172 @@
+"""A factor against the code, or the two codes, that know most about it."""
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from unbraid.plots._style import (
+    CYCLIC,
+    INK,
+    MUTED,
+    PALETTE,
+    cyclic_colours,
+    label,
+    level_colours,
+    new_axes,
+    thinned,
+    tidy,
+)
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+WIDTH, HEIGHT = 2.75, 1.9  # inches
+BAND = (10, 90)  # percentiles
+BAND_BINS = 30  # steps of the band where a factor has more levels than that
+LARGEST_BAND_SAMPLE = 50_000
+
+
+def plot_factor_code(
+    code: ArrayLike,
+    factor: ArrayLike,
+    *,
+    kind: Kind = "ordinal",
+    size: int | None = None,
+    code_name: str = "code",
+    factor_name: str = "factor",
+    greyed: bool = False,
+    max_points: int = 2_000,
+    ax: Axes | None = None,
+) -> Axes:
+    """One code against one factor (DCI fig. 5): dots, the mean, and the band between its 10th and 90th percentile.
+
+    Args:
+        code: (n_samples,) real.
+        factor: (n_samples,) levels, or real values of a continuous factor.
+        kind: "categorical" draws a strip of dots per level with its mean and percentiles; "cyclic" colours by angle.
+        size: number of steps of a cyclic factor; by default those between its extremes.
+        code_name: label of the vertical axis.
+        factor_name: label of the horizontal axis.
+        greyed: dots in grey, for a dead code.
+        max_points: dots drawn; beyond it a random choice, always the same.
+        ax: where to draw; by default axes of their own.
+
+    Returns:
+        The axes. Their first collection holds the dots.
+    """
+    values, levels = _columns(code, factor)
+    ax = ax if ax is not None else new_axes(WIDTH, HEIGHT)
+    tidy(ax)
+    rows = thinned(len(values), max_points)
+    draw = _strips if kind == "categorical" else _cloud
+    colours = (
+        MUTED if greyed else _colours(levels, kind, size)[rows] if kind in {"categorical", "cyclic"} else PALETTE[0]
+    )
+    draw(ax, values, levels, rows, kind, colours)
+    label(ax, factor_name, code_name)
+    return ax
+
+
+def plot_code_plane(
+    codes: ArrayLike,
+    factor: ArrayLike,
+    *,
+    kind: Kind = "cyclic",
+    size: int | None = None,
+    code_names: tuple[str, str] = ("code 0", "code 1"),
+    max_points: int = 2_000,
+    ax: Axes | None = None,
+) -> Axes:
+    """Two codes against each other, coloured by a factor: how a cyclic factor takes two codes (DCI fig. 5).
+
+    Args:
+        codes: (n_samples, 2).
+        factor: (n_samples,).
+        kind: "cyclic" colours by angle, "categorical" by level, any other from low to high.
+        size: number of steps of a cyclic factor; by default those between its extremes.
+        code_names: labels of the two axes.
+        max_points: dots drawn; beyond it a random choice, always the same.
+        ax: where to draw; by default axes of their own, square.
+
+    Returns:
+        The axes, of equal scale. Their first collection holds the dots.
+
+    Raises:
+        ValueError: `codes` is not a matrix of two columns with one row per value of `factor`.
+    """
+    plane = np.asarray(codes, dtype=float)
+    if plane.ndim != 2 or plane.shape[1] != 2:
+        raise ValueError(f"codes must be (n_samples, 2); got shape {plane.shape}")
+    _, levels = _columns(plane[:, 0], factor)
+    ax = ax if ax is not None else new_axes(HEIGHT, HEIGHT)
+    tidy(ax)
+    rows = thinned(len(plane), max_points)
+    _dots(ax, plane[rows, 0], plane[rows, 1], _colours(levels, kind, size)[rows])
+    ax.set_aspect("equal", adjustable="datalim")
+    label(ax, *code_names)
+    return ax
+
+
+def _columns(code: ArrayLike, factor: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    values, levels = np.asarray(code, dtype=float), np.asarray(factor, dtype=float)
+    if values.ndim != 1 or values.shape != levels.shape:
+        raise ValueError(
+            f"a code and a factor are two columns of one length; got shapes {values.shape} and {levels.shape}"
+        )
+    return values, levels
+
+
+def _colours(levels: FloatArray, kind: Kind, size: int | None) -> FloatArray:
+    from matplotlib.colors import to_rgba_array
+
+    if kind == "cyclic":
+        return cyclic_colours(levels, size)
+    if kind == "categorical":
+        present, position = np.unique(levels, return_inverse=True)
+        return to_rgba_array(level_colours(len(present)))[position]
+    # Half of the loop, from dark green over blue to light, is a scale from low to high.
+    spread = np.ptp(levels) or 1.0
+    return CYCLIC((0.75 + 0.5 * (levels - levels.min()) / spread) % 1.0)
+
+
+def _dots(ax: Axes, x: FloatArray, y: FloatArray, colours: Any) -> None:
+    alpha = float(np.clip(900 / max(len(x), 1), 0.35, 0.9))
+    ax.scatter(x, y, s=5, c=colours, alpha=alpha, linewidths=0, rasterized=True, zorder=2)
+
+
+def _cloud(ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, kind: Kind, colours: Any) -> None:
+    present = np.unique(levels)
+    width = np.diff(present).min() if kind != "continuous" and 1 < len(present) <= BAND_BINS else 0.0
+    jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows)) * width
+    _dots(ax, levels[rows] + jitter, values[rows], colours)
+    centres, mean, low, high = _band(values, levels)
+    ax.fill_between(centres, low, high, color=MUTED, alpha=0.18, linewidth=0, zorder=1)
+    ax.plot(centres, mean, color=INK, linewidth=1.3, zorder=3)
+    if kind != "continuous" and len(present) <= 8:
+        ax.set_xticks(present, [f"{level:g}" for level in present])
+
+
+def _strips(ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, _kind: Kind, colours: Any) -> None:
+    present, position = np.unique(levels, return_inverse=True)
+    jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(rows))
+    _dots(ax, position[rows] + jitter, values[rows], colours)
+    for place in range(len(present)):
+        own = values[position == place]
+        low, high = np.percentile(own, BAND)
+        ax.vlines(place, low, high, color=INK, linewidth=1.3, zorder=3)
+        ax.hlines(own.mean(), place - 0.2, place + 0.2, color=INK, linewidth=1.8, zorder=3)
+    shown = range(len(present)) if len(present) <= 12 else np.linspace(0, len(present) - 1, 6).astype(int)
+    ax.set_xticks(list(shown), [f"{present[i]:g}" for i in shown])
+
+
+def _band(values: FloatArray, levels: FloatArray) -> tuple[FloatArray, ...]:
+    """Centre, mean and two percentiles per level, or per bin of equal width where levels are many."""
+    rows = thinned(len(values), LARGEST_BAND_SAMPLE)
+    values, levels = values[rows], levels[rows]
+    present, step = np.unique(levels, return_inverse=True)
+    if len(present) > 2 * BAND_BINS:
+        edges = np.linspace(levels.min(), levels.max(), BAND_BINS + 1)
+        step = np.searchsorted(edges[1:-1], levels, side="right")
+        present = ((edges[1:] + edges[:-1]) / 2)[np.unique(step)]
+    groups = [values[step == each] for each in np.unique(step)]
+    low, high = np.array([np.percentile(group, BAND) for group in groups]).T
+    return present, np.array([group.mean() for group in groups]), low, high

@@ -1,0 +1,1 @@
+"""Standalone HTML pages: Result -> plain dictionary -> template -> one file."""

@@ -1,0 +1,253 @@
+"""What a score card's page says, as plain text, numbers and lists; how it looks is the templates' affair."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from unbraid.metrics import METRICS, Metric
+from unbraid.representation import Representation
+from unbraid.scoring import ScoreCard, Scored
+from unbraid.types import FloatArray, IntArray
+
+DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
+LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
+
+GROUPS: Mapping[str, tuple[str, str]] = {
+    "aligned": ("One factor, one code", "These claim axis alignment: rotating the codes lowers them."),
+    "free": ("Whatever the axes", "These make no claim about axes: a rotated code may score as high."),
+    "symmetry": ("Symmetry", "These ask whether the codes turn when a cyclic factor does."),
+    "own": ("Your own", "Functions that were named by their import path."),
+}
+
+
+def score_table(card: ScoreCard) -> dict[str, Any]:
+    """The score table alone: groups of rows, and what was skipped."""
+    names = card.representation.factor_names
+    rows = {name: _row(name, scored, names) for name, scored in card.scored.items()}
+    groups = []
+    for group, (title, about) in GROUPS.items():
+        members = [row for name, row in rows.items() if _group(name, card.scored[name].metric) == group]
+        if members:
+            groups.append({"title": title, "about": about, "rows": members})
+    skipped = [
+        {"id": name, "title": METRICS[name].title if name in METRICS else name, "reason": reason}
+        for name, reason in card.skipped.items()
+    ]
+    return {"groups": groups, "skipped": skipped}
+
+
+def description(card: ScoreCard) -> dict[str, Any]:
+    """What was scored, and how to score it again."""
+    described = card.to_dict()
+    dead = dead_codes(card.representation)
+    return {
+        "version": described["unbraid"],
+        "seed": card.seed,
+        "path": card.path,
+        **{key: described["input"][key] for key in ("n_samples", "n_codes", "factors")},
+        "dead": dead.tolist(),
+        "reproduce": _reproduce(card),
+        "sources": [(name, scored.metric.title, scored.metric.source) for name, scored in card.scored.items()],
+    }
+
+
+def dead_codes(representation: Representation) -> IntArray:
+    """Codes that are constant or, where the posterior is known, whose mean KL to the prior is at most 0.01 nats."""
+    codes = representation.codes
+    dead = np.ptp(codes, axis=0) <= 1e-12 * np.abs(codes).max(axis=0)
+    kl = representation.mean_kl()
+    return np.flatnonzero(dead if kl is None else dead | (kl <= DEAD_KL))
+
+
+def code_table(card: ScoreCard, alignments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One row per code: its spread, its KL, whether it is dead, and the factor it was aligned with."""
+    representation = card.representation
+    kl, dead = representation.mean_kl(), set(dead_codes(representation).tolist())
+    spread = representation.codes.std(axis=0, dtype=float)
+    owners: dict[int, list[str]] = {}
+    for factor, code in zip(representation.factor_names, alignments[0]["codes"] if alignments else (), strict=False):
+        owners.setdefault(code, []).append(factor)
+    return [
+        {
+            "code": code,
+            "spread": number_text(spread[code]),
+            "kl": None if kl is None else number_text(kl[code]),
+            "dead": code in dead,
+            "factors": owners.get(code, []),
+        }
+        for code in range(representation.codes.shape[1])
+    ]
+
+
+def alignments(card: ScoreCard) -> list[dict[str, Any]]:
+    """The distinct one-to-one alignments that results hold, each with the metrics that share it."""
+    found: list[dict[str, Any]] = []
+    for name, scored in card.scored.items():
+        codes = getattr(scored.result, "alignment", None)
+        if codes is None or np.shape(codes) != (len(card.representation.factor_names),):
+            continue
+        listed = [int(code) for code in codes]
+        same = next((each for each in found if each["codes"] == listed), None)
+        if same is None:
+            found.append({"codes": listed, "metrics": [name]})
+        else:
+            same["metrics"].append(name)
+    return found
+
+
+def matrices(card: ScoreCard) -> list[dict[str, Any]]:
+    """The distinct (n_codes, n_factors) importance and information matrices, each with the metrics that share it."""
+    shape = (card.representation.codes.shape[1], card.representation.factors.shape[1])
+    found: list[dict[str, Any]] = []
+    for field, quantity in (("mutual_information", "mutual information"), ("importance", "importance")):
+        for name, scored in card.scored.items():
+            matrix = getattr(scored.result, field, None)
+            if matrix is None or np.shape(matrix) != shape or not np.isfinite(matrix).all():
+                continue
+            same = next((each for each in found if np.array_equal(each["matrix"], matrix)), None)
+            if same is None:
+                found.append({"matrix": np.asarray(matrix, float), "quantity": quantity, "metrics": [name]})
+            elif name not in same["metrics"]:
+                same["metrics"].append(name)
+    return found
+
+
+def factor_table(
+    card: ScoreCard, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+) -> dict[str, Any]:
+    """For each factor the code it was aligned with, and the code that each matrix puts first with its share."""
+    first = [(each["metrics"], _first_codes(each["matrix"])) for each in found]
+    rows = []
+    for k, factor in enumerate(card.representation.factor_names):
+        own = [each["codes"][k] for each in aligned]
+        choices = [(code, share) for _, codes in first for code, share in [codes[k]]]
+        reference = own[0] if own else next((code for code, _ in choices if code is not None), None)
+        rows.append(
+            {
+                "factor": factor,
+                "kind": card.representation.factor_kinds[k],
+                "own": [_code_cell(code, reference, dead) for code in own],
+                "choices": [_code_cell(code, reference, dead, share) for code, share in choices],
+            }
+        )
+    return {
+        "own": [each["metrics"] for each in aligned],
+        "choices": [{"metrics": each["metrics"], "quantity": each["quantity"]} for each in found],
+        "rows": rows,
+    }
+
+
+def number_text(number: float) -> str:
+    """Three decimals, or the magnitude where three decimals would hide it; a true minus sign."""
+    magnitude = abs(number)
+    if magnitude >= 1000 or 0 < magnitude < 0.0005:
+        text = f"{number:.2e}"
+    elif magnitude >= 100:
+        text = f"{number:.1f}"
+    else:
+        text = f"{number:.3f}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def _group(name: str, metric: Metric) -> str:
+    if name not in METRICS:
+        return "own"
+    if "cyclic" in metric.needs:
+        return "symmetry"
+    return "aligned" if metric.aligned else "free"
+
+
+def _row(name: str, scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
+    metric, low, high = scored.metric, *scored.metric.range
+    error = scored.values.get("standard_error")
+    known = {metric.headline, "standard_error"}
+    per_factor = getattr(scored.result, "per_factor", None)
+    factors = [] if per_factor is None else zip(factor_names, per_factor, strict=True)
+    return {
+        "id": name,
+        "title": metric.title if metric.title != name else "",
+        "headline": metric.headline.replace("_", " ") if metric.headline != "score" else "",
+        "number": scored.headline,
+        "text": number_text(scored.headline),
+        "error": None if error is None else number_text(error),
+        "higher": metric.higher_is_better,
+        "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
+        "bar": _bar(scored.headline, metric),
+        "means": metric.means,
+        "misses": metric.misses,
+        "values": [(key.replace("_", " "), number_text(v)) for key, v in scored.values.items() if key not in known],
+        "per_factor": [_factor_cell(factor, value, metric) for factor, value in factors],
+        "notes": list(scored.notes),
+        "seconds": f"{scored.seconds:.2g}" if scored.seconds < 10 else f"{scored.seconds:.0f}",
+        "seeded": metric.stochastic,
+        "metric_version": metric.version,
+    }
+
+
+def _factor_cell(factor: str, value: float, metric: Metric) -> dict[str, Any]:
+    if not np.isfinite(value):
+        return {"factor": factor, "text": "left out", "bar": None}
+    return {"factor": factor, "text": number_text(float(value)), "bar": _bar(float(value), metric)}
+
+
+def _bar(value: float, metric: Metric) -> dict[str, float] | None:
+    """Where a value lies on its range, in percent; None where the range has no end."""
+    low, high = metric.range
+    if not np.isfinite([low, high]).all() or high <= low:
+        return None
+
+    def place(number: float) -> float:
+        return round(100 * float(np.clip((number - low) / (high - low), 0, 1)), 2)
+
+    origin, end = sorted((place(max(low, 0.0) if high > 0 else high), place(value)))
+    bar = {"start": origin, "width": round(end - origin, 2)}
+    if metric.chance is not None and low < metric.chance < high:
+        bar["chance"] = place(metric.chance)
+    return bar
+
+
+def _end_text(number: float) -> str:
+    return f"{number:g}".replace("inf", "∞").replace("-", "\N{MINUS SIGN}")
+
+
+def _first_codes(matrix: FloatArray) -> list[tuple[int | None, float]]:
+    """The first code of each column and its share of the column; None where the column is empty."""
+    totals = np.abs(matrix).sum(axis=0)
+    leaders = np.abs(matrix).argmax(axis=0)
+    return [
+        (int(code), abs(matrix[code, k]) / totals[k]) if totals[k] > 0 else (None, 0.0)
+        for k, code in enumerate(leaders)
+    ]
+
+
+def _code_cell(code: int | None, reference: int | None, dead: IntArray, share: float | None = None) -> dict[str, Any]:
+    named = code is not None and code >= 0
+    return {
+        "text": f"code {code}" if named else "none",
+        "share": None if share is None or not named else f"{100 * share:.0f} %",
+        "differs": code != reference,
+        "dead": named and code in dead,
+    }
+
+
+def _reproduce(card: ScoreCard) -> dict[str, str | None]:
+    chosen = [*card.scored, *card.skipped]
+    every = set(chosen) == set(METRICS)
+    only = "" if every else f"metrics={chosen!r}, "
+    finish = f'{only}seed={card.seed})\ncard.save("scores.html")'
+    if card.path is None:
+        representation = card.representation
+        arguments = f"kinds={list(representation.factor_kinds)!r}, names={list(representation.factor_names)!r}, "
+        return {
+            "command": None,
+            "python": f"import unbraid\n\ncard = unbraid.score(codes, factors, {arguments}{finish}",
+        }
+    example = card.path == "the shipped example"
+    words = ["unbraid", "score", "--example" if example else card.path]
+    words += [] if every else ["--metrics", ",".join(chosen)]
+    words += ["--seed", str(card.seed), "--html", "scores.html"]
+    load = "Representation.example()" if example else f"Representation.load({card.path!r})"
+    python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
+    return {"command": shlex.join(words), "python": python}

@@ -1,0 +1,175 @@
+"""The figures of a score card's page, each with its caption."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from markupsafe import Markup
+from matplotlib.axes import Axes
+
+from unbraid.plots import plot_code_plane, plot_factor_code, plot_hinton, plot_latents
+from unbraid.plots._style import PALETTE, thinned
+from unbraid.plots.latents import colouring_factor, factor_rows, new_grid
+from unbraid.report._content import LARGEST_TABLE, number_text
+from unbraid.report._svg import inline_svg
+from unbraid.scoring import ScoreCard
+from unbraid.types import FloatArray, IntArray, Kind
+
+LARGEST_SAMPLE = 20_000  # rows that any figure looks at
+DOTS = 2_000
+HINTON_ROWS, HINTON_COLUMNS = 40, 24
+SCATTERED_FACTORS = 16
+LATENT_ROWS, LATENT_COLUMNS = 10, 10
+LATENT_WIDTH, WIDEST_PANEL = 9.0, 1.6  # inches
+
+
+def hinton_figures(
+    card: ScoreCard, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+) -> list[dict[str, Any]]:
+    """One Hinton diagram per distinct matrix."""
+    figures = []
+    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card.representation.factor_names))
+    for index, each in enumerate(found):
+        matrix = each["matrix"]
+        rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
+        shown = matrix[np.ix_(rows, columns)]
+        place = {int(row): i for i, row in enumerate(rows)}
+        heads = [_short(card.representation.factor_names[k]) for k in columns]
+        sides = [f"code {row}" for row in rows]
+        axes = plot_hinton(
+            shown,
+            row_names=sides,
+            column_names=heads,
+            greyed=[place[int(row)] for row in dead if int(row) in place],
+            alignment=[place.get(int(alignment[k]), -1) for k in columns],
+        )
+        metrics = ", ".join(each["metrics"])
+        figures.append(
+            {
+                "title": _listed(each["metrics"]),
+                "svg": _svg(axes, f"hinton{index}", f"Hinton diagram of the {each['quantity']} matrix of {metrics}"),
+                "quantity": each["quantity"],
+                "largest": number_text(float(np.abs(matrix).max())),
+                "unit": " nats" if each["quantity"] == "mutual information" else "",
+                "cut": _cut(
+                    (len(rows), len(matrix), "codes of largest total"), (len(columns), matrix.shape[1], "first factors")
+                ),
+                "heads": heads,
+                "rows": [(side, [number_text(v) for v in row]) for side, row in zip(sides, shown, strict=True)]
+                if shown.size <= LARGEST_TABLE
+                else [],
+            }
+        )
+    return figures
+
+
+def scatter_figures(card: ScoreCard, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:
+    """Each factor against the code that `matrix` puts first; a cyclic one also over the plane of its first two."""
+    if matrix is None:
+        return []
+    codes, factors = _sample(card)
+    figures = []
+    for k, (name, kind) in enumerate(_named_kinds(card)[:SCATTERED_FACTORS]):
+        related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
+        if not related:
+            figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
+            continue
+        how: dict[str, Any] = {"kind": kind, "size": _size(card, k), "max_points": DOTS}
+        figures.append(_against_code(codes, factors[:, k], related[0], f"scatter{k}", name, dead, how))
+        if kind == "cyclic" and len(related) == 2:
+            plane = _over_plane(codes, factors[:, k], related, f"plane{k}", name, how)
+            figures.append(plane | {"text": f"Colours as in {figures[-1]['title']}."})
+    return figures
+
+
+def latents_figure(card: ScoreCard, dead: IntArray) -> dict[str, Any] | None:
+    """Mean of every live code at every level of every factor, or None where no code lives."""
+    alive = np.setdiff1d(np.arange(card.representation.codes.shape[1]), dead)
+    if not len(alive):
+        return None
+    codes, factors = _sample(card)
+    shown = alive[_largest(codes[:, alive].std(axis=0), LATENT_COLUMNS)]
+    all_names, all_kinds = card.representation.factor_names, card.representation.factor_kinds
+    keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
+    names, factors = [_short(all_names[k]) for k in keep], factors[:, keep]
+    kinds: list[Kind] = [all_kinds[k] for k in keep]
+    rows = factor_rows(names, kinds)
+    axes = plot_latents(
+        codes[:, shown],
+        factors,
+        kinds=kinds,
+        factor_names=names,
+        code_names=[f"code {code}" for code in shown],
+        figure=new_grid(len(rows), len(shown), (min(WIDEST_PANEL, LATENT_WIDTH / len(shown)), 0.9)),
+    )
+    split = colouring_factor(factors, kinds)
+    levels = [] if split is None else [f"{names[split]} {level:g}" for level in np.unique(factors[:, split])]
+    return {
+        "svg": _svg(axes[0][0], "latents", "Mean of each live code at each level of each factor"),
+        "legend": list(zip(levels, PALETTE, strict=False)),
+        "maps": any(len(row) == 2 for row in rows),
+        "cut": _cut(
+            (len(shown), len(alive), "live codes of largest spread"),
+            (len(keep), len(all_names), "first factors"),
+        ),
+    }
+
+
+def _against_code(
+    codes: FloatArray, factor: FloatArray, code: int, figure: str, name: str, dead: IntArray, how: dict[str, Any]
+) -> dict[str, Any]:
+    buried = code in dead
+    names = {"code_name": f"code {code}", "factor_name": _short(name)}
+    axes = plot_factor_code(codes[:, code], factor, greyed=buried, **names, **how)
+    return {
+        "title": f"{name} in code {code}",
+        "svg": _svg(axes, figure, f"Scatter plot of code {code} against {name}", crop=False),
+        "text": f"{how['kind'].capitalize()}{'; this code is dead' if buried else ''}.",
+    }
+
+
+def _over_plane(
+    codes: FloatArray, factor: FloatArray, pair: list[int], figure: str, name: str, how: dict[str, Any]
+) -> dict[str, Any]:
+    first, second = (f"code {code}" for code in pair)
+    axes = plot_code_plane(codes[:, pair], factor, code_names=(first, second), **how)
+    label = f"Scatter plot of {first} against {second}, coloured by {name}"
+    return {"title": f"{name} over {first} and {second}", "svg": _svg(axes, figure, label, crop=False)}
+
+
+def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:
+    return inline_svg(axes.figure, name=name, label=label, crop=crop)  # pyright: ignore[reportArgumentType]
+
+
+def _sample(card: ScoreCard) -> tuple[FloatArray, FloatArray]:
+    rows = thinned(len(card.representation), LARGEST_SAMPLE)
+    return card.representation.codes[rows].astype(float), card.representation.factors[rows].astype(float)
+
+
+def _named_kinds(card: ScoreCard) -> list[tuple[str, Kind]]:
+    return list(zip(card.representation.factor_names, card.representation.factor_kinds, strict=True))
+
+
+def _size(card: ScoreCard, factor: int) -> int | None:
+    sizes = card.representation.factor_sizes
+    return None if sizes is None else int(cast("tuple[int, ...]", sizes)[factor])
+
+
+def _largest(weights: FloatArray, count: int) -> IntArray:
+    """Positions of the `count` largest, in their own order."""
+    return np.sort(np.argsort(-weights, kind="stable")[:count])
+
+
+def _listed(metrics: Sequence[str], most: int = 4) -> str:
+    rest = len(metrics) - most
+    return ", ".join(metrics[:most]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def _short(name: str, longest: int = 24) -> str:
+    return name if len(name) <= longest else name[: longest - 1] + "…"
+
+
+def _cut(*parts: tuple[int, int, str]) -> str:
+    """What a figure leaves out, for (shown, all, of what)."""
+    cut = [f"{shown} of {total} ({what})" for shown, total, what in parts if shown < total]
+    return "Shown: " + ", ".join(cut) + "." if cut else ""

@@ -1,0 +1,305 @@
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from tests.examples import SPACE, entangled_codes, grid_factors
+from unbraid import Representation, ScoreCard, score
+from unbraid.metrics import METRICS, Metric
+from unbraid.report._content import number_text
+from unbraid.report.page import page, page_content, table
+from unbraid.scoring import Scored
+from unbraid.types import FloatArray, IntArray
+
+FACTORS = grid_factors(6)
+CODES = np.column_stack([np.full(len(FACTORS), 0.5), entangled_codes(FACTORS)])
+VOID = {"meta", "link", "br", "img", "input", "hr"}
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    disentanglement: float
+    completeness: float
+    standard_error: float
+    importance: FloatArray
+    alignment: IntArray
+    per_factor: FloatArray
+    notes: tuple[str, ...] = ()
+
+
+def trees(codes: FloatArray, factors: FloatArray) -> Trees:
+    """A metric of one's own with every field that the page knows how to show."""
+    shape = (codes.shape[1], factors.shape[1])
+    importance = np.arange(float(np.prod(shape))).reshape(shape)
+    alignment = np.r_[np.arange(1, shape[1]), -1]
+    per_factor = np.r_[np.nan, np.full(shape[1] - 1, 0.25)]
+    return Trees(0.5, 0.125, 0.0625, importance, alignment, per_factor, ("factor <0> left out & noted",))
+
+
+def own(**changes: object) -> Metric:
+    row = Metric(
+        trees, title="Trees <b>", headline="disentanglement", best=1.0, higher_is_better=True, range=(0.0, 1.0),
+        chance=0.1, means="Says <this> & that.", misses="Misses 'all' the rest.", source="Nobody <1999>",
+    )  # fmt: skip
+    return replace(row, **changes)
+
+
+def card_of(codes: FloatArray, factors: FloatArray, **arguments: object) -> ScoreCard:
+    card = score(codes, factors, metrics="mig", **arguments)  # pyright: ignore[reportArgumentType]
+    result = trees(card.representation.codes, card.representation.factors)
+    return replace(
+        card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1)}, skipped={"x": "no <grid> here"}
+    )
+
+
+@pytest.fixture(scope="module")
+def card() -> ScoreCard:
+    return card_of(CODES, FACTORS, kinds=SPACE.kinds, names=SPACE.names)
+
+
+@pytest.fixture(scope="module")
+def html(card: ScoreCard) -> str:
+    return page(card)
+
+
+class Reader(HTMLParser):
+    """Checks that tags nest and collects what the tests ask about."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text: list[str] = []
+        self.ids: list[str] = []
+        self.feed(text)
+        self.close()
+        assert not self.open, f"never closed: {self.open}"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.text.append(data)
+
+
+def words(html: str) -> str:
+    return " ".join(" ".join(Reader(html).text).split())
+
+
+def test_the_page_is_well_formed_with_unlike_ids_that_links_find(html: str) -> None:
+    assert html.startswith("<!doctype html>")
+    reader = Reader(html)
+    assert len(reader.ids) == len(set(reader.ids))
+    targets = [attrs["href"] for _, attrs in reader.tags if (attrs.get("href") or "").startswith("#")]
+    assert targets
+    assert {target[1:] for target in targets if target} <= set(reader.ids)
+    used = re.findall(r"url\(#([^)]+)\)", html)
+    assert used
+    assert set(used) <= set(reader.ids)
+
+
+def test_nothing_is_loaded_from_anywhere(html: str, card: ScoreCard) -> None:
+    inline = re.sub(r'"data:image/png;base64,[^"]*"', '""', html)
+    assert not re.search(r"https?:|//[a-z]|@import|@font-face|url\((?!#)", inline)
+    assert "http" not in table(card)
+    for _, attrs in Reader(html).tags:
+        for name in {"src", "href", "srcset", "action", "data", "poster"} & attrs.keys():
+            assert re.match(r"#|data:", attrs[name] or ""), attrs[name]
+
+
+def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: str, card: ScoreCard) -> None:
+    text = words(html)
+    for name, scored in card.scored.items():
+        assert name in text
+        assert number_text(scored.headline) in text
+        assert scored.metric.means in text
+        assert f"Misses: {scored.metric.misses}" in text
+        assert scored.metric.source in text
+    assert "↑ higher 0 to 1" in text
+    assert "± 0.062 disentanglement" in text
+    assert "completeness 0.125" in text
+    assert "shape left out size 0.250 hue 0.250" in text
+    assert "factor <0> left out & noted" in text
+
+
+def test_what_is_skipped_is_there_with_its_reason(html: str) -> None:
+    assert "not defined here: no <grid> here" in words(html)
+
+
+@pytest.mark.parametrize("name", sorted(METRICS))
+def test_any_metric_of_the_table_may_be_skipped(name: str, card: ScoreCard) -> None:
+    text = words(table(replace(card, skipped={name: "because"})))
+    assert f"{name} {METRICS[name].title} – not defined here: because" in text
+
+
+def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(card: ScoreCard) -> None:
+    metric = own(higher_is_better=False, range=(0.0, np.inf), chance=None)
+    result = trees(CODES, FACTORS)
+    text = table(replace(card, scored={"t": Scored(metric, result, 0.0)}, skipped={}))
+    assert "↓ lower 0 to ∞" in words(text)
+    assert '<span class="ub-bar"' not in text
+    unbounded = own(range=(-np.inf, np.inf), best=np.nan, misses="", title="t")
+    assert "no fixed range" in words(table(replace(card, scored={"t": Scored(unbounded, result, 0.0)})))
+
+
+@pytest.mark.parametrize(
+    ("value", "span", "expected"),
+    [
+        (0.25, (0.0, 1.0), {"start": 0, "width": 25}),
+        (-0.5, (-1.0, 1.0), {"start": 25, "width": 25}),
+        (1.0, (0.0, 2.0), {"start": 0, "width": 50}),
+        (7.0, (0.0, 1.0), {"start": 0, "width": 100}),
+        (0.75, (0.5, 1.0), {"start": 0, "width": 50}),
+    ],
+)
+def test_the_bar_runs_from_nought_or_the_low_end_to_the_score(card, value, span, expected) -> None:
+    result = replace(trees(CODES, FACTORS), disentanglement=value)
+    scored = Scored(own(range=span, chance=None), result, 0.0)
+    content = page_content(replace(card, scored={"t": scored}))
+    assert content["groups"][0]["rows"][0]["bar"] == expected
+
+
+def test_the_alignment_table_names_codes_shares_and_disagreement(card: ScoreCard) -> None:
+    rows = page_content(card)["alignment"]["rows"]
+    importance = card["my:trees"].importance
+    assert [row["own"][0]["text"] for row in rows] == ["code 1", "code 2", "none"]
+    last = rows[0]["choices"][-1]
+    assert (last["text"], last["differs"]) == ("code 3", True)
+    assert last["share"] == f"{100 * importance[3, 0] / importance[:, 0].sum():.0f} %"
+
+
+def test_equal_matrices_are_drawn_once_and_named_together(card: ScoreCard) -> None:
+    again = replace(card, scored={**card.scored, "mig_again": card.scored["mig"]})
+    assert [each["title"] for each in page_content(again)["hintons"]] == ["mig, mig_again", "my:trees"]
+    assert page(again).count("Hinton diagram of the") == 2
+
+
+def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
+    codes = np.random.default_rng(0).standard_normal((len(FACTORS), 4)) * [1, 0.05, 1, 0]
+    log_variances = np.broadcast_to([-2.0, 0.0, -1.0, -3.0], codes.shape)
+    for given, dead in ((None, [3]), (log_variances, [1, 3])):
+        content = page_content(score(codes, FACTORS, metrics="mig", log_variances=given))
+        assert content["card"]["dead"] == dead
+        assert [code["code"] for code in content["codes"] if code["dead"]] == dead
+
+
+def test_the_same_card_gives_the_same_page(card: ScoreCard, html: str) -> None:
+    assert page(card) == html
+
+
+def test_names_are_text_wherever_they_appear() -> None:
+    names = ('<script>alert("x")</script>', "$\\frac{a$ & b", "位置 é→\u202e", "position_x\"' onload=x", 'id="patch_1"')
+    factors = np.random.default_rng(0).integers(0, 3, (90, 5))
+    kinds = ("categorical", "ordinal", "cyclic", "ordinal", "continuous")
+    card = card_of(factors + 0.1, factors, kinds=kinds, names=names)
+    html = page(replace(card, path="<img src=x>&.npz"))
+    assert [tag for tag, _ in Reader(html).tags].count("script") == 1
+    assert not any("onload" in attrs for _, attrs in Reader(html).tags)
+    text = words(html)
+    for name in (*names, "<img src=x>&.npz"):
+        assert " ".join(name.split()) in text
+    assert "<script>" not in table(card)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda z, y: (z, y[:, :1]),
+        lambda z, y: (z[:, 1:2], y),
+        lambda z, y: (z[:, :1], y[:, 1:2]),
+        lambda z, y: (np.zeros_like(z), y),
+        lambda z, y: (np.tile(z, 70), y),
+        lambda z, y: (z, np.tile(y, 20)),
+        lambda z, y: (z, y + np.random.default_rng(0).uniform(-0.4, 0.4, y.shape)),
+    ],
+    ids=["one factor", "one code", "one of each", "all dead", "280 codes", "60 factors", "continuous"],
+)
+def test_inputs_of_any_shape_have_a_page(change: Callable[..., tuple[FloatArray, FloatArray]]) -> None:
+    card = card_of(*change(CODES, FACTORS))
+    html = page(card)
+    Reader(html)
+    assert not re.search(r"\b(nan|inf)\b", words(html), re.IGNORECASE)
+    assert len(html) < 2_500_000
+
+
+def test_without_matrices_the_page_says_nothing_about_alignment(card: ScoreCard) -> None:
+    bare = replace(card, scored={"n": Scored(own(headline="score"), _Score(0.5), 0.0)})
+    html = page(bare)
+    Reader(html)
+    assert 'id="alignment"' not in html
+    assert "Hinton" not in html
+
+
+@dataclass(frozen=True)
+class _Score:
+    score: float
+
+
+def test_many_samples_do_not_make_a_large_page() -> None:
+    rows = np.random.default_rng(0).integers(0, len(FACTORS), 200_000)
+    card = score(CODES[rows], FACTORS[rows], metrics="mig", kinds=SPACE.kinds)
+    html = page(card)
+    assert "2,000 of 200,000 samples are dots" in words(html)
+    assert len(html) < 1_000_000
+
+
+def test_the_fragment_brings_its_own_styles_and_no_script(card: ScoreCard) -> None:
+    fragment = table(card)
+    Reader(fragment)
+    assert fragment.lstrip().startswith('<div class="ub"><style>')
+    assert "<script" not in fragment
+    assert card._repr_html_() == fragment
+
+
+def test_tables_have_scoped_headers_and_figures_have_labels(html: str) -> None:
+    tags = Reader(html).tags
+    assert all(attrs.get("scope") for tag, attrs in tags if tag == "th")
+    figures = [attrs for tag, attrs in tags if tag == "svg"]
+    assert figures
+    assert all(attrs.get("role") == "img" and attrs.get("aria-label") for attrs in figures)
+
+
+def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> None:
+    example = replace(score(Representation.example(), metrics="mig", seed=3), skipped={"udr": "needs models"})
+    command = page_content(replace(example, path="the shipped example"))["card"]["reproduce"]["command"]
+    assert command == "unbraid score --example --metrics mig,udr --seed 3 --html scores.html"
+    command = page_content(replace(example, path="my codes.npz"))["card"]["reproduce"]["command"]
+    assert command.startswith("unbraid score 'my codes.npz' ")
+    assert page_content(card)["card"]["reproduce"]["command"] is None
+
+
+def test_pyplot_stays_untouched(html: str) -> None:
+    assert html
+    assert not getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.1234, "0.123"),
+        (-0.5, "\u22120.500"),
+        (0.0, "0.000"),
+        (2e-5, "2.00e\u221205"),
+        (123.4, "123.4"),
+        (5e6, "5.00e+06"),
+    ],
+)
+def test_numbers_never_hide_their_magnitude(number: float, text: str) -> None:
+    assert number_text(number) == text
