@@ -127,7 +127,7 @@ def labelled_pairs(space: FactorSpace, n: int, *, seed: int = 0) -> Series:
     Example:
         >>> space = FactorSpace(("y", "x"), (64, 64), ("cyclic", "cyclic"))
         >>> pairs = labelled_pairs(space, 256)
-        >>> pairs.index.shape, len(np.unique(pairs.index)), pairs.steps[:, 0].any()
+        >>> pairs.index.shape, len(np.unique(pairs.index)), bool(pairs.steps[:, 0].any())
         ((256, 2), 512, False)
     """
     rng = np.random.default_rng(seed)

@@ -1,0 +1,75 @@
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given
+
+from unbraid.factors import FactorSpace, FactorTable
+
+SPACES = st.lists(st.integers(1, 6), min_size=1, max_size=5).map(
+    lambda sizes: FactorSpace(tuple(f"f{k}" for k in range(len(sizes))), tuple(sizes), ("ordinal",) * len(sizes))
+)
+
+
+@given(SPACES)
+def test_index_and_factors_undo_each_other_and_the_last_factor_is_fastest(space: FactorSpace) -> None:
+    index = np.arange(len(space))
+    assert (space.index(space.factors(index)) == index).all()
+    strides = np.cumprod([1, *space.sizes[::-1]])[-2::-1]
+    assert (space.grid() @ strides == index).all()
+    assert len(np.unique(space.grid(), axis=0)) == len(space)
+
+
+def test_a_grid_refuses_levels_outside_it() -> None:
+    with pytest.raises(ValueError):
+        FactorSpace(("a",), (3,), ("ordinal",)).index([[3]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((("a", "b"), (2,), ("ordinal",)), "one entry per factor"),
+        ((("a", "a"), (2, 2), ("ordinal", "ordinal")), "differ"),
+        ((("a",), (0,), ("ordinal",)), "at least one level"),
+        ((("a",), (2,), ("round",)), "unknown kind 'round'"),
+        ((("a",), (2,), ("ordinal",), ((0.0, 0.5, 1.0),)), "one entry per level"),
+        ((("a", "b"), (2, 2), ("ordinal", "ordinal"), ((0.0, 0.5),)), "one entry per level"),
+    ],
+)
+def test_a_space_says_what_is_wrong(arguments: tuple, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FactorSpace(*arguments)
+
+
+def test_columns_are_found_by_name() -> None:
+    space = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"))
+    assert [space.column(name) for name in ("shape", "hue")] == [0, 1]
+    with pytest.raises(ValueError, match="no factor 'hew'; there are shape, hue"):
+        space.column("hew")
+
+
+def test_a_table_answers_like_a_grid() -> None:
+    table = FactorTable(("shape", "angle"), ("categorical", "continuous"), np.array([[2, 0.5], [0, 6.1], [1, -1.0]]))
+    assert len(table) == 3
+    assert table.sizes == (3, 0)
+    assert table.column("angle") == 1
+    assert table.factors([2, 0]).tolist() == [[1, -1.0], [2, 0.5]]
+
+
+def test_a_table_without_rows_still_has_names_and_kinds() -> None:
+    table = FactorTable(("a", "b"), ("ordinal", "continuous"), np.empty((0, 2)))
+    assert (len(table), table.sizes) == (0, (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("names", "kinds", "rows", "message"),
+    [
+        (("a",), ("ordinal",), [[0.5]], "factor 'a' must hold whole numbers from 0; row 0 is 0.5"),
+        (("a",), ("ordinal",), [[1], [-1]], "row 1 is -1"),
+        (("a", "b"), ("ordinal", "continuous"), [[1, 2], [1, np.nan]], "factor 'b' must be finite; row 1"),
+        (("a", "b"), ("ordinal",), [[1, 2]], "one per factor"),
+        (("a",), ("ordinal",), [1, 2], "one per factor"),
+    ],
+)
+def test_a_table_says_what_is_wrong(names: tuple, kinds: tuple, rows: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FactorTable(names, kinds, np.asarray(rows, dtype=float))
