@@ -209,7 +209,7 @@ def teapot_mesh(segments: int = 6) -> Mesh:
     steps = np.arange(segments + 1) / segments
     corners = _patch(points[patches], _bernstein(steps), _bernstein(steps))
     # At the cusps of the lid and of the bottom one derivative vanishes; a hair away it does not.
-    inside = np.clip(steps, 1 / 4096, 1 - 1 / 4096)
+    inside = np.clip(steps, 2.0**-20, 1 - 2.0**-20)
     weights, slopes = _bernstein(inside), _bernstein_slope(inside)
     along = _patch(points[patches], slopes, weights)
     across = _patch(points[patches], weights, slopes)

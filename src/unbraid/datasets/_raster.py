@@ -94,7 +94,7 @@ def render(
     views = np.ascontiguousarray(views, dtype=np.float64)
     if views.ndim != 3 or views.shape[1:] != (3, 3):
         raise ValueError(f"views must be (n, 3, 3); got {views.shape}")
-    which = np.ascontiguousarray(np.broadcast_to(np.asarray(which, dtype=np.int64), (len(views),)))
+    which = np.array(np.broadcast_to(np.asarray(which, dtype=np.int64), (len(views),)))
     if len(which) and not 0 <= which.min() <= which.max() < len(pack.face_start) - 1:
         raise ValueError(f"which must name one of {len(pack.face_start) - 1} meshes; got {which.min()}..{which.max()}")
     if not 1 <= samples <= 8 or not 1 <= size <= 1024:
@@ -339,13 +339,13 @@ def _render_torch(
     """The arithmetic of `_render_views`, operation by operation, over batches of views."""
     import torch
 
-    tensors = [torch.from_numpy(array).to(device) for array in pack.arrays()]
+    tensors = [torch.tensor(array, device=device) for array in pack.arrays()]
     faces_per_view = np.diff(pack.face_start)[which]
     batch = max(1, FRAGMENTS // max(1, (size * samples) ** 2 + 4 * int(faces_per_view.max(initial=0))))
     out = np.empty((len(views), pack.paint.shape[1] + 1, size, size), dtype=np.uint8)
     for start in range(0, len(views), batch):
         rows = slice(start, start + batch)
-        chosen, turned = torch.from_numpy(which[rows]).to(device), torch.from_numpy(views[rows]).to(device)
+        chosen, turned = torch.tensor(which[rows], device=device), torch.tensor(views[rows], device=device)
         layers = _torch_batch(tensors, chosen, turned, [float(value) for value in lens], size, samples, sharpness)
         out[rows] = layers.cpu().numpy()
     return out

@@ -8,10 +8,9 @@ from unbraid.datasets._raster import orbit, render
 from unbraid.datasets._rendering import MILD, SAMPLES, Composed
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh
 from unbraid.datasets.arrow import saturated_colours
-from unbraid.datasets.base import ImageShape, Progress
+from unbraid.datasets.base import Progress
 from unbraid.factors import FactorSpace
 
-IMAGE_SHAPE: ImageShape = (64, 64, 3)
 TURNS = tuple(k / 64 for k in range(64))
 SPACE = FactorSpace(("hue", "rotation"), (64, 64), ("cyclic", "cyclic"), (TURNS, TURNS))
 TRIM = (0.85, 0.85, 0.85)
