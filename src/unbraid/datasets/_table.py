@@ -4,6 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import numpy as np
+
+from unbraid.datasets._official import OfficialFile
 from unbraid.datasets.airplane import SPACE as AIRPLANE_SPACE
 from unbraid.datasets.airplane import open_airplane
 from unbraid.datasets.airplanes import airplanes_space, open_airplanes
@@ -11,6 +14,18 @@ from unbraid.datasets.arrow import arrow_space, open_arrow
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.datasets.cars import cars_space, open_cars_rendered
 from unbraid.datasets.flatland import flatland_space, open_flatland
+from unbraid.datasets.official import (
+    cars3d,
+    celeba,
+    chairs3d,
+    coil100,
+    dsprites,
+    faces3d,
+    modelnet40,
+    mpi3d,
+    shapes3d,
+    teapots,
+)
 from unbraid.datasets.shapes3d import SPACE as SHAPES3D_SPACE
 from unbraid.datasets.shapes3d import open_shapes3d_rendered
 from unbraid.datasets.sprites import open_sprites, sprites_space
@@ -19,18 +34,6 @@ from unbraid.datasets.teapot import EMPTY as TEAPOT_SPACE
 from unbraid.datasets.teapot import open_teapot
 from unbraid.datasets.turntable import open_turntable, turntable_space
 from unbraid.factors import FactorTable, Space
-
-
-@dataclass(frozen=True)
-class OfficialFile:
-    """A file that others publish, as the user is told to get it."""
-
-    name: str  # file name, as its authors publish it
-    address: str  # where to get it
-    size: int | None = None  # bytes, where known
-    sha256: str = ""
-    md5: str = ""  # only where no SHA-256 is known
-    downloads: bool = False  # fetched on request; otherwise by hand, as `address` tells
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,10 @@ class Dataset:
 
 
 OURS = "BSD-3-Clause, as this package"
+MPI3D_RELEASES = (
+    "Say which release: release='final' (1 036 800 images) is this one, release='early' has 460 800. "
+    "No release has the 103 680 that is sometimes quoted."
+)
 
 DATASETS: Mapping[str, Dataset] = MappingProxyType(
     {
@@ -170,6 +177,163 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
                 "The ball jumps from the last position of an axis to the first; it is never cut by the edge.",
                 "Steps have one exact length; in the simulation of Caselles-Dupré the cycle is only nearly exact.",
             ),
+        ),
+        "dsprites": Dataset(
+            dsprites.open_dsprites,
+            title="White squares, ellipses and hearts on black",
+            rendered=False,
+            space=dsprites.SPACE,
+            image_shape=(64, 64, 1),
+            source="Matthey, Higgins, Hassabis and Lerchner 2017",
+            licence="Apache-2.0 (its repository)",
+            files=dsprites.FILES,
+            notes=(
+                "Orientation 39 is orientation 0 again: its step is 1/39 of a turn. "
+                "drop_duplicate_orientation=True leaves it out.",
+                "A square looks the same after a quarter turn and an ellipse after half a turn.",
+                "Images have 255 where the file has 1; the constant colour, its first factor, is left out.",
+            ),
+        ),
+        "shapes3d": Dataset(
+            shapes3d.open_shapes3d,
+            title="An object in a coloured room",
+            rendered=False,
+            space=shapes3d.SPACE,
+            image_shape=(64, 64, 3),
+            source="Burgess and Kim 2018",
+            licence="Apache-2.0 (its repository)",
+            files=shapes3d.FILES,
+            notes=("Orientation goes from -30 to 30 degrees and does not close the circle.",),
+        ),
+        "mpi3d_toy": Dataset(
+            mpi3d.open_mpi3d_toy,
+            title="An object on a robot arm, drawn simply",
+            rendered=False,
+            space=mpi3d.SPACE,
+            image_shape=(64, 64, 3),
+            source="Gondal et al. 2019",
+            licence="CC BY 4.0",
+            files=(mpi3d.FINAL_FILES["mpi3d_toy"], mpi3d.EARLY_FILES["mpi3d_toy"]),
+            notes=(MPI3D_RELEASES,),
+        ),
+        "mpi3d_realistic": Dataset(
+            mpi3d.open_mpi3d_realistic,
+            title="An object on a robot arm, drawn realistically",
+            rendered=False,
+            space=mpi3d.SPACE,
+            image_shape=(64, 64, 3),
+            source="Gondal et al. 2019",
+            licence="CC BY 4.0",
+            files=(mpi3d.FINAL_FILES["mpi3d_realistic"], mpi3d.EARLY_FILES["mpi3d_realistic"]),
+            notes=(MPI3D_RELEASES,),
+        ),
+        "mpi3d_real": Dataset(
+            mpi3d.open_mpi3d_real,
+            title="An object on a robot arm, photographed",
+            rendered=False,
+            space=mpi3d.SPACE,
+            image_shape=(64, 64, 3),
+            source="Gondal et al. 2019",
+            licence="CC BY 4.0",
+            files=(mpi3d.FINAL_FILES["mpi3d_real"],),
+        ),
+        "mpi3d_real_complex": Dataset(
+            mpi3d.open_mpi3d_real_complex,
+            title="A cup, ball or croissant on a robot arm, photographed",
+            rendered=False,
+            space=mpi3d.COMPLEX,
+            image_shape=(64, 64, 3),
+            source="Gondal et al. 2019",
+            licence="CC BY 4.0",
+            files=(mpi3d.COMPLEX_FILE,),
+        ),
+        "cars3d": Dataset(
+            cars3d.open_cars3d,
+            title="Cars from all sides and four heights",
+            rendered=False,
+            space=cars3d.SPACE,
+            image_shape=(64, 64, 3),
+            source="Reed, Zhang, Zhang and Lee 2015",
+            licence="none stated",
+            files=cars3d.FILES,
+            notes=(
+                "Objects are in the order of the archive's list.txt; code that takes them in the order of the folder "
+                "numbers them otherwise.",
+                "Scaled from 128 x 128 by Lanczos resampling. The archive has 183 objects; 199 is quoted as well.",
+            ),
+        ),
+        "teapots_official": Dataset(
+            teapots.open_teapots_official,
+            title="A teapot at random angles and of random colours",
+            rendered=False,
+            space=FactorTable(teapots.NAMES, teapots.KINDS, TEAPOT_SPACE.table),
+            image_shape=(64, 64, 3),
+            n_images=teapots.N_IMAGES,
+            source="Eastwood and Williams 2018",
+            licence="none stated",
+            files=teapots.FILES,
+            notes=("Azimuth comes back to its start after a turn, though its kind is continuous.",),
+        ),
+        "coil100": Dataset(
+            coil100.open_coil100,
+            title="A hundred objects on a turntable, photographed",
+            rendered=False,
+            space=coil100.SPACE,
+            image_shape=(64, 64, 3),
+            source="Nene, Nayar and Murase 1996",
+            licence="non-commercial research",
+            files=coil100.FILES,
+            notes=("Scaled from 128 x 128 by Lanczos resampling.",),
+        ),
+        "modelnet40_airplanes": Dataset(
+            modelnet40.open_modelnet40_airplanes,
+            title="The airplanes of ModelNet40, each turned once around the vertical axis",
+            rendered=True,
+            space=modelnet40.SPACE,
+            image_shape=(64, 64, 3),
+            source="Wu et al. 2015 (meshes), drawn by this package",
+            licence="academic research only",
+            files=modelnet40.FILES,
+            notes=("The meshes are official and the images are not: LSBD drew its own from them.",),
+        ),
+        "chairs3d": Dataset(
+            chairs3d.open_chairs3d,
+            title="Chairs from two heights all around",
+            rendered=False,
+            space=chairs3d.SPACE,
+            image_shape=(64, 64, 1),
+            source="Aubry et al. 2014",
+            licence="research; none stated",
+            files=chairs3d.FILES,
+            notes=(
+                "Grey, from the middle 400 x 400 of 600 x 600 pixels; preprocessing='resize' takes them all.",
+                "Azimuth means another side from chair to chair: the models do not all face the same way.",
+            ),
+        ),
+        "celeba": Dataset(
+            celeba.open_celeba,
+            title="Faces of celebrities with forty yes-or-no attributes",
+            rendered=False,
+            space=FactorTable(celeba.NAMES, celeba.KINDS, np.empty((0, len(celeba.NAMES)))),
+            image_shape=(64, 64, 3),
+            n_images=celeba.N_IMAGES,
+            source="Liu, Luo, Wang and Tang 2015",
+            licence="non-commercial research",
+            files=celeba.FILES,
+            notes=(
+                "Attributes are labels that people gave, not factors that made the images.",
+                "The whole image scaled to a square; preprocessing='crop' takes the middle 148 x 148 pixels instead.",
+            ),
+        ),
+        "faces3d": Dataset(
+            faces3d.open_faces3d,
+            title="Faces of the Basel model under changing view and light",
+            rendered=False,
+            space=faces3d.SPACE,
+            image_shape=(64, 64, 1),
+            source="Paysan et al. 2009 (the face model); the renders of Chen et al. 2018",
+            licence="Basel Face Model licence: not to be handed on",
+            files=faces3d.FILES,
         ),
     }
 )

@@ -1,0 +1,284 @@
+"""Read images out of npz, HDF5, zip, tar and folders, a slab at a time; nothing is ever unpickled."""
+
+import re
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from math import prod
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+import numpy as np
+
+from unbraid._extras import require
+from unbraid.types import UInt8Array
+
+SLAB_BYTES = 1 << 26
+Convert = Callable[[Any], UInt8Array]
+
+
+@contextmanager
+def readable(path: Path, what: str) -> Iterator[None]:
+    """Turn what the containers raise on a damaged file into one clear line."""
+    faults = (zipfile.BadZipFile, zlib.error, tarfile.TarError, EOFError, NotImplementedError)
+    try:
+        yield
+    except (*faults, OSError) as error:
+        if isinstance(error, OSError) and (error.errno is not None or not path.is_file()):
+            raise  # the disk or its permissions, not the content
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path}: damaged or not {what} ({reason}); get it again") from error
+
+
+def npz_slabs(
+    path: Path, member: str, shape: tuple[int, ...], dtypes: str, convert: Convert | None = None, lead: int = 1
+) -> Iterator[UInt8Array]:
+    """One array of an .npz file as slabs (n, *shape[lead:]).
+
+    Args:
+        path: the .npz file.
+        member: name of the array.
+        shape: what it must be.
+        dtypes: the kinds of numbers it may hold, such as "u" or "iu".
+        convert: applied to each slab.
+        lead: axes that count images; they are flattened in C order.
+
+    Raises:
+        ValueError: the array is missing, of another shape or type, pickled, or cut short.
+    """
+    with readable(path, "an .npz file"), _npz_member(path, member) as source:
+        found, dtype = _npy_header(path, member, source)
+        _check_array(path, member, found, dtype, shape, dtypes)
+        row, n_rows = prod(shape[lead:]) * dtype.itemsize, prod(shape[:lead])
+        step = max(1, SLAB_BYTES // row)
+        for start in range(0, n_rows, step):
+            count = min(step, n_rows - start)
+            data = _read_exactly(path, member, source, count * row)
+            slab = np.frombuffer(data, dtype=dtype).reshape(count, *shape[lead:])
+            yield slab if convert is None else convert(slab)
+        if source.read(1):  # also makes zipfile compare its checksum
+            raise ValueError(f"{path}: array {member!r} is longer than its header says")
+
+
+def npz_array(path: Path, member: str, shape: tuple[int, ...], dtypes: str) -> Any:
+    """A small array of an .npz file, whole."""
+    return np.concatenate(list(npz_slabs(path, member, shape, dtypes)))
+
+
+def npz_names(path: Path) -> list[str]:
+    """The arrays of an .npz file."""
+    with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+@contextmanager
+def _npz_member(path: Path, member: str) -> Iterator[IO[bytes]]:
+    with zipfile.ZipFile(path) as archive:
+        if f"{member}.npy" not in archive.namelist():
+            there = ", ".join(name.removesuffix(".npy") for name in archive.namelist()) or "nothing"
+            raise ValueError(f"{path}: no array {member!r}; it holds {there}")
+        with archive.open(f"{member}.npy") as source:
+            yield source
+
+
+def _npy_header(path: Path, member: str, source: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    try:
+        version = np.lib.format.read_magic(source)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        shape, fortran, dtype = read(source)
+    except ValueError as error:
+        raise ValueError(f"{path}: array {member!r} has no sound .npy header ({error})") from error
+    if dtype.hasobject:
+        raise ValueError(f"{path}: array {member!r} holds pickled objects, which are never loaded")
+    if fortran and len(shape) > 1:
+        raise ValueError(f"{path}: array {member!r} is in Fortran order; C order was expected")
+    return shape, dtype
+
+
+def _read_exactly(path: Path, member: str, source: IO[bytes], n_bytes: int) -> bytes:
+    data = source.read(n_bytes)
+    if len(data) < n_bytes:
+        raise ValueError(f"{path}: array {member!r} is cut short; get the file again")
+    return data
+
+
+def _check_array(
+    path: Path, member: str, found: tuple[int, ...], dtype: Any, shape: tuple[int, ...], dtypes: str
+) -> None:
+    if tuple(found) != tuple(shape) or dtype.kind not in dtypes:
+        raise ValueError(f"{path}: array {member!r} is {dtype} {tuple(found)} where {tuple(shape)} was expected")
+
+
+def hdf5_slabs(
+    path: Path, member: str, shape: tuple[int, ...], dtypes: str, convert: Convert | None = None
+) -> Iterator[UInt8Array]:
+    """One dataset of an HDF5 file as slabs (n, *shape[1:]), each made of whole chunks.
+
+    Raises:
+        ValueError: the dataset is missing, of another shape or type, or damaged.
+        ImportError: h5py is not installed.
+    """
+    h5py = require("h5py", "data", "reading HDF5 files")
+    with readable(path, "an HDF5 file"), h5py.File(path, "r") as file:
+        if member not in file or not isinstance(file[member], h5py.Dataset):
+            raise ValueError(f"{path}: no dataset {member!r}; it holds {', '.join(file) or 'nothing'}")
+        source = file[member]
+        _check_array(path, member, source.shape, source.dtype, shape, dtypes)
+        # A slab that cuts through chunks would have each of them read and unpacked twice.
+        chunk = source.chunks[0] if source.chunks else 1
+        row = prod(shape[1:]) * source.dtype.itemsize
+        step = max(1, SLAB_BYTES // row // chunk) * chunk
+        for start in range(0, shape[0], step):
+            slab = source[start : start + step]
+            yield slab if convert is None else convert(slab)
+
+
+def hdf5_names(path: Path) -> list[str]:
+    """Every dataset of an HDF5 file, with its path inside."""
+    h5py = require("h5py", "data", "reading HDF5 files")
+    names: list[str] = []
+    with readable(path, "an HDF5 file"), h5py.File(path, "r") as file:
+        file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+    return names
+
+
+def hdf5_array(path: Path, member: str, shape: tuple[int, ...], dtypes: str) -> Any:
+    """A small dataset of an HDF5 file, whole."""
+    return np.concatenate(list(hdf5_slabs(path, member, shape, dtypes)))
+
+
+class Bundle(Protocol):
+    """Many small files in a folder, a zip or a tar, by their path inside."""
+
+    def names(self) -> list[str]: ...
+
+    def read(self, name: str) -> bytes: ...
+
+    def close(self) -> None: ...
+
+
+class _Folder:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def names(self) -> list[str]:
+        return [file.relative_to(self.path).as_posix() for file in self.path.rglob("*") if file.is_file()]
+
+    def read(self, name: str) -> bytes:
+        return (self.path / name).read_bytes()
+
+    def close(self) -> None:
+        pass
+
+
+class _Zip:
+    def __init__(self, path: Path) -> None:
+        self.archive = zipfile.ZipFile(path)
+
+    def names(self) -> list[str]:
+        return [name for name in self.archive.namelist() if not name.endswith("/")]
+
+    def read(self, name: str) -> bytes:
+        return self.archive.read(name)
+
+    def close(self) -> None:
+        self.archive.close()
+
+
+class _Tar:
+    def __init__(self, path: Path) -> None:
+        self.archive = tarfile.open(path, "r:")  # noqa: SIM115  closed by close()
+        try:
+            self.members = {member.name: member for member in self.archive if member.isfile()}
+        except BaseException:
+            self.archive.close()
+            raise
+
+    def names(self) -> list[str]:
+        return list(self.members)
+
+    def read(self, name: str) -> bytes:
+        return _tar_bytes(self.archive, self.members[name])
+
+    def close(self) -> None:
+        self.archive.close()
+
+
+def _tar_bytes(archive: tarfile.TarFile, member: tarfile.TarInfo) -> bytes:
+    source = archive.extractfile(member)
+    data = b"" if source is None else source.read()
+    if len(data) != member.size:
+        raise EOFError(f"{member.name} is cut short")
+    return data
+
+
+@contextmanager
+def bundle(path: Path) -> Iterator[Bundle]:
+    """Open a folder, .zip or .tar.
+
+    Raises:
+        ValueError: the file is damaged or no such container.
+    """
+    opener = _Folder if path.is_dir() else _Zip if path.suffix == ".zip" else _Tar
+    with readable(path, f"a {path.suffix or 'folder'} archive"):
+        opened = opener(path)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+def walk_tar_gz(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, bytes]]:
+    """Files of a compressed tar whose path matches, in the order in which they lie: it can only be read forwards."""
+    with readable(path, "a .tar.gz archive"), tarfile.open(path, "r|gz") as archive:
+        for member in archive:
+            if member.isfile() and pattern.search(member.name):
+                yield member.name, _tar_bytes(archive, member)
+
+
+def decoded(data: bytes, name: str, mode: str = "RGB") -> Any:
+    """A Pillow image of this mode; transparency is laid on white.
+
+    Raises:
+        ValueError: no image that Pillow can read.
+        ImportError: Pillow is not installed.
+    """
+    images = require("PIL.Image", "data", "reading image files")
+    try:
+        image = images.open(BytesIO(data))
+        image.load()
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ValueError(f"{name} is not a readable image ({str(error).splitlines()[0]})") from error
+    if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = images.new("RGBA", image.size, (255, 255, 255, 255))
+        image = images.alpha_composite(white, image)
+    return image.convert(mode)
+
+
+def resized(image: Any, size: tuple[int, int]) -> UInt8Array:
+    """(height, width, channels) of a Pillow image at this width and height, by Lanczos resampling."""
+    images = require("PIL.Image", "data", "reading image files")
+    array = np.asarray(image if image.size == size else image.resize(size, images.Resampling.LANCZOS))
+    return array[..., None] if array.ndim == 2 else array
+
+
+def centre_crop(image: Any, size: int) -> Any:
+    """The middle square of a Pillow image."""
+    left, top = (image.width - size) // 2, (image.height - size) // 2
+    return image.crop((left, top, left + size, top + size))
+
+
+def stacked(images: Iterator[UInt8Array], n_slab: int = 256) -> Iterator[UInt8Array]:
+    """Slabs of single images."""
+    slab: list[UInt8Array] = []
+    for image in images:
+        slab.append(image)
+        if len(slab) == n_slab:
+            yield np.stack(slab)
+            slab = []
+    if slab:
+        yield np.stack(slab)

@@ -1,0 +1,205 @@
+"""Files that others publish: where they are looked for, how they are checked, and what is said when they are absent."""
+
+import hashlib
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
+from unbraid.datasets.base import Progress
+from unbraid.factors import FactorSpace
+
+FOLDER = "official"  # under the folder of all datasets; what `unbraid data get` downloads goes there
+CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class OfficialFile:
+    """A file that others publish, as the user is told to get it."""
+
+    name: str  # file name, as its authors publish it
+    address: str  # where to get it: what `unbraid data get` downloads, or the page that leads to it
+    size: int | None = None  # bytes, where known
+    sha256: str = ""
+    md5: str = ""  # only where no SHA-256 is known
+    git_sha1: str = ""  # SHA-1 of the git blob; only where neither is known
+    downloads: bool = False  # fetched on request; otherwise by hand, as `how` tells
+    how: str = ""  # what to do where it cannot be downloaded
+    folder: str = ""  # name of the folder it unpacks to, which is read as well
+
+    @property
+    def checksum(self) -> str:
+        """The strongest known checksum with its algorithm, or nothing."""
+        known = {"sha256": self.sha256, "md5": self.md5, "git-sha1": self.git_sha1}
+        return next((f"{algorithm}:{digest}" for algorithm, digest in known.items() if digest), "")
+
+
+class DatasetMissing(FileNotFoundError):
+    """A dataset needs a file that is not there; the message says where to get it and where to put it."""
+
+
+class ChecksumWarning(UserWarning):
+    """A file is not byte for byte the one whose checksum is known."""
+
+
+def located(
+    name: str, files: tuple[OfficialFile, ...], root: Path, given: str | Path | None
+) -> tuple[OfficialFile, Path]:
+    """The first of these files that is there, and its path.
+
+    Args:
+        name: of the dataset.
+        files: the forms in which it is published, any of which will do.
+        root: folder of all datasets; looked through together with its folder "official".
+        given: a path that the user named; only this one is looked at.
+
+    Raises:
+        DatasetMissing: none is there.
+        ValueError: the user's path has a name that none of the files has.
+    """
+    if given is not None:
+        path = Path(given).expanduser()
+        if not path.exists():
+            raise DatasetMissing(f"{path}: no such file. {_wanted(name, files, root)}")
+        for file in files:
+            if path.name == file.name or (path.is_dir() and file.folder):
+                return file, path
+        for file in files:  # a renamed copy
+            if path.is_file() and path.suffix == Path(file.name).suffix:
+                return file, path
+        raise ValueError(f"{path}: not a file of dataset {name!r}; {_wanted(name, files, root)}")
+    for file in files:
+        for place in (root / FOLDER, root):
+            for candidate in filter(None, (file.name, file.folder)):
+                if (place / candidate).exists():
+                    return file, place / candidate
+    raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_wanted(name, files, root)}")
+
+
+def _wanted(name: str, files: tuple[OfficialFile, ...], root: Path) -> str:
+    file = files[0]
+    size = f", {file.size:,} bytes" if file.size else ""
+    checksum = f", {file.checksum}" if file.checksum else ", no checksum known"
+    get = f"Run `unbraid data get {name}`, or put it" if file.downloads else f"{file.how or 'Get it by hand'}; put it"
+    others = "".join(f"; {other.name} will do as well" for other in files[1:])
+    return f"It is {file.name} from {file.address}{size}{checksum}{others}. {get} at {root / FOLDER / file.name}"
+
+
+def check(path: Path, file: OfficialFile, progress: Progress | None = None) -> str:
+    """Compare size and checksum with what is known of the file; gives the digest found, with its algorithm.
+
+    Warns:
+        ChecksumWarning: it differs. Files are re-released, so this is for the user to judge.
+
+    Raises:
+        ValueError: it is shorter than it should be, as a download cut short is.
+    """
+    size = path.stat().st_size
+    if file.size and size < file.size:
+        raise ValueError(
+            f"{path}: incomplete, {size:,} of {file.size:,} bytes; get it again from {file.address} "
+            "(or, if it is meant to be so, leave out the check with verify=False or --no-verify)"
+        )
+    algorithm, _, expected = (file.checksum or "sha256:").partition(":")
+    found = digest(path, algorithm, progress)
+    if expected and found != expected:
+        warnings.warn(mismatch(path, file, f"{algorithm}:{found}"), ChecksumWarning, stacklevel=2)
+    return f"{algorithm}:{found}"
+
+
+def mismatch(path: Path, file: OfficialFile, found: str) -> str:
+    return f"{path}: its checksum is {found}, expected {file.checksum}; it is not the {file.name} that is known"
+
+
+def digest(path: Path, algorithm: str, progress: Progress | None = None) -> str:
+    """Hexadecimal digest of a file by "sha256", "md5" or "git-sha1"."""
+    size = path.stat().st_size
+    hasher = hashlib.sha1() if algorithm == "git-sha1" else hashlib.new(algorithm, usedforsecurity=False)
+    if algorithm == "git-sha1":
+        hasher.update(b"blob %d\0" % size)
+    done = 0
+    with path.open("rb") as source:
+        while block := source.read(CHUNK):
+            hasher.update(block)
+            done += len(block)
+            if progress is not None:
+                progress(done, size)
+    return hasher.hexdigest()
+
+
+def open_official(
+    name: str,
+    files: tuple[OfficialFile, ...],
+    read: Callable[[OfficialFile, Path], Content],
+    root: Path,
+    *,
+    version: int,
+    file: str | Path | None = None,
+    verify: bool = True,
+    progress: Progress | None = None,
+    preprocessing: Mapping[str, Any] | None = None,
+    kept_apart: Mapping[str, str | int | float | bool] | None = None,
+) -> StoredImages:
+    """The cache of an official set; where there is none, the file is read once from end to end.
+
+    Args:
+        name: of the dataset.
+        files: the forms in which it is published.
+        read: gives the content of the form that was found.
+        root: folder of all datasets.
+        version: of the conversion.
+        file: where the user says that the file is.
+        verify: compare size and checksum first.
+        progress: told of images converted.
+        preprocessing: what was done to the images, for the cache's metadata.
+        kept_apart: options that make other images, and so need a cache of their own.
+    """
+
+    def content() -> Content:
+        form, path = located(name, files, root, file)
+        checksum = check(path, form) if verify and path.is_file() else "not checked"
+        with naming(path):
+            made = read(form, path)
+        about = {
+            "source": form.name,
+            "address": form.address,
+            "checksum": checksum,
+            "rendered": False,
+            "preprocessing": dict(preprocessing or {}),
+        }
+        with_source = replace(made, about=about | dict(made.about))
+        return replace(with_source, slabs=_naming(path, with_source.slabs))
+
+    return cached(cache_folder(root, name, version, **(kept_apart or {})), content, progress)
+
+
+def check_levels(path: Path, levels: Any, space: FactorSpace) -> None:
+    """Refuse a file whose own labels are not the grid that its images are taken for."""
+    wrong = np.flatnonzero((levels != space.grid()).any(axis=1))
+    if len(wrong):
+        row = wrong[0]
+        raise ValueError(
+            f"{path}: image {row} is labelled {levels[row].tolist()} where "
+            f"{space.factors([row])[0].tolist()} was expected ({', '.join(space.names)})"
+        )
+
+
+def _naming(path: Path, slabs: Any) -> Iterator[Any]:
+    with naming(path):
+        yield from slabs
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say which file was being read when it turned out to be damaged."""
+    try:
+        yield
+    except ValueError as error:
+        if str(path) in str(error):
+            raise
+        raise ValueError(f"{path}: {error}") from error

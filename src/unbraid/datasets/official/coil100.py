@@ -1,0 +1,76 @@
+"""COIL-100, the official archive: a hundred objects on a turntable."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from unbraid.datasets._containers import bundle, decoded, resized, stacked
+from unbraid.datasets._official import OfficialFile, open_official
+from unbraid.datasets._store import Content
+from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.factors import FactorSpace
+from unbraid.types import UInt8Array
+
+VERSION = 1
+SPACE = FactorSpace(
+    names=("object", "rotation"),
+    sizes=(100, 72),
+    kinds=("categorical", "cyclic"),
+    values=(tuple(float(k) for k in range(1, 101)), tuple(5.0 * k for k in range(72))),
+)
+FILES = (
+    OfficialFile(
+        "coil-100.zip",
+        "http://www.cs.columbia.edu/CAVE/databases/SLAM_coil-20_coil-100/coil-100/coil-100.zip",
+        size=130_688_843,
+        sha256="fcb4b8b01c0778f416d8d7a09f45082c4f7075cc74743dcddd5c44307bd4afe7",
+        downloads=True,
+        folder="coil-100",
+    ),
+)
+_NAME = re.compile(r"(?:^|/)obj(\d+)__(\d+)\.png$")
+
+
+def open_coil100(
+    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+) -> FactorDataset:
+    """Open the official COIL-100, scaled from 128 x 128 to 64 x 64.
+
+    Args:
+        root: folder of all datasets.
+        progress: told of images converted, the first time.
+        file: where coil-100.zip, or the folder unpacked from it, is, when not in `root`; read once.
+        verify: compare the file with its known size and checksum before it is converted.
+    """
+    return open_official(
+        "coil100",
+        FILES,
+        lambda _, path: read(path),
+        root,
+        version=VERSION,
+        file=file,
+        verify=verify,
+        progress=progress,
+        preprocessing={"size": 64, "resampling": "lanczos"},
+    )
+
+
+def read(path: Path, space: FactorSpace = SPACE) -> Content:
+    """The content of the archive or of its folder; its two scripts are passed over."""
+    return Content(space, (64, 64, 3), stacked(_images(path, space)))
+
+
+def _images(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
+    with bundle(path) as files:
+        by_pose = {}
+        for name in files.names():
+            if found := _NAME.search(name):
+                by_pose[int(found[1]) - 1, int(found[2])] = name
+        n_objects, n_views = space.sizes
+        for number in range(n_objects):
+            for view in range(n_views):
+                angle = view * 360 // n_views
+                if (number, angle) not in by_pose:
+                    raise ValueError(f"{path}: there is no obj{number + 1}__{angle}.png")
+                name = by_pose[number, angle]
+                yield resized(decoded(files.read(name), name), (64, 64))

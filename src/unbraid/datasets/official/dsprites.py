@@ -1,0 +1,95 @@
+"""dSprites, the official file."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from unbraid.datasets._containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
+from unbraid.datasets._official import OfficialFile, check_levels, open_official
+from unbraid.datasets._store import Content, StoredImages
+from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.sprites import sprites_space
+from unbraid.factors import FactorSpace
+from unbraid.types import IntArray, UInt8Array
+
+VERSION = 1
+SPACE = sprites_space()  # colour, the first column of the file, is constant and left out
+_STEM = "dsprites_ndarray_co1sh3sc6or40x32y32_64x64"
+_ADDRESS = "https://github.com/google-deepmind/dsprites-dataset/raw/master/"
+FILES = (
+    OfficialFile(
+        f"{_STEM}.npz",
+        _ADDRESS + f"{_STEM}.npz",
+        git_sha1="d98996d3f8ee1550e06b9d4ed78d0beb478910d5",
+        downloads=True,
+    ),
+    OfficialFile(
+        f"{_STEM}.hdf5",
+        _ADDRESS + f"{_STEM}.hdf5",
+        size=28_024_106,
+        sha256="729fa22e884c9c500e1f17415d580746b4c5894fbbb780a1319bbcfa39a745bb",
+        downloads=True,
+    ),
+)
+
+
+def open_dsprites(
+    root: Path,
+    *,
+    progress: Progress | None = None,
+    file: str | Path | None = None,
+    verify: bool = True,
+    drop_duplicate_orientation: bool = False,
+) -> FactorDataset:
+    """Open the official dSprites; images have 0 and 255 where the file has 0 and 1.
+
+    Args:
+        root: folder of all datasets.
+        progress: told of images converted, the first time.
+        file: where the .npz or .hdf5 is, when not in `root`; read once.
+        verify: compare the file with its known size and checksum before it is converted.
+        drop_duplicate_orientation: leave out orientation 39, which is orientation 0 again (2 pi); 718 848 images.
+    """
+    whole = open_official("dsprites", FILES, read, root, version=VERSION, file=file, verify=verify, progress=progress)
+    return SubGrid(whole, sprites_space(True)) if drop_duplicate_orientation else whole
+
+
+def read(form: OfficialFile, path: Path, space: FactorSpace = SPACE) -> Content:
+    """The content of the file; the levels in it must be those of the grid."""
+    npz = form.name.endswith(".npz")
+    names, array, member = (
+        (npz_names(path), npz_array, "latents_classes") if npz else (hdf5_names(path), hdf5_array, "latents/classes")
+    )
+    if member in names:
+        check_levels(path, array(path, member, (len(space), len(space.sizes) + 1), "iu")[:, 1:], space)
+    slabs: Callable[..., Iterator[UInt8Array]] = npz_slabs if npz else hdf5_slabs
+    return Content(space, (64, 64, 1), slabs(path, "imgs", (len(space), 64, 64), "u", _white), binary=True)
+
+
+def _white(slab: UInt8Array) -> UInt8Array:
+    if slab.max(initial=0) > 1:
+        raise ValueError(f"pixels must be 0 or 1; found {slab.max()}")
+    return slab[..., None] * np.uint8(255)
+
+
+@dataclass(frozen=True, eq=False)
+class SubGrid:
+    """The part of a stored grid that has the first levels of each factor."""
+
+    whole: StoredImages
+    space: FactorSpace
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return self.whole.image_shape
+
+    def __len__(self) -> int:
+        return len(self.space)
+
+    def images(self, index: IntArray) -> UInt8Array:
+        full = self.whole.space
+        if not isinstance(full, FactorSpace):
+            raise TypeError("a part of a grid needs a grid")
+        return self.whole.images(full.index(self.space.factors(check_index(index, len(self)))))
