@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from tests.examples import SPACE, entangled_codes, grid_factors
-from unbraid import Representation, ScoreCard, score
+from unbraid import FactorSpace, Representation, ScoreCard, score
 from unbraid.metrics import METRICS, Metric
+from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report._content import number_text
 from unbraid.report.page import page, page_content, table
 from unbraid.scoring import Scored
@@ -303,3 +304,30 @@ def test_pyplot_stays_untouched(html: str) -> None:
 )
 def test_numbers_never_hide_their_magnitude(number: float, text: str) -> None:
     assert number_text(number) == text
+
+
+def test_cyclic_factors_that_fill_their_grid_show_their_planes() -> None:
+    space = FactorSpace(("object", "turn"), (2, 12), ("categorical", "cyclic"))
+    factors = space.grid()
+    angle = factors[:, 1] * 2 * np.pi / 12
+    codes = np.column_stack([np.cos(angle), np.sin(angle), factors[:, 0]])
+    result = d_lsbd(codes, factors, kinds=space.kinds)
+    base = score(codes, factors, metrics="mig", kinds=space.kinds, names=space.names)
+    card = replace(base, scored={"d_lsbd": Scored(own(headline="score"), result, 0.0)})
+    figures = page_content(card)["symmetry"]
+    assert [figure["title"] for figure in figures] == ["turn: its plane", "turn: frequencies"]
+    assert figures[1]["text"] == "d_lsbd of this factor: 0.000."
+    assert "other factors" in figures[0]["text"]
+    Reader(page(card))
+
+
+def test_notes_name_the_factors_that_they_count() -> None:
+    result = replace(
+        trees(CODES, FACTORS), notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not")
+    )
+    base = score(CODES, FACTORS, metrics="mig", names=SPACE.names)
+    rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0)}))["groups"][0]["rows"]
+    assert rows[0]["notes"] == [
+        "factors 0 (shape) and 2 (hue) share a plane",
+        "factor 1 (size) is cut; factor 12 is not",
+    ]

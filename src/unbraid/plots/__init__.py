@@ -3,5 +3,6 @@
 from unbraid.plots.hinton import plot_hinton
 from unbraid.plots.latents import plot_latents
 from unbraid.plots.scatter import plot_code_plane, plot_factor_code
+from unbraid.plots.symmetry import plot_dispersion, plot_symmetry
 
-__all__ = ["plot_code_plane", "plot_factor_code", "plot_hinton", "plot_latents"]
+__all__ = ["plot_code_plane", "plot_dispersion", "plot_factor_code", "plot_hinton", "plot_latents", "plot_symmetry"]

@@ -1,5 +1,6 @@
 """What a score card's page says, as plain text, numbers and lists; how it looks is the templates' affair."""
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -179,11 +180,21 @@ def _row(name: str, scored: Scored, factor_names: Sequence[str]) -> dict[str, An
         "misses": metric.misses,
         "values": [(key.replace("_", " "), number_text(v)) for key, v in scored.values.items() if key not in known],
         "per_factor": [_factor_cell(factor, value, metric) for factor, value in factors],
-        "notes": list(scored.notes),
+        "notes": [_with_names(note, factor_names) for note in scored.notes],
         "seconds": f"{scored.seconds:.2g}" if scored.seconds < 10 else f"{scored.seconds:.0f}",
         "seeded": metric.stochastic,
         "metric_version": metric.version,
     }
+
+
+def _with_names(note: str, names: Sequence[str]) -> str:
+    """Notes count factors by column; a reader of the page knows them by name."""
+
+    def named(column: re.Match[str]) -> str:
+        number = int(column[0])
+        return f"{number} ({names[number]})" if number < len(names) else column[0]
+
+    return re.sub(r"\bfactors? \d+(?: and \d+)?\b", lambda found: re.sub(r"\d+", named, found[0]), note)
 
 
 def _factor_cell(factor: str, value: float, metric: Metric) -> dict[str, Any]:

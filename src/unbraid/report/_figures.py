@@ -7,7 +7,14 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.axes import Axes
 
-from unbraid.plots import plot_code_plane, plot_factor_code, plot_hinton, plot_latents
+from unbraid.plots import (
+    plot_code_plane,
+    plot_dispersion,
+    plot_factor_code,
+    plot_hinton,
+    plot_latents,
+    plot_symmetry,
+)
 from unbraid.plots._style import PALETTE, thinned
 from unbraid.plots.latents import colouring_factor, factor_rows, new_grid
 from unbraid.report._content import LARGEST_TABLE, number_text
@@ -19,6 +26,7 @@ LARGEST_SAMPLE = 20_000  # rows that any figure looks at
 DOTS = 2_000
 HINTON_ROWS, HINTON_COLUMNS = 40, 24
 SCATTERED_FACTORS = 16
+SUBGROUPS = 8
 LATENT_ROWS, LATENT_COLUMNS = 10, 10
 LATENT_WIDTH, WIDEST_PANEL = 9.0, 1.6  # inches
 
@@ -113,6 +121,37 @@ def latents_figure(card: ScoreCard, dead: IntArray) -> dict[str, Any] | None:
             (len(keep), len(all_names), "first factors"),
         ),
     }
+
+
+def symmetry_figures(card: ScoreCard) -> list[dict[str, Any]]:
+    """For each cyclic factor of a Result that projects onto planes: its embeddings, and what each frequency leaves."""
+    figures = []
+    for metric, scored in card.scored.items():
+        result = scored.result
+        if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
+            continue
+        rows, others = _one_object(card, result.subgroups)
+        for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
+            name = card.representation.factor_names[factor]
+            axes = plot_symmetry(result, subgroup=subgroup, rows=rows)
+            label = f"Embeddings in the plane of {name}, coloured by its angle"
+            svg = _svg(axes, f"plane-{metric}-{subgroup}", label, crop=False)
+            figures.append({"title": f"{name}: its plane", "svg": svg, "text": f"Coloured by angle.{others}"})
+            axes = plot_dispersion(result, subgroup=subgroup)
+            label = f"Dispersion left by each frequency of {name}"
+            svg = _svg(axes, f"dispersion-{metric}-{subgroup}", label, crop=False)
+            text = f"{metric} of this factor: {number_text(float(result.per_subgroup[subgroup]))}."
+            figures.append({"title": f"{name}: frequencies", "svg": svg, "text": text})
+    return figures
+
+
+def _one_object(card: ScoreCard, cyclic: IntArray) -> tuple[IntArray, str]:
+    """Rows that agree with the first in all factors that are not cyclic: only they share a plane."""
+    factors = card.representation.factors
+    others = np.delete(factors, np.asarray(cyclic, dtype=int), axis=1)
+    rows = np.flatnonzero((others == others[0]).all(axis=1))
+    whole = len(rows) == len(factors)
+    return rows, "" if whole else " Samples that share the first one's levels of the other factors."
 
 
 def _against_code(

@@ -39,6 +39,7 @@ def page_content(card: ScoreCard) -> dict[str, Any]:
         "hintons": _figures.hinton_figures(card, matrices, aligned, dead),
         "scatters": _figures.scatter_figures(card, matrices[0]["matrix"] if matrices else None, dead),
         "scatter_source": matrices[0] if matrices else None,
+        "symmetry": _figures.symmetry_figures(card),
         "latents": _figures.latents_figure(card, dead),
         "codes": _content.code_table(card, aligned),
         "limits": {
