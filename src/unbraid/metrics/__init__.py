@@ -7,6 +7,10 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 
 from unbraid.metrics._inputs import NotDefined
 from unbraid.metrics._table import METRICS, Metric
+from unbraid.metrics.elbo_terms import elbo_terms
+from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.mig import mig
+from unbraid.metrics.mig_exact import mig_exact
+from unbraid.metrics.modularity import modularity
 
-__all__ = ["METRICS", "Metric", "NotDefined", "mig"]
+__all__ = ["METRICS", "Metric", "NotDefined", "elbo_terms", "factor_leakage", "mig", "mig_exact", "modularity"]

@@ -1,11 +1,16 @@
 """The table of metrics: the one source for the command line, the JSON, the documentation and the tests."""
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from unbraid.metrics.elbo_terms import elbo_terms
+from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.mig import mig
+from unbraid.metrics.mig_exact import mig_exact
+from unbraid.metrics.modularity import modularity
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,65 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How much more the best code knows about a factor than the second best does.",
             misses="Cannot see information that only several codes carry together; two factors may share one code.",
             source="Chen et al. 2018, eq. 4; Duan et al. 2020 (UDR), eq. 14",
+        ),
+        "mig_exact": Metric(
+            mig_exact,
+            title="Mutual information gap, exact",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How much more the posterior of the best latent tells about a factor than that of the second best.",
+            misses="Cannot see information that only several latents carry together; sharp posteriors over few rows "
+            "look informed.",
+            source="Chen et al. 2018, eq. 4 with eq. 8 and section 5.5",
+            needs="needs the log-variances of the posterior",
+            stochastic=True,
+            tolerance=0.01,
+        ),
+        "elbo_terms": Metric(
+            elbo_terms,
+            title="Parts of the ELBO's KL term",
+            headline="total_correlation",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, math.inf),
+            chance=0.0,
+            means="How far the codes are from being independent of each other, in nats, over all posteriors together.",
+            misses="Independent is not informative: 0 also for codes that know nothing; grows as posteriors sharpen.",
+            source="Chen et al. 2018, eq. 1",
+            needs="needs the log-variances of the posterior",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip"}),
+            tolerance=0.05,
+            aligned=False,
+        ),
+        "modularity": Metric(
+            modularity,
+            title="Modularity",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=None,
+            means="How far the information in each code is about one factor only, averaged over codes.",
+            misses="Whether all factors are known. Noise codes score high, so a rotated code can beat a perfect one "
+            "beside noise.",
+            source="Ridgeway & Mozer 2018, section 2",
+            aligned=False,
+        ),
+        "factor_leakage": Metric(
+            factor_leakage,
+            title="Factor leakage",
+            headline="nm_auc",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, 1.0),
+            chance=None,
+            means="How much codes other than the best know about each factor, relative to the best.",
+            misses="A factor that rightly takes two codes, as a cyclic one does, counts as leaking.",
+            source="Painter et al. 2020; definition as in the authors' code",
         ),
     }
 )

@@ -1,0 +1,248 @@
+"""The three parts of the KL term of the ELBO: index-code information, total correlation, dimension-wise KL."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numba
+import numpy as np
+
+from unbraid.metrics._aggregate import (
+    check_log_variances,
+    deviations,
+    divergences,
+    exp_down,
+    log_ratio_table,
+    look_up,
+    panels,
+)
+from unbraid.metrics._inputs import NotDefined, check_inputs, check_matrix
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+BLOCK = 128  # rows whose distance from a sample is bounded together
+NEGLIGIBLE = 50.0  # nats below a sample's own density at which rows are left out: at most n_samples * 2e-22
+LOG_TWO_PI = float(np.log(2 * np.pi))
+
+
+@dataclass(frozen=True, eq=False)
+class ELBOTerms:
+    index_code_mi: float  # nats, as all that follow
+    total_correlation: float
+    dimension_wise_kl: float
+    kl: float  # closed form
+    standard_error: float  # of index_code_mi and of total_correlation
+    kl_sampled: float  # plain estimate of the sum of the three parts
+    kl_sampled_error: float
+    kl_per_code: FloatArray  # (n_codes,) mean KL of each posterior from the prior
+    dimension_wise_kl_per_code: FloatArray  # (n_codes,) KL of each code's aggregate posterior from the prior
+    notes: tuple[str, ...] = ()
+
+
+def elbo_terms(
+    codes: ArrayLike,
+    factors: ArrayLike | None = None,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    log_variances: ArrayLike | None = None,
+    n_samples: int = 10_000,
+) -> ELBOTerms:
+    """Mean KL of the posteriors from the prior, split into its three parts.
+
+    With q(z) the mixture of the posteriors of all rows and p(z) the standard normal prior,
+    mean KL(q(z|n) | p) = I(z; n) + KL(q(z) | prod q(z_j)) + sum KL(q(z_j) | p(z_j)).
+
+    Args:
+        codes: (n_samples, n_codes) means of the Gaussian posteriors.
+        factors: unused, but checked when given.
+        kinds: unused, but checked when given with `factors`.
+        seed: of the draws.
+        log_variances: (n_samples, n_codes) natural logarithms of the posteriors' variances.
+        n_samples: draws from the posteriors, spread evenly over the rows. The density of each is summed over all
+            rows, so the cost is n_samples times the number of rows, less the rows that are provably far away.
+
+    Returns:
+        ELBOTerms, in nats. `total_correlation`, at least 0, is the headline: lower is better, 0 when the codes are
+        independent under q(z). `index_code_mi` is between 0 and log(number of rows), and reaches that bound when the
+        posteriors do not overlap; then total correlation grows with every sharper code, whatever the axes. Latents
+        equal to the prior contribute 0 to all parts. `kl` and `dimension_wise_kl` have no sampling error; the
+        entropy of q(z) has, `standard_error`, which is that of the draws and not of the choice of rows. `kl_sampled`
+        is what the draws alone say about `kl`: far more than `kl_sampled_error` apart, the draws are not to be
+        trusted. Chance: independent latents have 0, but total correlation is also 0 for codes that know nothing.
+        Not invariant to scaling (the prior is fixed) or rotation of codes.
+
+    Raises:
+        NotDefined: there are no log-variances.
+        ValueError: shapes disagree, values not finite, fewer than two rows, `n_samples` below 4.
+
+    Reference:
+        Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 1. For training the
+        paper estimates the parts from minibatches, with bias (eq. 3); here every density is over all rows, one
+        dimension at a time by quadrature, and the entropy of q(z) by sampling, with log q(z|n) and
+        log prod q(z_j), whose means are known, as control variates.
+
+    Example:
+        >>> means = np.random.default_rng(0).standard_normal((500, 1)) * [1.0, 1.0, 0.0]
+        >>> terms = elbo_terms(means, log_variances=np.zeros((500, 3)))
+        >>> bool(terms.total_correlation > 0.1), float(terms.kl_per_code[2])
+        (True, 0.0)
+    """
+    if factors is None:
+        means = check_matrix(codes, "codes", "n_codes")
+        if len(means) < 2:
+            raise ValueError(f"codes must have at least two rows (samples); got {len(means)}")
+    else:
+        means = check_inputs(codes, factors, kinds).codes
+    if n_samples < 4:
+        raise ValueError(f"n_samples must be at least 4; got {n_samples}")
+    if log_variances is None:
+        raise NotDefined("needs the log-variances of the posterior")
+    given = check_log_variances(log_variances, means.shape)
+    scales = np.stack([deviations(*columns) for columns in zip(means.T, given.T, strict=True)], axis=1)
+    rows = _spread_over_rows(len(means), n_samples, rng := np.random.default_rng(seed))
+    noise = rng.standard_normal((len(rows), means.shape[1]))
+    samples = means[rows] + scales[rows] * noise
+
+    parts = [_marginal(means[:, j], scales[:, j], samples[:, j]) for j in range(means.shape[1])]
+    negative_entropy = np.array([part for part, _ in parts])
+    log_marginals = np.sum([logs for _, logs in parts], axis=0)
+    second_moment = (means**2 + scales**2).mean(axis=0)
+    log_scale = np.log(scales).mean(axis=0)
+    kl_per_code = np.maximum(0.5 * (second_moment - 1.0) - log_scale, 0.0)
+    marginal_kl = np.clip(negative_entropy + 0.5 * (LOG_TWO_PI + second_moment), 0.0, kl_per_code)
+
+    log_own = -(0.5 * (LOG_TWO_PI + noise**2) + np.log(scales[rows])).sum(axis=1)
+    log_joint = _log_aggregate(samples, log_own, means, scales)
+    mean_log_own = -(0.5 * (LOG_TWO_PI + 1.0) + log_scale).sum()
+    mean_log_joint, error = _with_controls(
+        log_joint, np.stack([log_own, log_marginals], axis=1), np.array([mean_log_own, negative_entropy.sum()])
+    )
+    plain_kl = log_own + 0.5 * (LOG_TWO_PI + samples**2).sum(axis=1)
+    sharper = int((scales > np.exp(0.5 * given)).sum())
+    return ELBOTerms(
+        index_code_mi=float(np.clip(mean_log_own - mean_log_joint, 0.0, np.log(len(means)))),
+        total_correlation=float(max(mean_log_joint - negative_entropy.sum(), 0.0)),
+        dimension_wise_kl=float(marginal_kl.sum()),
+        kl=float(kl_per_code.sum()),
+        standard_error=error,
+        kl_sampled=float(plain_kl.mean()),
+        kl_sampled_error=float(plain_kl.std(ddof=1) / np.sqrt(len(rows))),
+        kl_per_code=kl_per_code,
+        dimension_wise_kl_per_code=marginal_kl,
+        notes=(f"{sharper} posteriors are sharper than rounding can tell: widened to 1e-8 of the means' spread",)
+        if sharper
+        else (),
+    )
+
+
+def _spread_over_rows(n_rows: int, n_samples: int, rng: np.random.Generator) -> IntArray:
+    """Every row equally often, and once more for as many rows, drawn without replacement, as are left over."""
+    rounds, rest = divmod(n_samples, n_rows)
+    return np.concatenate([np.tile(np.arange(n_rows), rounds), rng.permutation(n_rows)[:rest]])
+
+
+def _marginal(means: FloatArray, scales: FloatArray, samples: FloatArray) -> tuple[float, FloatArray]:
+    """Integral of q log q for one code's aggregate posterior, and log q at each sample."""
+    centre = np.median(means)
+    negative_entropy, logs = 0.0, np.zeros(len(samples))
+    for part in panels(means - centre, scales, np.empty((len(means), 0), dtype=np.int64), 1):
+        negative_entropy += float(divergences(part)[0])
+        logs += look_up(samples - centre, part, log_ratio_table(part, np.array([np.inf]))[0])
+    return negative_entropy, logs
+
+
+def _with_controls(values: FloatArray, controls: FloatArray, known: FloatArray) -> tuple[float, float]:
+    """Mean of `values` and its standard error, from their regression on controls (any, 2) of known mean."""
+    centred = controls - controls.mean(axis=0)
+    slopes = np.linalg.lstsq(centred, values - values.mean(), rcond=1e-12)[0]
+    residuals = values - values.mean() - centred @ slopes
+    error = np.sqrt((residuals**2).sum() / (len(values) - 1 - controls.shape[1]) / len(values))
+    return float(values.mean() + (known - controls.mean(axis=0)) @ slopes), float(error)
+
+
+def _log_aggregate(samples: FloatArray, log_own: FloatArray, means: FloatArray, scales: FloatArray) -> FloatArray:
+    """(len(samples),) log q(z), the mixture of all rows; `log_own` is the density under each sample's own row."""
+    n_rows, n_codes = means.shape
+    order = _neighbours_together(means / np.sqrt((scales**2).mean(axis=0)))
+    n_blocks = -(-n_rows // BLOCK)
+    # Rows that fill up the last block repeat the last row, at no height.
+    order = np.concatenate([order, np.full(n_blocks * BLOCK - n_rows, order[-1])])
+    heights = -np.log(scales[order]).sum(axis=1)
+    tops = heights.reshape(n_blocks, BLOCK).max(axis=1)
+    heights[n_rows:] = -1e300
+    by_block = (n_blocks, BLOCK, n_codes)
+    centres = np.ascontiguousarray(means[order].reshape(by_block).transpose(0, 2, 1))
+    widths = np.ascontiguousarray(scales[order].reshape(by_block).transpose(0, 2, 1))
+    logs = _log_sum(
+        samples,
+        log_own + 0.5 * n_codes * LOG_TWO_PI,
+        centres,
+        -0.5 / widths**2,
+        heights.reshape(n_blocks, BLOCK),
+        np.stack([centres.min(axis=2), centres.max(axis=2), widths.max(axis=2)], axis=2),
+        tops,
+    )
+    return logs - 0.5 * n_codes * LOG_TWO_PI - np.log(n_rows)
+
+
+def _neighbours_together(points: FloatArray) -> IntArray:
+    """Order of rows in which consecutive blocks of `BLOCK` are close, by halving along the widest direction."""
+    waiting, ordered = [np.arange(len(points))], []
+    while waiting:
+        rows = waiting.pop()
+        if len(rows) <= BLOCK:
+            ordered.append(rows)
+            continue
+        values = points[rows, np.argmax(np.ptp(points[rows], axis=0))]
+        half = -(-(len(rows) // 2) // BLOCK) * BLOCK
+        split = np.argpartition(values, half)
+        waiting += [rows[split[half:]], rows[split[:half]]]
+    return np.concatenate(ordered)
+
+
+@numba.njit(cache=True)
+def _log_sum(
+    samples: FloatArray,
+    log_own: FloatArray,
+    centres: FloatArray,
+    precisions: FloatArray,
+    heights: FloatArray,
+    bounds: FloatArray,
+    tops: FloatArray,
+) -> FloatArray:
+    """(len(samples),) log of the sum of the Gaussians of all rows, without their factor (2 pi)^(-n_codes / 2)."""
+    n_blocks, n_codes, n_rows = centres.shape
+    logs = np.empty(len(samples))
+    terms = np.empty(n_rows)
+    for index in range(len(samples)):
+        sample, largest, total = samples[index], log_own[index], 0.0
+        for block in range(n_blocks):
+            best = tops[block]
+            for code in range(n_codes):
+                low, high, width = bounds[block, code]
+                away = max(low - sample[code], sample[code] - high, 0.0) / width
+                best -= 0.5 * away * away
+            if best < log_own[index] - NEGLIGIBLE:
+                continue
+            _exponents(sample, centres[block], precisions[block], heights[block], terms)
+            highest = terms.max()
+            if highest > largest:
+                total *= np.exp(largest - highest)
+                largest = highest
+            for row in range(n_rows):
+                terms[row] = exp_down(max(terms[row] - largest, -70.0))
+            for row in range(n_rows):
+                total += terms[row]
+        logs[index] = largest + np.log(total)
+    return logs
+
+
+@numba.njit(cache=True)
+def _exponents(
+    sample: FloatArray, centres: FloatArray, precisions: FloatArray, heights: FloatArray, terms: FloatArray
+) -> None:
+    terms[:] = heights
+    for code in range(len(sample)):
+        value, centre, precision = sample[code], centres[code], precisions[code]
+        for row in range(len(terms)):
+            away = value - centre[row]
+            terms[row] += away * away * precision[row]

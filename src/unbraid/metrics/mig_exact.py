@@ -1,0 +1,161 @@
+"""Mutual information gap from the posteriors themselves, without bins."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from unbraid.metrics._aggregate import (
+    check_log_variances,
+    deviations,
+    divergences,
+    log_ratio_table,
+    panels,
+    sum_up,
+)
+from unbraid.metrics._information import factor_entropy
+from unbraid.metrics._inputs import Levels, NotDefined, as_levels, check_inputs
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+DRAWS = 1_500_000  # held at once
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMIG:
+    score: float
+    standard_error: float  # of the score; 0 for quadrature
+    per_factor: FloatArray  # (n_factors,)
+    mutual_information: FloatArray  # (n_codes, n_factors), nats
+    mutual_information_error: FloatArray  # (n_codes, n_factors), nats, standard errors
+    factor_entropy: FloatArray  # (n_factors,), nats
+    notes: tuple[str, ...] = ()
+
+
+def mig_exact(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    log_variances: ArrayLike | None = None,
+    n_samples: int = 10_000,
+    method: Literal["monte_carlo", "quadrature"] = "monte_carlo",
+) -> ExactMIG:
+    """Gap between the two latents that know most about each factor, under the posteriors q(z_j given x).
+
+    I(z_j; v_k) is the mean over the values of v_k of the divergence of q(z_j given v_k) from q(z_j), the mixtures of
+    the posteriors of the rows with that value and of all rows. Both run over every row.
+
+    Args:
+        codes: (n_samples, n_codes) means of the Gaussian posteriors.
+        factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        seed: of the draws; unused by quadrature.
+        log_variances: (n_samples, n_codes) natural logarithms of the posteriors' variances.
+        n_samples: draws from q(z_j given v_k) for each value of each factor.
+        method: "monte_carlo" as in the paper, or "quadrature": the same integral without sampling error
+            (about 1e-9), and the faster of the two.
+
+    Returns:
+        ExactMIG. `score` in [0, 1], higher is better, mean of `per_factor`; with a single code the runner-up is 0.
+        Ceiling: 1, for any number of levels. Chance: about 0; latents equal to the prior give exactly 0. Finite
+        samples of rows bias it upwards, the more the sharper the posteriors: one row per value and sharp posteriors
+        make every latent look informed. `standard_error` is that of the draws, not of the choice of rows, and takes
+        the two best latents as given. Not invariant to rotation of codes.
+
+    Raises:
+        NotDefined: there are no log-variances.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value,
+            `n_samples` below 2, unknown `method`.
+
+    Reference:
+        Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 4 with eq. 8 and §5.5.
+        Differs from the paper: log q(z_j) is averaged over the draws from the slices, weighted by p(v_k), instead of
+        over separate draws, so that errors common to both densities cancel. Densities are interpolated from tables
+        (errors below 1e-5, far below the sampling error).
+
+    Example:
+        >>> grid = np.repeat(FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal")).grid(), 2, axis=0)
+        >>> round(mig_exact(grid, grid, log_variances=np.full(grid.shape, -9.0), method="quadrature").score, 9)
+        1.0
+    """
+    inputs = check_inputs(codes, factors, kinds)
+    levels = as_levels(inputs)
+    if method not in ("monte_carlo", "quadrature"):
+        raise ValueError(f"method must be 'monte_carlo' or 'quadrature'; got {method!r}")
+    if n_samples < 2:
+        raise ValueError(f"n_samples must be at least 2; got {n_samples}")
+    if log_variances is None:
+        raise NotDefined("needs the log-variances of the posterior")
+    variances = check_log_variances(log_variances, inputs.codes.shape)
+    entropies = factor_entropy(levels)
+    rng = np.random.default_rng(seed) if method == "monte_carlo" else None
+    columns = [
+        _information(inputs.codes[:, code], variances[:, code], levels, rng, n_samples)
+        for code in range(inputs.n_codes)
+    ]
+    information = np.clip(np.stack([value for value, _ in columns]), 0.0, entropies)
+    errors = np.stack([error for _, error in columns])
+
+    nothing = np.zeros((1, inputs.n_factors))
+    order = np.argsort(np.vstack([nothing, information]), axis=0, kind="stable")[-2:]
+    runner_up, best = np.take_along_axis(np.vstack([nothing, information]), order, axis=0)
+    gap_errors = np.sqrt((np.take_along_axis(np.vstack([nothing, errors]), order, axis=0) ** 2).sum(axis=0))
+    gaps = (best - runner_up) / entropies
+    return ExactMIG(
+        score=float(gaps.mean()),
+        standard_error=float(np.sqrt(((gap_errors / entropies) ** 2).sum()) / inputs.n_factors),
+        per_factor=gaps,
+        mutual_information=information,
+        mutual_information_error=errors,
+        factor_entropy=entropies,
+        notes=levels.notes,
+    )
+
+
+def _information(
+    means: FloatArray, log_variances: FloatArray, levels: Levels, rng: np.random.Generator | None, n_samples: int
+) -> tuple[FloatArray, FloatArray]:
+    """(n_factors,) mutual information of one latent with each factor, and its standard error."""
+    scales = deviations(means, log_variances)
+    means = means - np.median(means)
+    first = np.concatenate([[0], np.cumsum(levels.sizes)])
+    # One number per value of any factor: the values of factor k are first[k] .. first[k + 1] - 1.
+    values = levels.levels + first[:-1]
+    share = np.bincount(values.ravel(), minlength=first[-1]) / len(means)
+    divergence, variance = np.zeros(first[-1]), np.zeros(first[-1])
+    step = max(1, DRAWS // n_samples)
+    for start in range(0, first[-1], step):
+        stop = min(start + step, first[-1])
+        slices = np.where((values >= start) & (values < stop), values - start + 1, -1)
+        slices = np.ascontiguousarray(slices[:, (slices > 0).any(axis=0)])
+        if rng is None:
+            for part in panels(means, scales, slices, stop - start + 1):
+                divergence[start:stop] += divergences(part)[1:]
+            continue
+        draws = _draws(means, scales, slices, stop - start, n_samples, rng)
+        sums = np.zeros((stop - start, 2))
+        largest = np.concatenate([[np.inf], -np.log(share[start:stop])])
+        for part in panels(means, scales, slices, stop - start + 1):
+            sums += sum_up(draws, part, log_ratio_table(part, largest)[1:])
+        divergence[start:stop] = sums[:, 0] / n_samples
+        spread = sums[:, 1] - n_samples * divergence[start:stop] ** 2
+        variance[start:stop] = np.maximum(spread, 0.0) / (n_samples - 1) / n_samples
+    information = np.add.reduceat(share * divergence, first[:-1])
+    return information, np.sqrt(np.add.reduceat(share**2 * variance, first[:-1]))
+
+
+def _draws(
+    means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: int, n_samples: int, rng: np.random.Generator
+) -> FloatArray:
+    """(n_slices, n_samples) from the mixture of each slice 1 .. n_slices."""
+    draws = rng.standard_normal((n_slices, n_samples))
+    for column in slices.T:
+        rows = np.argsort(column, kind="stable")
+        present, begin, count = np.unique(column[rows], return_index=True, return_counts=True)
+        for piece, at, size in zip(present, begin, count, strict=True):
+            if piece > 0:
+                chosen = rows[at + rng.integers(size, size=n_samples)]
+                draws[piece - 1] = means[chosen] + scales[chosen] * draws[piece - 1]
+    return draws

@@ -1,0 +1,194 @@
+"""Parts of the ELBO's KL term against numeric integration, sums over all rows, and cases of known answer."""
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from tests.examples import entangled_codes, grid_factors
+from unbraid.metrics import METRICS, NotDefined, elbo_terms
+from unbraid.metrics.elbo_terms import _log_aggregate
+from unbraid.types import FloatArray
+
+FACTORS = grid_factors(repeats=4)
+
+
+def log_density(z: FloatArray, means: FloatArray, scales: FloatArray) -> FloatArray:
+    """(n_points, n_rows, n_codes) log of each Gaussian."""
+    return -0.5 * ((z[:, None] - means) / scales) ** 2 - np.log(scales) - 0.5 * np.log(2 * np.pi)
+
+
+def terms_by_integration(means: FloatArray, scales: FloatArray) -> tuple[float, float, float]:
+    """Index-code information, total correlation and dimension-wise KL of two codes, on a grid of the plane."""
+    low, high = (means - 8 * scales).min(axis=0), (means + 8 * scales).max(axis=0)
+    axes = [np.linspace(low[j], high[j], 700) for j in range(2)]
+    cell = (axes[0][1] - axes[0][0]) * (axes[1][1] - axes[1][0])
+    alone = [np.exp(log_density(axes[j][:, None], means[:, [j]], scales[:, [j]])[:, :, 0]) for j in range(2)]
+    joint = alone[0] @ alone[1].T / len(means)
+    product = np.outer(alone[0].mean(axis=1), alone[1].mean(axis=1))
+    prior = np.outer(*(np.exp(-0.5 * axis**2) / np.sqrt(2 * np.pi) for axis in axes))
+    entropy_given_row = (0.5 * np.log(2 * np.pi * np.e) + np.log(scales)).sum(axis=1).mean()
+
+    def expectation(values: FloatArray) -> float:
+        return float((joint * values)[joint > 1e-280].sum() * cell)
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return (
+            expectation(-np.log(joint)) - entropy_given_row,
+            expectation(np.log(joint / product)),
+            expectation(np.log(product / prior)),
+        )
+
+
+def two_codes(seed: int = 0) -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(seed)
+    means = rng.standard_normal((8, 1)) * [1.0, 0.8] + 0.4 * rng.standard_normal((8, 2))
+    return means, rng.uniform(-2.5, 0.0, (8, 2))
+
+
+def test_parts_are_the_integrals_of_their_definition() -> None:
+    means, log_variances = two_codes()
+    expected = terms_by_integration(means, np.exp(log_variances / 2))
+    result = elbo_terms(means, log_variances=log_variances, n_samples=100_000)
+    assert expected[1] > 0.1
+    assert 0 < result.standard_error < 0.002
+    assert result.index_code_mi == pytest.approx(expected[0], abs=4 * result.standard_error)
+    assert result.total_correlation == pytest.approx(expected[1], abs=4 * result.standard_error)
+    assert result.dimension_wise_kl == pytest.approx(expected[2], abs=1e-6)
+
+
+def test_the_standard_error_is_the_spread_over_seeds() -> None:
+    means, log_variances = two_codes(1)
+    expected = terms_by_integration(means, np.exp(log_variances / 2))[1]
+    runs = [elbo_terms(means, log_variances=log_variances, n_samples=400, seed=seed) for seed in range(150)]
+    off = np.array([(run.total_correlation - expected) / run.standard_error for run in runs])
+    assert abs(off.mean()) < 0.3
+    # Every row is drawn equally often, which the error leaves unused: it may be somewhat too large.
+    assert 0.6 < np.sqrt((off**2).mean()) < 1.15
+
+
+@pytest.mark.parametrize(("low", "high"), [(-1, 1), (-7, 0), (-20, -12), (-20, 0)])
+def test_density_of_all_rows_is_their_sum(low: float, high: float) -> None:
+    """More rows than fit in a block, most of them too far away to matter."""
+    rng = np.random.default_rng(0)
+    means, scales = 3 * rng.standard_normal((700, 3)), np.exp(rng.uniform(low, high, (700, 3)) / 2)
+    rows = rng.integers(0, 700, 200)
+    samples = means[rows] + scales[rows] * rng.standard_normal((200, 3))
+    own = log_density(samples, means, scales).sum(axis=2)[np.arange(200), rows]
+    expected = logsumexp(log_density(samples, means, scales).sum(axis=2), axis=1) - np.log(700)
+    assert _log_aggregate(samples, own, means, scales) == pytest.approx(expected, abs=1e-10)
+
+
+def test_posteriors_equal_to_the_prior_score_zero_in_every_part() -> None:
+    result = elbo_terms(np.zeros((300, 4)), log_variances=np.zeros((300, 4)))
+    parts = (result.index_code_mi, result.total_correlation, result.dimension_wise_kl, result.kl, result.standard_error)
+    assert parts == pytest.approx((0.0,) * 5, abs=1e-9)
+
+
+def test_a_product_of_mixtures_has_no_total_correlation() -> None:
+    """Means on a full grid, one width per code: q(z) factorises exactly, though no part is Gaussian."""
+    means = np.stack(np.meshgrid([-2.0, 0.5, 1.0], [0.0, 3.0], [-1.0, 1.0, 4.0]), axis=-1).reshape(-1, 3)
+    result = elbo_terms(means, log_variances=np.tile([-3.0, -1.0, 0.0], (18, 1)))
+    assert result.total_correlation == pytest.approx(0.0, abs=1e-5)
+    assert result.index_code_mi > 1.0
+    assert result.kl == pytest.approx(result.index_code_mi + result.dimension_wise_kl, abs=1e-5)
+
+
+def test_correlated_gaussians() -> None:
+    """Means of correlation r and variance 1 - s^2, width s: q(z) is close to a Gaussian of correlation r (1 - s^2)."""
+    rng = np.random.default_rng(0)
+    means = rng.standard_normal((20_000, 2)) @ np.linalg.cholesky([[1.0, 0.9], [0.9, 1.0]]).T * np.sqrt(0.5)
+    result = elbo_terms(means, log_variances=np.full(means.shape, np.log(0.5)), n_samples=2000)
+    assert result.total_correlation == pytest.approx(-0.5 * np.log(1 - 0.45**2), abs=0.02)
+    assert result.dimension_wise_kl == pytest.approx(0.0, abs=0.001)
+
+
+def test_posteriors_that_do_not_overlap_tell_the_row() -> None:
+    result = elbo_terms(entangled_codes(FACTORS), log_variances=np.full(FACTORS.shape, -20.0))
+    assert result.index_code_mi == pytest.approx(np.log(len(FACTORS)), abs=1e-3)
+
+
+def test_parts_sum_to_the_closed_form_and_the_draws_agree() -> None:
+    codes = entangled_codes(FACTORS)
+    log_variances = np.random.default_rng(0).uniform(-4, 0, codes.shape)
+    result = elbo_terms(codes, log_variances=log_variances)
+    closed = 0.5 * (codes**2 + np.exp(log_variances) - log_variances - 1).sum(axis=1).mean()
+    assert result.kl == pytest.approx(closed, abs=1e-12)
+    assert result.index_code_mi + result.total_correlation + result.dimension_wise_kl == pytest.approx(closed, abs=1e-9)
+    assert result.kl_sampled == pytest.approx(closed, abs=4 * result.kl_sampled_error)
+    assert result.kl_sampled != closed
+    assert result.kl_per_code.sum() == pytest.approx(closed)
+    assert result.dimension_wise_kl_per_code.sum() == pytest.approx(result.dimension_wise_kl)
+
+
+def test_an_uninformative_latent_adds_nothing() -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -2.0)
+    nothing = np.zeros((len(codes), 1))
+    alone = elbo_terms(codes, log_variances=log_variances)
+    beside = elbo_terms(np.hstack([codes, nothing]), log_variances=np.hstack([log_variances, nothing]))
+    assert beside.kl == pytest.approx(alone.kl, abs=1e-12)
+    assert beside.dimension_wise_kl == pytest.approx(alone.dimension_wise_kl, abs=1e-9)
+    error = 4 * np.hypot(alone.standard_error, beside.standard_error)
+    assert beside.total_correlation == pytest.approx(alone.total_correlation, abs=error)
+
+
+@pytest.mark.parametrize("n_samples", [50, 384, 1000])
+def test_fewer_or_more_draws_than_rows(n_samples: int) -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -1.0)
+    many = elbo_terms(codes, log_variances=log_variances, n_samples=40_000)
+    few = elbo_terms(codes, log_variances=log_variances, n_samples=n_samples, seed=1)
+    assert few.total_correlation == pytest.approx(many.total_correlation, abs=5 * few.standard_error)
+
+
+@pytest.mark.parametrize("change", ["permute", "flip"])
+def test_invariances(change: str) -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.tile([-3.0, -5.0, -4.0], (len(FACTORS), 1))
+    before = elbo_terms(codes, log_variances=log_variances).total_correlation
+    flipped = (codes[:, ::-1], log_variances[:, ::-1]) if change == "permute" else (-codes, log_variances)
+    after = elbo_terms(flipped[0], log_variances=flipped[1]).total_correlation
+    assert before > 0.2
+    assert after == pytest.approx(before, abs=METRICS["elbo_terms"].tolerance)
+
+
+def test_one_code_has_no_total_correlation() -> None:
+    result = elbo_terms(entangled_codes(FACTORS)[:, :1], log_variances=np.full((len(FACTORS), 1), -3.0))
+    assert result.total_correlation == pytest.approx(0.0, abs=1e-5)
+
+
+def test_same_seed_same_number_with_or_without_factors() -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -2.0)
+    first = elbo_terms(codes, log_variances=log_variances, seed=1)
+    second = elbo_terms(codes, FACTORS, log_variances=log_variances, seed=1)
+    third = elbo_terms(codes, log_variances=log_variances, seed=2)
+    assert first.total_correlation == second.total_correlation != third.total_correlation
+
+
+def test_posteriors_too_sharp_for_rounding_are_noted() -> None:
+    codes = entangled_codes(FACTORS)
+    assert elbo_terms(codes, log_variances=np.full(codes.shape, -20.0)).notes == ()
+    result = elbo_terms(codes, log_variances=np.full(codes.shape, -200.0))
+    assert result.notes == (
+        f"{codes.size} posteriors are sharper than rounding can tell: widened to 1e-8 of the means' spread",
+    )
+    assert np.isfinite(result.total_correlation)
+
+
+def test_without_log_variances_it_is_not_defined() -> None:
+    with pytest.raises(NotDefined, match=METRICS["elbo_terms"].needs):
+        elbo_terms(FACTORS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"codes": np.zeros((1, 2)), "log_variances": np.zeros((1, 2))}, "at least two rows"),
+        ({"codes": np.zeros((4, 2)), "log_variances": np.zeros((4, 3))}, "log_variances must have the shape of codes"),
+        (
+            {"codes": np.zeros((4, 2)), "log_variances": np.zeros((4, 2)), "n_samples": 3},
+            "n_samples must be at least 4",
+        ),
+        ({"codes": np.zeros((4, 2)), "factors": np.zeros((4, 1)), "log_variances": np.zeros((4, 2))}, "is constant"),
+    ],
+)
+def test_unsound_arguments_are_refused(arguments: dict[str, FloatArray], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        elbo_terms(**arguments)

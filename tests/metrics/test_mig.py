@@ -1,0 +1,110 @@
+"""MIG against a worked example, a twin in plain loops, and the faults of implementations in use."""
+
+import numpy as np
+import pytest
+
+from tests.examples import entangled_codes, grid_factors, perfect_codes
+from unbraid.metrics import mig
+from unbraid.types import FloatArray, IntArray
+
+
+def mig_by_loops(codes: FloatArray, factors: IntArray, bins: int) -> float:
+    """Eq. 4 in bits, from numpy.histogram alone."""
+    gaps = []
+    for factor in factors.T:
+        shares = {level: np.mean(factor == level) for level in set(factor.tolist())}
+        entropy = -sum(p * np.log2(p) for p in shares.values())
+        known = []
+        for code in codes.T:
+            edges = np.histogram_bin_edges(code, bins)
+            marginal = np.histogram(code, edges)[0] / len(code)
+            information = 0.0
+            for level, share in shares.items():
+                joint = np.histogram(code[factor == level], edges)[0] / len(code)
+                for p, q in zip(joint, marginal, strict=True):
+                    if p > 0:
+                        information += p * np.log2(p / (q * share))
+            known.append(information)
+        best, runner_up = sorted(known)[::-1][:2]
+        gaps.append((best - runner_up) / entropy)
+    return float(np.mean(gaps))
+
+
+def two_models() -> tuple[FloatArray, FloatArray, IntArray]:
+    """Codes of models M1 and M2 of the SNC/NK paper's first table, and their two balanced binary factors.
+
+    z1 agrees with each factor three times out of four. z2 is noise in M1; in M2 it agrees with the second factor
+    seven times out of ten.
+    """
+    rows = [(0, 0, 0), (0, 0, 0), (1, 1, 1), (1, 1, 1), (0, 0, 1), (1, 0, 1), (0, 1, 0), (1, 1, 0)]
+    first, second = [], []
+    for z1, _, g2 in rows:
+        for turn in range(10):
+            first.append((z1, turn % 2))
+            second.append((z1, g2 if turn < 7 else 1 - g2))
+    factors = np.repeat([row[1:] for row in rows], 10, axis=0)
+    return np.array(first, dtype=float), np.array(second, dtype=float), factors
+
+
+def test_worked_example() -> None:
+    """1 - h(3/4) = .1887 bits and 1 - h(7/10) = .1187 bits: gaps .1887 and .1887, then .1887 and .0700."""
+    m1, m2, factors = two_models()
+    assert 100 * mig(m1, factors, bins=2).score == pytest.approx(18.87, abs=0.005)
+    assert 100 * mig(m2, factors, bins=2).per_factor == pytest.approx([18.87, 7.00], abs=0.01)
+    assert 100 * mig(m2, factors, bins=2).score == pytest.approx(12.93, abs=0.01)
+
+
+@pytest.mark.parametrize("bins", [5, 20])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_twin_in_plain_loops(bins: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    factors = np.stack([rng.integers(0, size, 300) for size in (2, 5)], axis=1)
+    mixing = rng.standard_normal((2, 4))
+    codes = factors @ mixing + rng.standard_normal((300, 4))
+    assert mig(codes, factors, bins=bins).score == pytest.approx(mig_by_loops(codes, factors, bins), abs=1e-12)
+
+
+def test_the_gap_is_divided_by_the_entropy_of_the_factor_not_of_the_code() -> None:
+    """A code that tells the 4 values of a binary factor's refinement apart knows the factor fully: 1, not 1/2."""
+    factors = np.tile([[0], [0], [1], [1]], (5, 1))
+    codes = np.tile([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0]], (5, 1))
+    assert mig(codes, factors).score == pytest.approx(1.0, abs=1e-12)
+
+
+def test_rows_of_the_matrix_are_codes() -> None:
+    factors = grid_factors()
+    result = mig(np.column_stack([perfect_codes(factors), np.zeros(len(factors))]), factors)
+    assert result.mutual_information.shape == (4, 3)
+    assert np.argmax(result.mutual_information, axis=0).tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize(("levels", "ceiling"), [(8, 1.0), (20, 1.0), (32, 0.85), (40, 0.8121)])
+def test_the_ceiling_is_what_a_perfect_code_reaches(levels: int, ceiling: float) -> None:
+    """32 levels in 20 bins: 12 bins hold two levels each, so that 24/32 of the rows lose 1 of 5 bits: .85.
+
+    40 levels share 20 bins: log 20 of log 40 nats.
+    """
+    factors = np.tile(np.arange(levels), 10)[:, None]
+    result = mig(factors.astype(float), factors)
+    assert result.ceiling == pytest.approx(ceiling, abs=1e-4)
+    assert result.score == pytest.approx(result.ceiling, abs=1e-12)
+
+
+def test_duplicated_codes_have_no_gap() -> None:
+    factors = grid_factors()
+    codes = perfect_codes(factors)
+    assert mig(np.hstack([codes, codes]), factors).score == pytest.approx(0.0, abs=1e-12)
+
+
+def test_a_continuous_factor_is_cut_and_the_result_says_so() -> None:
+    values = np.random.default_rng(0).random((1000, 1))
+    result = mig(values, values)
+    assert result.score == pytest.approx(1.0, abs=1e-12)
+    assert any("factor 0 is continuous" in note for note in result.notes)
+
+
+def test_score_is_the_mean_over_factors() -> None:
+    factors = grid_factors()
+    result = mig(entangled_codes(factors), factors)
+    assert 0.05 < result.score < 0.9
+    assert result.score == pytest.approx(result.per_factor.mean())

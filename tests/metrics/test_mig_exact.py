@@ -1,0 +1,216 @@
+"""Exact MIG against adaptive integration of its definition, a closed form, and the limits of the posteriors."""
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+
+from tests.examples import (
+    entangled_codes,
+    grid_factors,
+    noisy_codes,
+    perfect_codes,
+    random_codes,
+    rotated_codes,
+)
+from unbraid.metrics import METRICS, NotDefined, _aggregate, mig_exact
+from unbraid.types import FloatArray, IntArray
+
+FACTORS = grid_factors(repeats=4)
+METHODS = ["quadrature", "monte_carlo"]
+
+
+def density(z: float, means: FloatArray, scales: FloatArray) -> float:
+    total = 0.0
+    for mean, scale in zip(means, scales, strict=True):
+        total += np.exp(-0.5 * ((z - mean) / scale) ** 2) / (scale * np.sqrt(2 * np.pi))
+    return total / len(means)
+
+
+def information_by_integration(means: FloatArray, log_variances: FloatArray, levels: IntArray) -> float:
+    """Eq. 8 as it stands: a sum over values of p(v) times the integral of q(z|v) log(q(z|v) / q(z))."""
+    scales = np.exp(log_variances / 2)
+    steps = np.array([-8, -5, -3, -1.5, 0, 1.5, 3, 5, 8])
+    cuts = np.unique(means[:, None] + scales[:, None] * steps)
+    total = 0.0
+    for level in set(levels.tolist()):
+        own = levels == level
+
+        def integrand(z: float, own: FloatArray = own) -> float:
+            conditional = density(z, means[own], scales[own])
+            return conditional * np.log(conditional / density(z, means, scales)) if conditional > 1e-290 else 0.0
+
+        pieces = zip(cuts[:-1], cuts[1:], strict=True)
+        total += own.mean() * sum(quad(integrand, a, b, epsabs=1e-11, epsrel=1e-9)[0] for a, b in pieces)
+    return total
+
+
+@pytest.mark.parametrize(("low", "high"), [(-2, 1), (-7, 0), (-20, 0)])
+def test_quadrature_is_the_integral_and_sampling_agrees(low: float, high: float) -> None:
+    rng = np.random.default_rng(0)
+    codes, log_variances = rng.standard_normal((14, 1)), rng.uniform(low, high, (14, 1))
+    factors = rng.permutation(np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2]))[:, None]
+    expected = information_by_integration(codes[:, 0], log_variances[:, 0], factors[:, 0])
+    exact = mig_exact(codes, factors, log_variances=log_variances, method="quadrature")
+    assert exact.mutual_information[0, 0] == pytest.approx(expected, abs=1e-8)
+    assert exact.standard_error == 0.0
+    sampled = mig_exact(codes, factors, log_variances=log_variances)
+    error = sampled.mutual_information_error[0, 0]
+    assert 0 < error < 0.01
+    assert sampled.mutual_information[0, 0] == pytest.approx(expected, abs=4 * error)
+
+
+@pytest.mark.parametrize("half_distance", [0.3, 1.0, 2.5])
+def test_two_gaussians_of_equal_width(half_distance: float) -> None:
+    """Means +-a, width 1: the information of a binary input over Gaussian noise, a^2 - E log cosh(a^2 + a x)."""
+    a = half_distance
+    factors = np.array([[0], [0], [1], [1]])
+    codes = np.where(factors == 0, -a, a)
+
+    def integrand(x: float) -> float:
+        return np.exp(-x * x / 2) / np.sqrt(2 * np.pi) * np.log(np.cosh(a * a + a * x))
+
+    expected = a * a - quad(integrand, -12, 12, epsabs=1e-13)[0]
+    exact = mig_exact(codes, factors, log_variances=np.zeros((4, 1)), method="quadrature")
+    assert exact.mutual_information[0, 0] == pytest.approx(expected, abs=1e-9)
+    assert exact.score == pytest.approx(expected / np.log(2), abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("log_variance", [-12.0, -20.0, -80.0])
+def test_sharp_posteriors_of_an_invertible_code_know_the_whole_factor(method: str, log_variance: float) -> None:
+    codes = np.column_stack([perfect_codes(FACTORS), np.zeros(len(FACTORS))])
+    result = mig_exact(codes, FACTORS, log_variances=np.full(codes.shape, log_variance), method=method, n_samples=500)
+    assert result.per_factor == pytest.approx([1.0, 1.0, 1.0], abs=1e-5)
+    assert np.diag(result.mutual_information[2::-1]) == pytest.approx(np.log([3, 4, 8]), abs=1e-5)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_posteriors_equal_to_the_prior_know_nothing_at_all(method: str) -> None:
+    nothing = np.zeros((len(FACTORS), 4))
+    result = mig_exact(nothing, FACTORS, log_variances=nothing, method=method)
+    assert result.mutual_information == pytest.approx(np.zeros((4, 3)), abs=1e-12)
+    assert (result.score, result.standard_error) == pytest.approx((0.0, 0.0), abs=1e-12)
+
+
+def test_every_row_of_both_mixtures_counts() -> None:
+    """One far row in a slice of three carries a third of the slice: dropping any row would change the number."""
+    codes = np.array([[0.0], [0.0], [50.0], [0.0], [0.0], [0.0]])
+    factors = np.array([[0], [0], [0], [1], [1], [1]])
+    exact = mig_exact(codes, factors, log_variances=np.zeros((6, 1)), method="quadrature")
+    # At 0 lie 5 rows, 2 of them of value 0; at 50 one, of value 0.
+    expected = np.log(2) - 5 / 6 * -(0.4 * np.log(0.4) + 0.6 * np.log(0.6))
+    assert exact.mutual_information[0, 0] == pytest.approx(expected, abs=1e-9)
+
+
+def test_every_factor_takes_part_and_rows_of_the_matrix_are_codes() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(0, size, 600) for size in (2, 3, 5, 7)], axis=1)
+    codes = np.column_stack([factors[:, [3, 1, 2]], np.zeros(600)])
+    result = mig_exact(codes, factors, log_variances=np.full(codes.shape, -8.0), method="quadrature")
+    assert result.per_factor[[1, 2, 3]] == pytest.approx([1, 1, 1], abs=0.05)
+    assert result.per_factor[0] < 0.05
+    assert np.argmax(result.mutual_information, axis=0)[1:].tolist() == [1, 2, 0]
+    assert result.score == pytest.approx(result.per_factor.mean())
+
+
+def test_the_standard_error_is_the_spread_over_seeds() -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.linspace(-4, 0, len(FACTORS))[:, None].repeat(3, axis=1)
+    exact = mig_exact(codes, FACTORS, log_variances=log_variances, method="quadrature")
+    runs = [mig_exact(codes, FACTORS, log_variances=log_variances, seed=s, n_samples=200) for s in range(60)]
+    off = np.array([(r.mutual_information - exact.mutual_information) / r.mutual_information_error for r in runs])
+    assert np.sqrt((off**2).mean()) == pytest.approx(1.0, abs=0.12)
+    assert abs(off.mean()) < 0.15
+    scores = np.array([(run.score - exact.score) / run.standard_error for run in runs])
+    assert np.sqrt((scores**2).mean()) == pytest.approx(1.0, abs=0.3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_tables_taken_in_small_pieces_give_the_same_number(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    codes, log_variances = entangled_codes(FACTORS), rng.uniform(-12, 0, FACTORS.shape)
+    arguments = {"log_variances": log_variances, "method": method, "n_samples": 300}
+    whole = mig_exact(codes, FACTORS, **arguments)
+    monkeypatch.setattr(_aggregate, "TABLE", 3000)
+    pieces = mig_exact(codes, FACTORS, **arguments)
+    assert pieces.mutual_information == pytest.approx(whole.mutual_information, abs=1e-9)
+
+
+def test_many_draws_take_the_values_of_the_factors_in_groups() -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -2.0)
+    exact = mig_exact(codes, FACTORS, log_variances=log_variances, method="quadrature")
+    groups = mig_exact(codes, FACTORS, log_variances=log_variances, method="quadrature", n_samples=500_000)
+    assert groups.mutual_information == pytest.approx(exact.mutual_information, abs=1e-12)
+    drawn = mig_exact(codes, FACTORS, log_variances=log_variances, n_samples=200_000)
+    off = (drawn.mutual_information - exact.mutual_information) / drawn.mutual_information_error
+    assert np.abs(off).max() < 4
+
+
+@pytest.mark.parametrize("change", ["permute", "flip", "scale", "shift"])
+@pytest.mark.parametrize("method", METHODS)
+def test_invariances(method: str, change: str) -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.tile([-1.0, -3.0, -2.0], (len(FACTORS), 1))
+    factor = np.array([3.0, 0.5, 7.0])
+    changed, changed_variances = {
+        "permute": (codes[:, ::-1], log_variances[:, ::-1]),
+        "flip": (-codes, log_variances),
+        "scale": (codes * factor, log_variances + 2 * np.log(factor)),
+        "shift": (codes + 1000.0, log_variances),
+    }[change]
+    before = mig_exact(codes, FACTORS, log_variances=log_variances, method=method).score
+    after = mig_exact(changed, FACTORS, log_variances=changed_variances, method=method).score
+    assert 0.1 < before < 0.9
+    assert after == pytest.approx(before, abs=1e-9 if method == "quadrature" else METRICS["mig_exact"].tolerance)
+
+
+def test_perfect_noisy_rotated_random_come_in_this_order() -> None:
+    factors = grid_factors(repeats=24)
+    sharp = np.full(factors.shape, -4.0)
+    perfect, noisy, rotated, random = (
+        mig_exact(codes, factors, log_variances=sharp).score
+        for codes in (
+            perfect_codes(factors),
+            noisy_codes(factors),
+            rotated_codes(factors, noise=0.3),
+            random_codes(factors),
+        )
+    )
+    assert perfect > noisy > rotated + 0.1
+    assert rotated > random
+    assert abs(random) < 0.1
+
+
+def test_same_seed_same_number() -> None:
+    codes, log_variances = entangled_codes(FACTORS), np.full(FACTORS.shape, -2.0)
+    kept = codes.copy(), log_variances.copy()
+    first, second, other = (mig_exact(codes, FACTORS, log_variances=log_variances, seed=s).score for s in (1, 1, 2))
+    assert first == second != other
+    np.testing.assert_array_equal(codes, kept[0])
+    np.testing.assert_array_equal(log_variances, kept[1])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_one_code_and_one_factor(method: str) -> None:
+    codes, log_variances = perfect_codes(FACTORS)[:, 2:], np.full((len(FACTORS), 1), -12.0)
+    result = mig_exact(codes, FACTORS[:, :1], log_variances=log_variances, method=method)
+    assert result.score == pytest.approx(1.0, abs=1e-6)
+    assert mig_exact(0 * codes, FACTORS, log_variances=log_variances, method=method).score == pytest.approx(0, abs=1e-9)
+
+
+def test_without_log_variances_it_is_not_defined() -> None:
+    with pytest.raises(NotDefined, match=METRICS["mig_exact"].needs):
+        mig_exact(FACTORS, FACTORS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"log_variances": np.zeros((3, 3))}, "log_variances must have the shape of codes"),
+        ({"log_variances": np.full(FACTORS.shape, np.nan)}, "log_variances must be finite; row 0, column 0"),
+        ({"log_variances": np.full(FACTORS.shape, 800.0)}, "row 0, column 0 is 800, whose exponential overflows"),
+        ({"method": "exact"}, "method must be"),
+        ({"n_samples": 1}, "n_samples must be at least 2"),
+    ],
+)
+def test_unsound_arguments_are_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        mig_exact(FACTORS, FACTORS, **({"log_variances": np.zeros(FACTORS.shape)} | arguments))

@@ -1,0 +1,103 @@
+"""Modularity against a twin in plain loops, and the three phenomena that make its average mislead."""
+
+import numpy as np
+import pytest
+
+from tests.examples import entangled_codes, grid_factors, rotated_codes
+from unbraid.metrics import mig, modularity
+from unbraid.types import FloatArray, IntArray
+
+
+def modularity_by_loops(information: FloatArray, *, dead_as_zero: bool) -> float:
+    scores = []
+    for row in information:
+        best = max(row)
+        if best < 1e-12:
+            scores += [0.0] if dead_as_zero else []
+            continue
+        at = list(row).index(best)
+        template = [best if k == at else 0.0 for k in range(len(row))]
+        deviation = sum((m - t) ** 2 for m, t in zip(row, template, strict=True)) / (best**2 * (len(row) - 1))
+        scores.append(1 - deviation)
+    return float(np.mean(scores))
+
+
+def wide_factors(n_samples: int = 10_000, seed: int = 0) -> IntArray:
+    """Five factors of 3, 6, 40, 32 and 32 levels, drawn independently: the shape of dSprites."""
+    rng = np.random.default_rng(seed)
+    return np.stack([rng.integers(0, size, n_samples) for size in (3, 6, 40, 32, 32)], axis=1)
+
+
+def beside_noise(codes: FloatArray, seed: int = 1) -> FloatArray:
+    return np.hstack([codes, np.random.default_rng(seed).standard_normal(codes.shape)])
+
+
+@pytest.mark.parametrize("dead_codes", ["left_out", "zero"])
+def test_twin_in_plain_loops(dead_codes: str) -> None:
+    factors = grid_factors()
+    codes = np.column_stack([rotated_codes(factors, noise=0.3), np.full(len(factors), 3.0)])
+    result = modularity(codes, factors, dead_codes=dead_codes)
+    expected = modularity_by_loops(mig(codes, factors).mutual_information, dead_as_zero=dead_codes == "zero")
+    assert 0.1 < expected < 0.9
+    assert result.score == pytest.approx(expected, abs=1e-12)
+
+
+def test_by_hand() -> None:
+    """z1 copies a, z2 = 2a + b knows both binary factors fully: 1 and 0, so .5; z2 has twice the information: 1/3."""
+    factors = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (3, 1))
+    codes = np.stack([factors[:, 0], 2 * factors[:, 0] + factors[:, 1]], axis=1)
+    assert modularity(codes, factors).per_code == pytest.approx([1.0, 0.0], abs=1e-12)
+    assert modularity(codes, factors).score == pytest.approx(0.5, abs=1e-12)
+    assert modularity(codes, factors, weighting="information").score == pytest.approx(1 / 3, abs=1e-12)
+
+
+def test_a_dead_code_is_left_out_or_counts_as_zero() -> None:
+    factors = grid_factors()
+    codes = np.column_stack([factors.astype(float), np.full(len(factors), -2.0)])
+    assert modularity(codes, factors).score == pytest.approx(1.0, abs=1e-12)
+    assert modularity(codes, factors, dead_codes="zero").score == pytest.approx(0.75, abs=1e-12)
+    assert "1 codes carry no information and count as 0" in modularity(codes, factors, dead_codes="zero").notes
+
+
+def test_pure_noise_scores_far_above_zero() -> None:
+    """The information of noise grows with a factor's levels, (19)(levels - 1) / 2N, which looks modular: about .6."""
+    factors = wide_factors()
+    noise = np.random.default_rng(2).standard_normal((len(factors), 10))
+    spurious = np.array([2, 5, 39, 31, 31])
+    expected = 1 - ((spurious / 39.0) ** 2)[[0, 1, 3, 4]].sum() / 4
+    assert modularity(noise, factors).score == pytest.approx(expected, abs=0.06)
+    assert modularity(noise, factors, weighting="information").score > 0.5
+
+
+def test_noise_beside_a_perfect_code_lets_a_rotation_win_unless_weighted_by_information() -> None:
+    factors = wide_factors()
+    centred = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    # A slight turn in a chain: each code mixes two factors.
+    turn = np.eye(5)
+    for axis in range(4):
+        plane = np.eye(5)
+        plane[axis : axis + 2, axis : axis + 2] = [[np.cos(0.3), -np.sin(0.3)], [np.sin(0.3), np.cos(0.3)]]
+        turn = turn @ plane
+    perfect, rotated = beside_noise(centred), centred @ turn
+    assert modularity(perfect, factors).score < modularity(rotated, factors).score - 0.05
+    weighted = [modularity(codes, factors, weighting="information").score for codes in (perfect, rotated)]
+    assert weighted[0] > 0.98
+    assert weighted[0] > weighted[1] + 0.02
+
+
+def test_no_live_code_and_a_single_factor_are_defined_and_noted() -> None:
+    factors = grid_factors()
+    dead = modularity(np.zeros(factors.shape), factors)
+    assert dead.score == 0.0
+    assert dead.weights.tolist() == [0.0, 0.0, 0.0]
+    assert any("no code carries information" in note for note in dead.notes)
+    single = modularity(entangled_codes(factors), factors[:, :1])
+    assert single.score == 1.0
+    assert any("one factor" in note for note in single.notes)
+
+
+@pytest.mark.parametrize("arguments", [{"weighting": "factors"}, {"dead_codes": "drop"}])
+def test_unknown_choices_are_refused(arguments: dict[str, str]) -> None:
+    factors = grid_factors()
+    with pytest.raises(ValueError, match="must be"):
+        modularity(factors, factors, **arguments)
