@@ -18,8 +18,8 @@ EDGE = 1e-9  # pixels by which the border is moved outwards, off every sample po
 
 # Half of the arrow that points to the right: (right, up) in pixels from the centre of the image. Nothing is
 # further out than 26, so that no rotation clips it.
-_SHAFT = (-24.0, 4.0, 5.5)  # from, to, half its thickness
-_HEAD = (4.0, 25.0, 15.0)  # from, tip, half its width
+_SHAFT = (-24.0, 4.0, 5.25)  # from, to, half its thickness
+_HEAD = (4.0, 25.0, 15.5)  # from, tip, half its width
 
 
 def arrow_space(hues: int = 64, rotations: int = 64) -> FactorSpace:
