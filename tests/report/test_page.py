@@ -27,6 +27,7 @@ class Trees:
     completeness: float
     standard_error: float
     importance: FloatArray
+    per_code: FloatArray
     alignment: IntArray
     per_factor: FloatArray
     notes: tuple[str, ...] = ()
@@ -38,7 +39,9 @@ def trees(codes: FloatArray, factors: FloatArray) -> Trees:
     importance = np.arange(float(np.prod(shape))).reshape(shape)
     alignment = np.r_[np.arange(1, shape[1]), -1]
     per_factor = np.r_[np.nan, np.full(shape[1] - 1, 0.25)]
-    return Trees(0.5, 0.125, 0.0625, importance, alignment, per_factor, ("factor <0> left out & noted",))
+    return Trees(
+        0.5, 0.125, 0.0625, importance, np.arange(shape[0]) / 8, alignment, per_factor, ("factor <0> left out & noted",)
+    )
 
 
 def own(**changes: object) -> Metric:
@@ -201,6 +204,13 @@ def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
         assert [code["code"] for code in content["codes"] if code["dead"]] == dead
 
 
+def test_the_codes_table_has_the_value_of_each_code(card: ScoreCard) -> None:
+    content = page_content(card)
+    assert content["code_metrics"] == ["my:trees"]
+    assert [code["scores"] for code in content["codes"]] == [["0.000"], ["0.125"], ["0.250"], ["0.375"]]
+    assert [code["factors"] for code in content["codes"]] == [[], ["shape"], ["size"], []]
+
+
 def test_the_same_card_gives_the_same_page(card: ScoreCard, html: str) -> None:
     assert page(card) == html
 
@@ -257,7 +267,7 @@ def test_many_samples_do_not_make_a_large_page() -> None:
     rows = np.random.default_rng(0).integers(0, len(FACTORS), 200_000)
     card = score(CODES[rows], FACTORS[rows], metrics="mig", kinds=SPACE.kinds)
     html = page(card)
-    assert "2,000 of 200,000 samples are dots" in words(html)
+    assert "Dots: 2,000 of 200,000 samples." in words(html)
     assert len(html) < 1_000_000
 
 

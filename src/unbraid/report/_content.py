@@ -63,10 +63,11 @@ def dead_codes(representation: Representation) -> IntArray:
 
 
 def code_table(card: ScoreCard, alignments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """One row per code: its spread, its KL, whether it is dead, and the factor it was aligned with."""
+    """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and its own factor."""
     representation = card.representation
     kl, dead = representation.mean_kl(), set(dead_codes(representation).tolist())
     spread = representation.codes.std(axis=0, dtype=float)
+    scores = code_scores(card).values()
     owners: dict[int, list[str]] = {}
     for factor, code in zip(representation.factor_names, alignments[0]["codes"] if alignments else (), strict=False):
         owners.setdefault(code, []).append(factor)
@@ -75,11 +76,19 @@ def code_table(card: ScoreCard, alignments: Sequence[Mapping[str, Any]]) -> list
             "code": code,
             "spread": number_text(spread[code]),
             "kl": None if kl is None else number_text(kl[code]),
+            "scores": [number_text(float(each[code])) if np.isfinite(each[code]) else "–" for each in scores],
             "dead": code in dead,
             "factors": owners.get(code, []),
         }
         for code in range(representation.codes.shape[1])
     ]
+
+
+def code_scores(card: ScoreCard) -> dict[str, FloatArray]:
+    """The `per_code` of each metric that has one for every code."""
+    found = {name: getattr(scored.result, "per_code", None) for name, scored in card.scored.items()}
+    shape = (card.representation.codes.shape[1],)
+    return {name: each for name, each in found.items() if each is not None and np.shape(each) == shape}
 
 
 def alignments(card: ScoreCard) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ def page_content(card: ScoreCard) -> dict[str, Any]:
         "symmetry": _figures.symmetry_figures(card),
         "latents": _figures.latents_figure(card, dead),
         "codes": _content.code_table(card, aligned),
+        "code_metrics": list(_content.code_scores(card)),
         "limits": {
             "dots": min(_figures.DOTS, described["n_samples"]),
             "scattered": _figures.SCATTERED_FACTORS,
