@@ -1,0 +1,343 @@
+import errno
+import json
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import hypothesis.strategies as st
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root
+from unbraid.datasets._store import Content, cache_folder, cached, content_of, write
+from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.types import UInt8Array
+
+SPACE = FactorSpace(("shape", "hue"), (3, 4), ("categorical", "cyclic"), (("a", "b", "c"), (0.0, 0.25, 0.5, 0.75)))
+
+
+def pictures(n: int = 12, *, binary: bool = True, channels: int = 1) -> UInt8Array:
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 256, size=(n, 4, 6, channels), dtype=np.uint8)
+    return np.where(images > 127, 255, 0).astype(np.uint8) if binary else images
+
+
+def content(images: UInt8Array, space: Space = SPACE, *, binary: bool = False, slab: int = 5) -> Content:
+    slabs = (images[start : start + slab] for start in range(0, len(images), slab))
+    shape: tuple[int, int, int] = tuple(images.shape[1:])  # pyright: ignore[reportAssignmentType]
+    return Content(space, shape, slabs, {"source": "test"}, binary)
+
+
+@pytest.mark.parametrize("binary", [False, True])
+def test_what_is_stored_comes_back(tmp_path: Path, binary: bool) -> None:
+    images = pictures(binary=binary)
+    write(tmp_path / "set", content(images, binary=binary))
+    stored = StoredImages(tmp_path / "set")
+    assert (stored.space, stored.image_shape, len(stored), stored.packed) == (SPACE, (4, 6, 1), 12, binary)
+    assert stored.about == {"source": "test"}
+    index = np.array([11, 0, 3, 3])
+    assert np.array_equal(stored.images(index), images[index])
+    stored.verify()
+    size = 12 * 4 * 6 // (8 if binary else 1)
+    assert (tmp_path / "set" / "images.npy").stat().st_size == 128 + size
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["set"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_any_binary_images_survive_packing(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
+    height, channels = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 3))
+    n = data.draw(st.integers(1, 9))
+    rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
+    images = rng.integers(0, 2, size=(n, height, 8, channels), dtype=np.uint8) * np.uint8(255)
+    folder = tmp_path_factory.mktemp("packed") / "set"
+    space = FactorSpace(("i",), (n,), ("ordinal",))
+    write(folder, content(images, space, binary=True, slab=data.draw(st.integers(1, 9))))
+    assert np.array_equal(StoredImages(folder).images(np.arange(n)), images)
+
+
+def test_factors_of_a_set_without_grid_come_back(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).random((12, 2)).astype(np.float32)
+    table = FactorTable(("azimuth", "red"), ("continuous", "continuous"), rows)
+    write(tmp_path / "set", content(pictures(channels=3, binary=False), table))
+    stored = StoredImages(tmp_path / "set")
+    assert isinstance(stored.space, FactorTable)
+    assert stored.space.names == table.names
+    assert np.array_equal(stored.space.factors(np.array([3, 1])), rows[[3, 1]])
+
+
+def test_an_image_is_the_callers_to_write_on(tmp_path: Path) -> None:
+    images = pictures(binary=False)
+    write(tmp_path / "set", content(images))
+    stored = StoredImages(tmp_path / "set")
+    stored.images(np.arange(12))[:] = 7
+    assert np.array_equal(stored.images(np.arange(12)), images)
+
+
+def test_pickling_carries_the_folder_and_not_the_images(tmp_path: Path) -> None:
+    write(tmp_path / "set", content(pictures()))
+    sent = pickle.dumps(StoredImages(tmp_path / "set"))
+    assert len(sent) < 300
+    assert np.array_equal(pickle.loads(sent).images(np.arange(12)), pictures())
+
+
+def test_the_first_images_of_any_dataset_can_be_stored(tmp_path: Path) -> None:
+    dataset = ArrayDataset(pictures(), SPACE)
+    write(tmp_path / "set", content_of(dataset, limit=7, about={"rendered": True}))
+    stored = StoredImages(tmp_path / "set")
+    assert np.array_equal(stored.images(np.arange(7)), pictures()[:7])
+    assert np.array_equal(stored.space.factors(np.arange(7)), SPACE.grid()[:7])
+    write(tmp_path / "all", content_of(dataset, limit=99))
+    assert StoredImages(tmp_path / "all").space == SPACE
+
+
+def test_progress_counts_images(tmp_path: Path) -> None:
+    seen = []
+    write(tmp_path / "set", content(pictures()), lambda *counts: seen.append(counts))
+    assert seen == [(5, 12), (10, 12), (12, 12)]
+
+
+def test_a_large_set_opens_in_a_blink(tmp_path: Path) -> None:
+    big = FactorSpace(("i",), (200_000,), ("ordinal",))
+    slabs = (np.zeros((10_000, 64, 8, 1), dtype=np.uint8) for _ in range(20))
+    write(tmp_path / "set", Content(big, (64, 8, 1), slabs, {}, True))
+    StoredImages(tmp_path / "set")
+    started = time.perf_counter()
+    StoredImages(tmp_path / "set")
+    assert time.perf_counter() - started < 0.1
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (content(pictures(11)), "11 images for 12 combinations"),
+        (content(pictures(13)), "more than the 12 images"),
+        (content(pictures(binary=False), binary=True), "0 and 255 alone"),
+        (Content(SPACE, (4, 6, 1), [pictures().astype(np.int32)]), r"uint8 \(4, 6, 1\); got int32"),
+        (Content(SPACE, (4, 6, 3), [pictures()]), r"uint8 \(4, 6, 3\); got uint8 \(4, 6, 1\)"),
+        (Content(SPACE, (3, 3, 1), [np.zeros((12, 3, 3, 1), np.uint8)], binary=True), "multiple of 8 pixels"),
+    ],
+)
+def test_content_that_is_not_what_it_says_leaves_nothing(tmp_path: Path, wrong: Content, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        write(tmp_path / "set", wrong)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_too_little_room_is_found_before_anything_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=100))
+    with pytest.raises(OSError, match=r"needs 0\.0 MB, but the disk has 0\.0 MB left") as caught:
+        write(tmp_path / "set", content(pictures()))
+    assert caught.value.errno == errno.ENOSPC
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fills_up_on_the_way_leaves_nothing(tmp_path: Path) -> None:
+    def slabs() -> Iterator[UInt8Array]:
+        yield pictures()[:5]
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="the disk is full"):
+        write(tmp_path / "set", Content(SPACE, (4, 6, 1), slabs()))
+    assert list(tmp_path.iterdir()) == []
+
+
+def spoil_pixels(folder: Path) -> None:
+    raw = bytearray((folder / "images.npy").read_bytes())
+    raw[200] ^= 1
+    (folder / "images.npy").write_bytes(raw)
+
+
+def other_dtype(folder: Path) -> None:
+    np.save(folder / "images.npy", np.zeros((12, 4, 6, 1), dtype=np.uint16))
+
+
+def other_shape(folder: Path) -> None:
+    np.save(folder / "images.npy", np.zeros((11, 4, 6, 1), dtype=np.uint8))
+
+
+def other_sizes(folder: Path) -> None:
+    meta = json.loads((folder / "meta.json").read_text())
+    (folder / "meta.json").write_text(json.dumps(meta | {"sizes": [3, 5], "values": None}))
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda f: os.truncate(f / "images.npy", 300), "images.npy cannot be read"),
+        (lambda f: os.truncate(f / "images.npy", 0), "images.npy cannot be read"),
+        (lambda f: os.truncate(f / "images.npy", 417), "1 bytes too long"),
+        (lambda f: (f / "images.npy").unlink(), "images.npy cannot be read"),
+        (lambda f: (f / "meta.json").unlink(), "there is no meta.json"),
+        (lambda f: (f / "meta.json").write_text("{"), "meta.json cannot be read"),
+        (lambda f: (f / "meta.json").write_text("[]"), "written by another version"),
+        (lambda f: (f / "meta.json").write_text('{"format": 99}'), "written by another version"),
+        (lambda f: (f / "meta.json").write_text('{"format": 1}'), "cannot be read: 'image_shape'"),
+        (other_dtype, r"images.npy is uint16 \(12, 4, 6, 1\) where uint8 \(12, 4, 6, 1\)"),
+        (other_shape, r"images.npy is uint8 \(11, 4, 6, 1\)"),
+        (other_sizes, "12 images for 15 combinations"),
+    ],
+)
+def test_a_damaged_folder_says_so_in_one_line(tmp_path: Path, damage: object, message: str) -> None:
+    write(tmp_path / "set", content(pictures(binary=False)))
+    damage(tmp_path / "set")  # pyright: ignore[reportCallIssue]
+    with pytest.raises(ValueError, match=message) as caught:
+        cached(tmp_path / "set", lambda: content(pictures(binary=False)))
+    assert "delete this folder and load the dataset again" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_spoilt_pixels_are_found_when_asked_for(tmp_path: Path) -> None:
+    write(tmp_path / "set", content(pictures(binary=False)))
+    spoil_pixels(tmp_path / "set")
+    with pytest.raises(ValueError, match="does not match its checksum"):
+        StoredImages(tmp_path / "set").verify()
+
+
+def test_no_folder_is_no_dataset(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no dataset is stored here"):
+        StoredImages(tmp_path / "set")
+
+
+@pytest.mark.parametrize("index", [[12], [-1], [[0]], [0.5]])
+def test_positions_outside_are_refused(tmp_path: Path, index: list) -> None:
+    write(tmp_path / "set", content(pictures(), binary=True))
+    for dataset in (StoredImages(tmp_path / "set"), ArrayDataset(pictures(), SPACE)):
+        with pytest.raises(ValueError, match="index"):
+            dataset.images(np.asarray(index))
+        assert dataset.images(np.array([], dtype=int)).shape == (0, 4, 6, 1)
+
+
+def test_a_cache_is_built_once(tmp_path: Path) -> None:
+    built = []
+
+    def make() -> Content:
+        built.append(1)
+        return content(pictures())
+
+    for _ in range(3):
+        assert np.array_equal(cached(tmp_path / "a" / "set", make).images(np.arange(12)), pictures())
+    assert built == [1]
+
+
+BUILD = """
+import os, signal, sys, time
+from pathlib import Path
+import numpy as np
+from unbraid.datasets._store import Content, cached
+from unbraid.factors import FactorSpace
+
+folder, die = Path(sys.argv[1]), sys.argv[2] == "die"
+
+def slabs():
+    for i in range(20):
+        time.sleep(0.02)
+        if die and i == 10:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield np.full((1, 4, 6, 1), i, dtype=np.uint8)
+
+def make():
+    with open(folder.parent / "log.txt", "a") as log:
+        log.write("built\\n")
+    return Content(FactorSpace(("i",), (20,), ("ordinal",)), (4, 6, 1), slabs())
+
+print("ready", flush=True)
+sys.stdin.readline()
+assert (cached(folder, make).images(np.arange(20))[:, 0, 0, 0] == np.arange(20)).all()
+"""
+
+
+def start(folder: Path, manner: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", BUILD, str(folder), manner]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def finish(*processes: subprocess.Popen[str]) -> list[int]:
+    for process in processes:
+        assert process.stdin is not None
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate()
+    return [process.returncode for process in processes]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
+def test_builds_at_once_and_builds_that_are_killed(tmp_path: Path) -> None:
+    folder = tmp_path / "set"
+    assert finish(start(folder, "die")) == [-signal.SIGKILL]
+    # The dead build left its temporary folder; nothing takes it for a dataset.
+    assert not folder.exists()
+    assert len(list(tmp_path.glob(".set.part.*"))) == 1
+    assert finish(start(folder, "live"), start(folder, "live")) == [0, 0]
+    assert (tmp_path / "log.txt").read_text() == "built\n" * 2  # the killed one, and one of the two
+    assert list(tmp_path.glob(".set.part.*")) == []
+    StoredImages(folder).verify()
+
+
+def test_without_locks_the_first_to_finish_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_store, "_lock", lambda _: False)
+    meeting = threading.Barrier(2)
+    results, images = [], pictures()
+
+    def slabs() -> Iterator[UInt8Array]:
+        meeting.wait(timeout=30)
+        yield images
+
+    def build() -> None:
+        made = cached(tmp_path / "set", lambda: Content(SPACE, (4, 6, 1), slabs()))
+        results.append(np.array_equal(made.images(np.arange(12)), images))
+
+    builders = [threading.Thread(target=build) for _ in range(2)]
+    for builder in builders:
+        builder.start()
+    for builder in builders:
+        builder.join()
+    assert results == [True, True]
+    assert list(tmp_path.glob(".set.part.*")) == []
+
+
+def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "thesis.txt").write_text("mine")
+    with pytest.raises(OSError, match="not empty|exists"):
+        write(tmp_path / "set", content(pictures()))
+    assert [path.name for path in tmp_path.rglob("*")] == ["set", "thesis.txt"]
+
+
+@pytest.mark.parametrize(
+    ("platform", "environment", "expected"),
+    [
+        ("linux", {"HOME": "/h"}, "/h/.cache/unbraid"),
+        ("linux", {"HOME": "/h", "XDG_CACHE_HOME": "/x"}, "/x/unbraid"),
+        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/unbraid"),
+        ("win32", {"HOME": "/h", "LOCALAPPDATA": "/local"}, "/local/unbraid"),
+        ("linux", {"HOME": "/h", "UNBRAID_DATA": "~/data"}, "/h/data"),
+    ],
+)
+def test_the_cache_is_where_the_platform_keeps_caches(
+    monkeypatch: pytest.MonkeyPatch, platform: str, environment: dict[str, str], expected: str
+) -> None:
+    for name in ("XDG_CACHE_HOME", "UNBRAID_DATA", "LOCALAPPDATA"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setattr(sys, "platform", platform)
+    assert cache_root() == Path(expected)
+    assert cache_root("/given") == Path("/given")
+
+
+def test_each_preprocessing_has_its_folder() -> None:
+    assert cache_folder(Path("r"), "celeba", 2, size=64, crop=True) == Path("r/celeba-v2-crop=true-size=64")
