@@ -1,0 +1,61 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unbraid.datasets import ArrayDataset, find, load
+from unbraid.datasets.sprites import Sprites
+from unbraid.factors import FactorSpace
+
+
+def test_options_reach_the_dataset(tmp_path: Path) -> None:
+    assert load("sprites", tmp_path, antialias=True) == Sprites(antialias=True)
+    assert len(load("square", tmp_path, positions=8)) == 64
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("sprite", {}, "unknown dataset 'sprite'; did you mean 'sprites'?"),
+        ("zzz", {}, "unknown dataset 'zzz'; there are sprites"),
+        ("square", {"size": 3}, "dataset 'square' has no option 'size'; it has positions, side"),
+        ("square", {"root_": 3}, "has no option 'root_'"),
+        ("square", {"positions": 3}, "positions must divide 64; got 3"),
+    ],
+)
+def test_loading_says_what_is_wrong(tmp_path: Path, name: str, options: dict, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        load(name, tmp_path, **options)
+    assert message in str(caught.value)
+
+
+def test_rows_are_found_by_name() -> None:
+    assert len(find("sprites")) == 737_280
+
+
+@pytest.mark.parametrize(
+    ("array", "message"),
+    [
+        (np.zeros((4, 2, 2), np.uint8), r"uint8 \(n, height, width, channels\); got uint8 \(4, 2, 2\)"),
+        (np.zeros((4, 2, 2, 1)), "got float64"),
+        (np.zeros((3, 2, 2, 1), np.uint8), "3 images for 4 combinations"),
+    ],
+)
+def test_images_in_memory_must_fit_their_factors(array: np.ndarray, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        ArrayDataset(array, FactorSpace(("a",), (4,), ("ordinal",)))
+
+
+def test_datasets_need_neither_torch_nor_the_readers_of_official_files() -> None:
+    """Imported, listed and drawn where torch, h5py, Pillow and matplotlib cannot be."""
+    code = """
+import sys
+for name in ("torch", "h5py", "PIL", "matplotlib", "pandas", "scipy"):
+    sys.modules[name] = None
+import numpy as np
+from unbraid import datasets
+assert datasets.load("sprites", cache=False).images(np.array([5])).any()
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
