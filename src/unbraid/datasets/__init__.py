@@ -1,23 +1,31 @@
 """Datasets with known factors: drawn by this package, or read from the files their authors publish."""
 
 import inspect
+import os
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, Progress
+from unbraid.datasets.own import from_array, from_folder, open_path
 
 __all__ = [
     "DATASETS",
     "ArrayDataset",
+    "ChecksumWarning",
     "Dataset",
+    "DatasetMissing",
     "FactorDataset",
     "OfficialFile",
     "StoredImages",
     "cache_root",
     "find",
+    "from_array",
+    "from_folder",
     "load",
 ]
 
@@ -25,25 +33,36 @@ __all__ = [
 def load(
     name: str, root: str | Path | None = None, *, progress: Progress | None = None, **options: Any
 ) -> FactorDataset:
-    """Open a dataset by its name.
+    """Open a dataset by its name or path.
 
     Args:
-        name: an entry of `DATASETS`.
+        name: an entry of `DATASETS`; or the path of a folder or .npz file of one's own images, whose layout
+            `unbraid.datasets.own.open_path` describes and whose options are `kinds` and `grid`.
         root: folder of the caches and of official files; default UNBRAID_DATA, else the platform's cache folder.
         progress: called as progress(images done, images in all) where something has to be built.
         **options: of this dataset; see `unbraid data info NAME`.
 
     Raises:
         ValueError: no such dataset, or no such option of it.
-        FileNotFoundError: it needs a file that is not there; the message says which, and where to get it.
+        DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
+    if _is_path(name):
+        _check_options(name, open_path, options)
+        return open_path(name, **options)
     row = find(name)
-    known = set(inspect.signature(row.open).parameters) - {"root"}
+    _check_options(name, row.open, options)
+    return row.open(cache_root(root), progress=progress, **options)
+
+
+def _is_path(name: str) -> bool:
+    return name not in DATASETS and (name.endswith(".npz") or "/" in name or os.sep in name or Path(name).is_dir())
+
+
+def _check_options(name: str, opener: Callable[..., FactorDataset], options: Iterable[str]) -> None:
+    known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"}
     for option in options:
         if option not in known:
-            choices = ", ".join(sorted(known - {"progress"})) or "none"
-            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {choices}")
-    return row.open(cache_root(root), progress=progress, **options)
+            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {', '.join(sorted(known)) or 'none'}")
 
 
 def find(name: str) -> Dataset:

@@ -239,8 +239,8 @@ def walk_tar_gz(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, byt
                 yield member.name, _tar_bytes(archive, member)
 
 
-def decoded(data: bytes, name: str, mode: str = "RGB") -> Any:
-    """A Pillow image of this mode; transparency is laid on white.
+def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
+    """A Pillow image of this mode, or of "L" or "RGB" as the picture is grey or not; transparency is laid on white.
 
     Raises:
         ValueError: no image that Pillow can read.
@@ -256,7 +256,8 @@ def decoded(data: bytes, name: str, mode: str = "RGB") -> Any:
         image = image.convert("RGBA")
         white = images.new("RGBA", image.size, (255, 255, 255, 255))
         image = images.alpha_composite(white, image)
-    return image.convert(mode)
+    grey = image.mode in {"1", "L"}
+    return image.convert(mode or ("L" if grey else "RGB"))
 
 
 def resized(image: Any, size: tuple[int, int]) -> UInt8Array:

@@ -1,0 +1,131 @@
+"""Columns of factors as the user has them: text or numbers, from a file or from memory."""
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid._extras import require
+from unbraid.factors.space import Values
+from unbraid.types import FloatArray, IntArray, Kind
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """One factor, or the names of the pictures."""
+
+    table: str  # where it comes from, for messages
+    name: str
+    cells: Sequence[Any]
+    first_line: int | None = None  # of a text file; rows of other tables are counted from 0
+
+    def at(self, row: int, with_column: bool = True) -> str:
+        """Where a cell stands, in the words of its table."""
+        place = f"row {row}" if self.first_line is None else f"line {row + self.first_line}"
+        return f"{self.table}: {place}" + (f", column {self.name!r}" if with_column else "")
+
+    def kind(self, chosen: Kind | None) -> Kind:
+        """The kind that was chosen, or the one that the cells suggest."""
+        if chosen is not None:
+            return chosen
+        numbers = self._numbers(None)
+        if numbers is None:
+            return "categorical"
+        return "ordinal" if (numbers == np.rint(numbers)).all() else "continuous"
+
+    def levels(self, chosen: Kind | None) -> tuple[IntArray, Values, FloatArray]:
+        """Level of each row, what each level stands for, and the numbers (or the levels, where there are none).
+
+        Raises:
+            ValueError: a cell is empty, not finite, or no number where the others are.
+        """
+        numbers = self._numbers(chosen)
+        cells = np.array([str(cell) for cell in self.cells]) if numbers is None else numbers
+        present, levels = np.unique(cells, return_inverse=True)
+        levels = levels.reshape(-1).astype(np.int64)
+        return levels, tuple(present.tolist()), levels.astype(np.float64) if numbers is None else numbers
+
+    def _numbers(self, chosen: Kind | None) -> FloatArray | None:
+        """The cells as numbers, or nothing if they are text."""
+        numbers, text = np.empty(len(self.cells)), []
+        for row, cell in enumerate(self.cells):
+            if cell is None or (isinstance(cell, str) and not cell.strip()):
+                raise ValueError(f"{self.at(row)} is empty")
+            try:
+                numbers[row] = float(cell)
+            except (TypeError, ValueError):
+                text.append(row)
+            else:
+                if not np.isfinite(numbers[row]):
+                    raise ValueError(f"{self.at(row)} is {cell}, which is no finite number")
+        if not text:
+            return numbers
+        if chosen not in {None, "categorical"} or (chosen is None and len(text) < len(self.cells)):
+            hint = "" if chosen else ", as other cells are; if the column holds names, its kind is 'categorical'"
+            raise ValueError(f"{self.at(text[0])} is {self.cells[text[0]]!r}, which is no number{hint}")
+        return None
+
+
+def read_table(path: Path) -> list[Column]:
+    """The columns of a .csv or .parquet file.
+
+    Raises:
+        ValueError: it is neither, or has rows of different lengths, no rows, or columns of one name.
+        FileNotFoundError: it is not there.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    if path.suffix == ".parquet":
+        pq: Any = require("pyarrow.parquet", "data", "reading .parquet files")
+        try:
+            table = pq.read_table(path).to_pydict()
+        except (OSError, ValueError) as error:
+            raise ValueError(f"{path}: damaged or not a .parquet file ({str(error).splitlines()[0]})") from error
+        return table_columns(table, str(path))
+    if path.suffix != ".csv":
+        raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as lines:
+            header, *rows = csv.reader(lines, strict=True)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ValueError(f"{path}: not a .csv file in UTF-8 ({error})") from error
+    except ValueError as error:
+        raise ValueError(f"{path}: the file is empty") from error
+    rows = rows[:-1] if rows and not rows[-1] else rows
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(header):
+            raise ValueError(f"{path}: line {number} has {len(row)} cells where the header has {len(header)}")
+    names = [name.strip() for name in header]
+    _check_names(names, len(rows), str(path))
+    return [Column(str(path), name, [row[k] for row in rows], 2) for k, name in enumerate(names)]
+
+
+def table_columns(table: Mapping[str, Sequence[Any]], where: str) -> list[Column]:
+    """The columns of a mapping from name to cells."""
+    lengths = {name: len(cells) for name, cells in table.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{where}: columns must be of one length; got {lengths}")
+    _check_names(list(table), next(iter(lengths.values()), 0), where)
+    return [Column(where, name, cells) for name, cells in table.items()]
+
+
+def matrix_columns(matrix: Any, names: Sequence[str] | None, where: str) -> list[Column]:
+    """The columns of an array (n, n_factors)."""
+    if matrix.ndim != 2:
+        raise ValueError(f"{where} must be (n, n_factors); got shape {matrix.shape}")
+    if names is None:
+        names = [f"factor_{k}" for k in range(matrix.shape[1])]
+    if len(names) != matrix.shape[1]:
+        raise ValueError(f"names must have one entry per factor ({matrix.shape[1]}); got {list(names)}")
+    _check_names(list(names), len(matrix), where)
+    return [Column(where, str(name), column) for name, column in zip(names, matrix.T, strict=True)]
+
+
+def _check_names(names: list[str], n_rows: int, where: str) -> None:
+    if not names or "" in names or len(set(names)) < len(names):
+        raise ValueError(f"{where}: columns must have names, each its own; got {names}")
+    if n_rows == 0:
+        raise ValueError(f"{where}: there are no rows")

@@ -1,0 +1,241 @@
+"""The user's own images and tables: what is understood, and what is said when it is not."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from unbraid import FactorSpace, datasets
+from unbraid.datasets import from_array, from_folder
+from unbraid.datasets._store import content_of, write
+from unbraid.factors import FactorTable
+
+SHAPES, SIZES = ("box", "disc"), (0.5, 1.0, 2.0)
+
+
+def numbered(n: int, channels: int = 1) -> Any:
+    """Image i is all of value 10 i."""
+    return np.repeat(10 * np.arange(n, dtype=np.uint8), 4 * 4 * channels).reshape(n, 4, 4, channels)
+
+
+def shuffled_grid() -> dict[str, list[Any]]:
+    """Six rows, one per combination, in no order: image 3 is a disc of size 0.5."""
+    return {"size": [2.0, 0.5, 1.0, 0.5, 1.0, 2.0], "shape": ["disc", "box", "disc", "disc", "box", "box"]}
+
+
+def csv_file(path: Path, table: dict[str, list[Any]]) -> Path:
+    rows = [",".join(table), *(",".join(map(str, row)) for row in zip(*table.values(), strict=True))]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_a_complete_grid_in_any_order_becomes_a_factor_space() -> None:
+    dataset = from_array(numbered(6), shuffled_grid())
+    space = dataset.space
+    assert isinstance(space, FactorSpace)
+    assert (space.names, space.sizes, space.kinds) == (("size", "shape"), (3, 2), ("ordinal", "categorical"))
+    assert space.values == (SIZES, SHAPES)
+    for index, (size, shape) in enumerate(space.grid()):
+        row = int(dataset.images(np.array([index]))[0, 0, 0, 0]) // 10
+        assert shuffled_grid()["size"][row] == SIZES[size]
+        assert shuffled_grid()["shape"][row] == SHAPES[shape]
+
+
+def test_samples_that_are_no_grid_become_a_table_in_their_order() -> None:
+    angles = [0.1, 2.5, 1.7, 0.1, 3.0]
+    dataset = from_array(numbered(5), {"angle": angles, "shape": list("abcab"), "size": [3, 3, 5, 3, 5]})
+    assert isinstance(dataset.space, FactorTable)
+    assert dataset.space.kinds == ("continuous", "categorical", "ordinal")
+    expected = [angles, [0, 1, 2, 0, 1], [0, 0, 1, 0, 1]]
+    np.testing.assert_array_equal(dataset.space.factors(np.arange(5)).T, expected)
+    np.testing.assert_array_equal(dataset.images(np.array([4, 0]))[:, 0, 0, 0], [40, 0])
+
+
+def test_real_numbers_that_never_repeat_are_no_levels() -> None:
+    dataset = from_array(numbered(4), {"angle": [0.3, 0.1, 0.2, 0.4]})
+    assert dataset.space.kinds == ("continuous",)
+
+
+def test_kinds_and_grid_can_be_chosen() -> None:
+    chosen = from_array(numbered(6), shuffled_grid(), kinds={"size": "cyclic"})
+    assert chosen.space.kinds == ("cyclic", "categorical")
+    samples = from_array(numbered(6), shuffled_grid(), grid=False)
+    assert isinstance(samples.space, FactorTable)
+    assert samples.space.kinds == ("continuous", "categorical")
+    np.testing.assert_array_equal(samples.images(np.arange(6)), numbered(6))
+    real = from_array(numbered(6), shuffled_grid(), kinds=["continuous", "categorical"])
+    assert isinstance(real.space, FactorTable)
+
+
+def test_a_matrix_has_names_by_number() -> None:
+    dataset = from_array(numbered(6), FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal")).grid())
+    assert dataset.space.names == ("factor_0", "factor_1")
+    np.testing.assert_array_equal(dataset.images(np.arange(6)), numbered(6))
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_a_folder_of_pictures(tmp_path: Path, suffix: str) -> None:
+    table = {"file": [f"pictures/{k}.png" for k in range(6)]} | shuffled_grid()
+    (tmp_path / "pictures").mkdir()
+    for name, image in zip(table["file"], numbered(6, 3), strict=True):
+        Image.fromarray(image).save(tmp_path / name)
+    path = tmp_path / f"factors{suffix}"
+    if suffix == ".csv":
+        csv_file(path, table)
+    else:
+        pq.write_table(pa.table(table), path)
+    expected = from_array(numbered(6, 3), shuffled_grid())
+    for dataset in (from_folder(tmp_path, path), datasets.load(str(tmp_path))):
+        assert dataset.space == expected.space
+        assert dataset.image_shape == (4, 4, 3)
+        np.testing.assert_array_equal(dataset.images(np.arange(6)), expected.images(np.arange(6)))
+        again = pickle.loads(pickle.dumps(dataset))
+        np.testing.assert_array_equal(again.images(np.arange(6)), expected.images(np.arange(6)))
+
+
+@pytest.mark.parametrize("mode", ["L", "1", "P", "RGBA"])
+def test_pictures_of_other_modes(tmp_path: Path, mode: str) -> None:
+    picture = Image.fromarray(np.full((4, 4, 3), 255, dtype=np.uint8)).convert(mode)
+    picture.save(tmp_path / "a.png")
+    dataset = from_folder(tmp_path, {"file": ["a.png"], "size": [1]})
+    assert dataset.image_shape[2] == (1 if mode in {"L", "1"} else 3)
+    assert (dataset.images(np.array([0])) == 255).all()
+
+
+def test_an_array_on_disk_is_mapped_and_can_be_sent_to_a_worker(tmp_path: Path) -> None:
+    np.save(tmp_path / "images.npy", numbered(6)[..., 0])
+    csv_file(tmp_path / "factors.csv", shuffled_grid())
+    dataset = datasets.load(str(tmp_path))
+    assert dataset.image_shape == (4, 4, 1)
+    images = dataset.images(np.arange(6))
+    assert len(pickle.dumps(dataset)) < 2000
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(dataset)).images(np.arange(6)), images)
+    images[:] = 0  # a fresh array: the file must not change
+    assert dataset.images(np.arange(6)).any()
+
+
+def test_an_npz_file(tmp_path: Path) -> None:
+    factors = np.stack([np.array([0, 1, 0, 1]), np.array([0.5, 0.1, 0.2, 0.3])], axis=1)
+    names, kinds = np.array(["shape", "angle"]), np.array(["categorical", "continuous"])
+    np.savez(tmp_path / "x.npz", images=numbered(4), factors=factors, factor_names=names, factor_kinds=kinds)
+    dataset = datasets.load(str(tmp_path / "x.npz"))
+    assert dataset.space.names == ("shape", "angle")
+    assert dataset.space.kinds == ("categorical", "continuous")
+    np.testing.assert_array_equal(dataset.space.factors(np.arange(4)), factors)
+
+
+def test_what_was_exported_opens_by_its_path(tmp_path: Path) -> None:
+    square = datasets.load("square", tmp_path / "cache")
+    write(tmp_path / "out", content_of(square, limit=10))
+    dataset = datasets.load(str(tmp_path / "out"))
+    np.testing.assert_array_equal(dataset.images(np.arange(10)), square.images(np.arange(10)))
+
+
+def test_bool_images_are_black_and_white() -> None:
+    dataset = from_array(np.eye(4, dtype=bool)[None], {"size": [1]})
+    assert sorted(np.unique(dataset.images(np.array([0])))) == [0, 255]
+
+
+GOOD = "file,size,shape\na.png,1,box\nb.png,2,disc\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty"),
+        ("size,shape\n", "there are no rows"),
+        ("size,size\n1,2\n3,4\n", "columns must have names, each its own"),
+        ("size,shape\n1,box\n2\n", "line 3 has 1 cells where the header has 2"),
+        ("size,shape\n1,box\n,disc\n", "line 3, column 'size' is empty"),
+        ("size,shape\n1,box\nx,disc\n", "line 3, column 'size' is 'x', which is no number, as other cells are"),
+        ("size,shape\n1,box\nnan,disc\n", "line 3, column 'size' is nan, which is no finite number"),
+        ("size,shape\n1,box\n2,disc\n3,box\n", "has 3 rows for 2 images"),
+        ('size,shape\n1,"box\n2,disc\n', "not a .csv file"),
+    ],
+)
+def test_a_bad_table_names_file_line_and_column(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "table.csv").write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        from_array(numbered(2), tmp_path / "table.csv")
+    assert "table.csv" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("table", "kinds", "grid", "message"),
+    [
+        ({"a": [0, 1, 0, 1]}, None, True, "factors is no grid: factors: row 0 and factors: row 2 have the same"),
+        ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 2]}, None, True, "no grid: 4 of 6 combinations are there"),
+        ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, {"c": "cyclic"}, None, "kinds names no factor 'c'; there are a, b"),
+        ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, {"b": "round"}, None, "unknown kind 'round'"),
+        ({"a": [0, 1, 0, 1], "b": [0, 0, 1, 1]}, ["cyclic"], None, "one entry per factor"),
+        ({"a": list("xyxy")}, {"a": "ordinal"}, None, "row 0, column 'a' is 'x', which is no number"),
+        ({"a": [1, 2, None, 4]}, None, None, "row 2, column 'a' is empty"),
+        ({"a": [1, 2, 3, 4], "b": [1]}, None, None, "columns must be of one length"),
+        ({}, None, None, "columns must have names"),
+    ],
+)
+def test_bad_factors_are_named(table: Any, kinds: Any, grid: bool | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_array(numbered(4), table, kinds=kinds, grid=grid)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((2, 4, 4, 1)), r"must be uint8, 0 to 255; got float64. From 0 to 1: \(images \* 255\)"),
+        (np.zeros((2, 4), np.uint8), r"must be \(n, height, width, channels\)"),
+        (np.zeros((2, 3, 8, 8), np.uint8), "1 or 3 channels, last"),
+        (np.zeros((0, 4, 4, 1), np.uint8), r"got \(0, 4, 4, 1\)"),
+    ],
+)
+def test_bad_images_are_refused(images: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        from_array(images, {"a": [0, 1]})
+
+
+def test_a_folder_that_does_not_fit_its_table(tmp_path: Path) -> None:
+    table = tmp_path / "factors.csv"
+    table.write_text(GOOD)
+    Image.new("L", (4, 4)).save(tmp_path / "a.png")
+    with pytest.raises(FileNotFoundError, match=r"factors.csv: line 3, column 'file': there is no 'b.png' in"):
+        from_folder(tmp_path, table)
+    (tmp_path / "b.png").write_bytes(b"no picture")
+    dataset = from_folder(tmp_path, table)
+    with pytest.raises(ValueError, match=r"b.png is not a readable image"):
+        dataset.images(np.arange(2))
+    Image.new("L", (4, 5)).save(tmp_path / "b.png")
+    with pytest.raises(ValueError, match=r"b.png is 4 x 5 pixels where 4 x 4 was expected, as in a.png"):
+        dataset.images(np.arange(2))
+    with pytest.raises(
+        ValueError, match="no column 'picture' with the names of the pictures; it has file, size, shape"
+    ):
+        from_folder(tmp_path, table, file_column="picture")
+
+
+def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        datasets.load(str(tmp_path / "nowhere"))
+    with pytest.raises(ValueError, match="neither meta.json nor factors.csv nor factors.parquet"):
+        datasets.load(str(tmp_path))
+    np.savez(tmp_path / "x.npz", pictures=np.zeros(3))
+    with pytest.raises(ValueError, match="no array 'images'; it holds pictures"):
+        datasets.load(str(tmp_path / "x.npz"))
+    (tmp_path / "broken.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match=r"broken.npz: damaged or not an .npz file"):
+        datasets.load(str(tmp_path / "broken.npz"))
+    (tmp_path / "factors.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ValueError, match=r"factors.parquet: damaged or not a .parquet file"):
+        datasets.load(str(tmp_path))
+    with pytest.raises(ValueError, match="has no option 'seed'; it has grid, kinds"):
+        datasets.load(str(tmp_path), seed=1)
+
+
+def test_unknown_names_offer_the_nearest() -> None:
+    with pytest.raises(ValueError, match="unknown dataset 'dsprite'; did you mean 'dsprites'"):
+        datasets.load("dsprite")
