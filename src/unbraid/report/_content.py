@@ -39,10 +39,9 @@ def score_table(card: ScoreCard) -> dict[str, Any]:
     return {"groups": groups, "skipped": skipped}
 
 
-def description(card: ScoreCard) -> dict[str, Any]:
+def description(card: ScoreCard, dead: IntArray) -> dict[str, Any]:
     """What was scored, and how to score it again."""
     described = card.to_dict()
-    dead = dead_codes(card.representation)
     return {
         "version": described["unbraid"],
         "seed": card.seed,
@@ -57,19 +56,21 @@ def description(card: ScoreCard) -> dict[str, Any]:
 def dead_codes(representation: Representation) -> IntArray:
     """Codes that are constant or, where the posterior is known, whose mean KL to the prior is at most 0.01 nats."""
     codes = representation.codes
-    dead = np.ptp(codes, axis=0) <= 1e-12 * np.abs(codes).max(axis=0)
+    low, high = codes.min(axis=0), codes.max(axis=0)
+    dead = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
     kl = representation.mean_kl()
     return np.flatnonzero(dead if kl is None else dead | (kl <= DEAD_KL))
 
 
-def code_table(card: ScoreCard, alignments: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def code_table(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
     """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and its own factor."""
     representation = card.representation
-    kl, dead = representation.mean_kl(), set(dead_codes(representation).tolist())
-    spread = representation.codes.std(axis=0, dtype=float)
+    kl = representation.mean_kl()
+    # Column by column, so that a million samples are not copied at once.
+    spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
     owners: dict[int, list[str]] = {}
-    for factor, code in zip(representation.factor_names, alignments[0]["codes"] if alignments else (), strict=False):
+    for factor, code in zip(representation.factor_names, aligned[0]["codes"] if aligned else (), strict=False):
         owners.setdefault(code, []).append(factor)
     return [
         {

@@ -29,8 +29,8 @@ def table(card: ScoreCard) -> str:
 
 def page_content(card: ScoreCard) -> dict[str, Any]:
     """What the page shows, as a plain dictionary."""
-    described = _content.description(card)
     dead = _content.dead_codes(card.representation)
+    described = _content.description(card, dead)
     matrices, aligned = _content.matrices(card), _content.alignments(card)
     return {
         "card": described,
@@ -41,7 +41,7 @@ def page_content(card: ScoreCard) -> dict[str, Any]:
         "scatter_source": matrices[0] if matrices else None,
         "symmetry": _figures.symmetry_figures(card),
         "latents": _figures.latents_figure(card, dead),
-        "codes": _content.code_table(card, aligned),
+        "codes": _content.code_table(card, aligned, dead),
         "code_metrics": list(_content.code_scores(card)),
         "limits": {
             "dots": min(_figures.DOTS, described["n_samples"]),
