@@ -13,7 +13,7 @@ from unbraid.types import FloatArray, IntArray, UInt8Array
 
 SLAB = 1024  # views drawn between two reports of progress
 SAMPLES = 3  # per pixel and axis
-MILD = Scene(distance=4.0, field_of_view=29.2, highlight=0.25)  # a mesh of unit radius just fits, whatever its pose
+MILD = Scene(distance=4.0, field_of_view=30.0, highlight=0.25)  # a mesh of unit radius fits, whatever its pose
 
 
 class Draw:

@@ -18,7 +18,7 @@ N_OBJECTS = 183
 ELEVATIONS = (6.0, 16.0, 26.0, 36.0)  # degrees of the camera above the horizon
 N_AZIMUTHS = 24
 IMAGE_SHAPE: ImageShape = (64, 64, 3)
-SCENE = Scene(distance=4.0, field_of_view=29.2, ambient=0.42, highlight=0.15, background=1.0)
+SCENE = Scene(distance=4.0, field_of_view=30.0, ambient=0.42, highlight=0.15, background=1.0)
 
 _GLASS, _TYRE, _HUB, _BUMPER = (0.1, 0.13, 0.18), (0.07, 0.07, 0.08), (0.7, 0.7, 0.72), (0.25, 0.25, 0.27)
 _HEADLIGHT, _TAIL_LIGHT, _PLATE = (1.0, 0.95, 0.7), (0.9, 0.05, 0.04), (0.9, 0.9, 0.85)
@@ -75,11 +75,11 @@ def cars_space(n_objects: int = N_OBJECTS) -> FactorSpace:
 def car_mesh(seed: int, number: int) -> Mesh:
     """Car `number` of a set, of unit radius, front to x, with RGB for paints.
 
-    Lights and number plate tell the front from the back.
+    Lights and number plate tell the front from the back, a mirror and a sunroof the left from the right.
     """
     draw = Draw(seed, number)
     length, width, waist = draw(1.7, 2.3), draw(0.76, 0.95), _FLOOR + draw(0.36, 0.48)
-    roof, cabin, place = waist + draw(0.28, 0.46), length * draw(0.44, 0.62), length * draw(-0.12, 0.04)
+    roof, cabin, place = waist + draw(0.28, 0.46), length * draw(0.48, 0.64), length * draw(-0.12, 0.04)
     bonnet, boot, rake = draw(0.6, 0.95), draw(0.78, 1.05), draw(0.1, 0.22)
     wheel = draw(0.17, 0.22)
     if draw.whole(0, 3) == 0:  # an estate: the cabin reaches to the back
@@ -96,42 +96,42 @@ def car_mesh(seed: int, number: int) -> Mesh:
         _section(end, width * 0.9, _FLOOR + (waist - _FLOOR) * bonnet * 0.75),
     ]
     roof_back, roof_front = back + 0.6 * rake, front - 1.5 * rake
-    middle = (roof_back + roof_front) / 2
+    middle, half_roof = (roof_back + roof_front) / 2, (roof_front - roof_back) / 2
+    glass = [_sheet(back, front, 0.96 * width, waist), _sheet(roof_back, roof_front, 0.76 * width, roof)]
+    pillar = [_sheet(middle - 0.05, middle + 0.05, share * width, z) for share, z in ((0.97, waist), (0.77, roof))]
+    lights = _FLOOR + (waist - _FLOOR) * 0.5
     parts = [
         loft(body).painted(paint),
-        loft([_sheet(back, front, 0.96 * width, waist), _sheet(roof_back, roof_front, 0.76 * width, roof)]).painted(
+        loft(glass).painted(_GLASS),
+        loft(pillar).painted(paint),
+        _block(middle, 0.0, roof, half_roof + 0.01, 0.39 * width, 0.025).painted(paint),
+        _block(middle + 0.3 * half_roof, 0.17 * width, roof + 0.02, 0.5 * half_roof, 0.13 * width, 0.015).painted(
             _GLASS
         ),
-        loft(
-            [
-                _sheet(middle - 0.05, middle + 0.05, 0.97 * width, waist),
-                _sheet(middle - 0.05, middle + 0.05, 0.77 * width, roof),
-            ]
-        ).painted(paint),
-        _block(
-            (roof_back + roof_front) / 2, 0.0, roof, (roof_front - roof_back) / 2 + 0.01, 0.39 * width, 0.025
-        ).painted(paint),
+        _block(front - 0.12, 0.55 * width, waist + 0.04, 0.05, 0.07, 0.05).painted(_BUMPER),
         _block(end, 0.0, _FLOOR + 0.04, 0.05, 0.44 * width, 0.06).painted(_BUMPER),
         _block(-end, 0.0, _FLOOR + 0.04, 0.05, 0.44 * width, 0.06).painted(_BUMPER),
         _block(-end, 0.0, _FLOOR + 0.16, 0.04, 0.12, 0.05).painted(_PLATE),
+        *_wheels(end, width, wheel),
     ]
-    tyre = lathe(
-        [(r * wheel, y) for r, y in ((0, -0.07), (0.9, -0.07), (1, -0.04), (1, 0.04), (0.9, 0.07), (0, 0.07))],
-        14,
-        axis=1,
-        smooth=False,
-    )
-    hub = lathe([(0, -0.02), (0.5 * wheel, -0.02), (0.5 * wheel, 0.02), (0, 0.02)], 10, axis=1, smooth=False)
     for side in (-1, 1):
-        for x in (-0.62 * end, 0.62 * end):
-            y = side * (width / 2 - 0.03)
-            parts.append(tyre.moved((x, y, wheel)).painted(_TYRE))
-            parts.append(hub.moved((x, y + side * 0.075, wheel)).painted(_HUB))
-        lamp = _FLOOR + (waist - _FLOOR) * 0.5
-        parts.append(_block(end - 0.02, side * 0.32 * width, lamp, 0.04, 0.09, 0.045).painted(_HEADLIGHT))
-        parts.append(_block(-end + 0.02, side * 0.33 * width, lamp + 0.06, 0.04, 0.09, 0.05).painted(_TAIL_LIGHT))
+        parts.append(_block(end - 0.02, side * 0.32 * width, lights, 0.04, 0.09, 0.045).painted(_HEADLIGHT))
+        parts.append(_block(-end + 0.02, side * 0.33 * width, lights + 0.06, 0.04, 0.09, 0.05).painted(_TAIL_LIGHT))
     mesh = join(parts)
     return Mesh(unit_radius(mesh.vertices), mesh.faces, mesh.normals, mesh.paint)
+
+
+def _wheels(end: float, width: float, radius: float) -> list[Mesh]:
+    rim = ((0.0, -0.07), (0.9, -0.07), (1.0, -0.04), (1.0, 0.04), (0.9, 0.07), (0.0, 0.07))
+    tyre = lathe([(r * radius, y) for r, y in rim], 14, axis=1, smooth=False).painted(_TYRE)
+    flat = ((0.0, -0.02), (0.5, -0.02), (0.5, 0.02), (0.0, 0.02))
+    hub = lathe([(r * radius, y) for r, y in flat], 10, axis=1, smooth=False).painted(_HUB)
+    wheels = []
+    for x in (-0.62 * end, 0.62 * end):
+        for side in (-1, 1):
+            y = side * (width / 2 - 0.03)
+            wheels += [tyre.moved((x, y, radius)), hub.moved((x, y + side * 0.075, radius))]
+    return wheels
 
 
 def _section(x: float, width: float, top: float) -> list[tuple[float, float, float]]:
