@@ -58,8 +58,14 @@ def example_figure(card: ScoreCard) -> Figure:
     pair = np.sort(information[:, positions].sum(axis=1).argsort()[-2:])
     maps = figure.add_subfigure(figure.add_gridspec(2, 2, width_ratios=[0.765, 0.235], height_ratios=[0.6, 0.4])[1, 1])
     maps.subplots_adjust(0.085, 0.19, 0.955, 0.83, wspace=0.12)
-    panels = plot_latents(codes[:, pair], factors[:, positions], kinds=[kinds[k] for k in positions],
-        factor_names=[names[k] for k in positions], code_names=[f"code {code}" for code in pair], figure=maps)  # fmt: skip
+    panels = plot_latents(
+        codes[:, pair],
+        factors[:, positions],
+        kinds=[kinds[k] for k in positions],
+        factor_names=[names[k] for k in positions],
+        code_names=[f"code {code}" for code in pair],
+        figure=maps,
+    )
     panels[0][0].set_ylabel("")
     _title(figure, 0.785, 0.43, "Mean code at each position")
     return figure

@@ -62,6 +62,7 @@ def hinton_figures(
                 "cut": _cut(
                     (len(rows), len(matrix), "codes of largest total"), (len(columns), matrix.shape[1], "first factors")
                 ),
+                "wide": len(columns) > 8,
                 "heads": heads,
                 "rows": [(side, [number_text(v) for v in row]) for side, row in zip(sides, shown, strict=True)]
                 if shown.size <= LARGEST_TABLE
