@@ -59,6 +59,15 @@ def test_a_dead_code_is_left_out_or_counts_as_zero() -> None:
     assert "1 codes carry no information and count as 0" in modularity(codes, factors, dead_codes="zero").notes
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_a_constant_code_is_dead_however_its_information_rounds(seed: int) -> None:
+    factors = np.random.default_rng(seed).integers(0, 7, (997, 3))
+    codes = np.column_stack([factors.astype(float), np.full(len(factors), 0.1)])
+    result = modularity(codes, factors)
+    assert result.per_code[3] == 0.0
+    assert result.weights.tolist() == pytest.approx([1 / 3, 1 / 3, 1 / 3, 0.0])
+
+
 def test_pure_noise_scores_far_above_zero() -> None:
     """The information of noise grows with a factor's levels, (19)(levels - 1) / 2N, which looks modular: about .6."""
     factors = wide_factors()
