@@ -1,0 +1,94 @@
+"""Rendered sets: images per second of the rasteriser's two codings, of the room, and of composing.
+
+    python benchmarks/rendering.py                  one thread of the CPU
+    python benchmarks/rendering.py --device cuda    the torch coding on a device instead
+
+Processor time where the CPU works, wall time where a device does; least of several runs. The first call compiles
+the kernels and is not counted.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+
+from unbraid.datasets._meshes import Mesh, teapot_mesh
+from unbraid.datasets._raster import compose, orbit, render
+from unbraid.datasets._rendering import MILD, Composed
+from unbraid.datasets._room import room_layers
+from unbraid.datasets.airplanes import painted_airplane
+from unbraid.datasets.arrow import saturated_colours
+from unbraid.datasets.cars import car_mesh
+from unbraid.datasets.shapes3d import SPACE
+from unbraid.datasets.teapot import SCENE
+from unbraid.datasets.turntable import turntable_mesh
+
+
+def rate(work: Callable[[], object], n_images: int, clock: Callable[[], float] = time.process_time) -> float:
+    work()
+    seconds = []
+    for _ in range(3):
+        started = clock()
+        work()
+        seconds.append(clock() - started)
+    return n_images / min(seconds)
+
+
+def rasteriser(device: str) -> None:
+    rng = np.random.default_rng(0)
+    meshes: dict[str, Mesh] = {
+        "teapot, 6 segments": teapot_mesh(6),
+        "teapot, 10 segments": teapot_mesh(10),
+        "airplane": painted_airplane(0, 5),
+        "turntable": turntable_mesh(0, 0),
+        "car": car_mesh(0, 0),
+    }
+    print(f"64 x 64, images/s     {'compiled':>28}   {'torch, ' + device:>28}")
+    print(f"{'samples per axis':<31}{'1':>6}{'2':>9}{'3':>9}{'1':>12}{'2':>9}{'3':>9}")
+    for name, mesh in meshes.items():
+        scene = SCENE if name.startswith("teapot") else MILD
+        cells = []
+        for where, n_images in ((None, 256), (device, 32 if device == "cpu" else 1024)):
+            views = orbit(rng.uniform(0, 1, n_images), rng.uniform(0, 0.25, n_images))
+            for samples in (1, 2, 3):
+                draw = lambda w=where, v=views, s=samples: render(mesh, v, scene=scene, samples=s, device=w)  # noqa: E731, B023
+                cells.append(rate(draw, n_images, time.process_time if where in (None, "cpu") else time.perf_counter))
+        label = f"{name} ({len(mesh.faces)} faces)"
+        print(
+            f"{label:<28}"
+            + "".join(f"{cell:9.0f}" for cell in cells[:3])
+            + "   "
+            + "".join(f"{c:9.0f}" for c in cells[3:])
+        )
+
+
+def room() -> None:
+    views = [(shape, scale, turn) for scale in (0.75, 1.25) for shape in range(4) for turn in (-30.0, 0.0, 30.0)]
+    drawn = rate(lambda: [room_layers(*view) for view in views], len(views))
+    layers = np.stack([room_layers(k % 4, 0.75 + k / 960, k / 16 - 15) for k in range(480)])
+    colours = saturated_colours(10) / 255
+    dataset = Composed(SPACE, layers, (colours, colours, colours))
+    batches = np.random.default_rng(0).integers(len(dataset), size=(64, 64))
+    mixed = rate(lambda: [dataset.images(batch) for batch in batches], 4096)
+    print(f"\nroom, views/s at 16 samples per pixel   {drawn:9.0f}")
+    print(f"room, composed images/s, batches of 64  {mixed:9.0f}")
+
+
+def one_paint() -> None:
+    layers = render(teapot_mesh(6), orbit(np.arange(256) / 256, 0.05), scene=SCENE)
+    colours = np.random.default_rng(0).random((256, 1, 3))
+    print(f"teapot, composed images/s               {rate(lambda: compose(layers, colours), 256):9.0f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--device", default="cpu", help="torch device of the second coding")
+    arguments = parser.parse_args()
+    rasteriser(arguments.device)
+    room()
+    one_paint()
