@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import unbraid
+from unbraid.cli.data import data_app
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.score import score
 from unbraid.cli.udr import udr
@@ -20,6 +21,7 @@ app = typer.Typer(
 app.command("score")(score)
 app.command("metrics")(list_metrics)
 app.command("udr")(udr)
+app.add_typer(data_app, name="data")
 
 
 @app.callback(invoke_without_command=True)

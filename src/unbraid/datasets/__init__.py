@@ -1,7 +1,6 @@
 """Datasets with known factors: drawn by this package, or read from the files their authors publish."""
 
 import inspect
-import os
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from pathlib import Path
@@ -11,7 +10,7 @@ from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, Progress
-from unbraid.datasets.own import from_array, from_folder, open_path
+from unbraid.datasets.own import from_array, from_folder, is_path, open_path
 
 __all__ = [
     "DATASETS",
@@ -46,16 +45,12 @@ def load(
         ValueError: no such dataset, or no such option of it.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
-    if _is_path(name):
+    if is_path(name, DATASETS):
         _check_options(name, open_path, options)
         return open_path(name, **options)
     row = find(name)
     _check_options(name, row.open, options)
     return row.open(cache_root(root), progress=progress, **options)
-
-
-def _is_path(name: str) -> bool:
-    return name not in DATASETS and (name.endswith(".npz") or "/" in name or os.sep in name or Path(name).is_dir())
 
 
 def _check_options(name: str, opener: Callable[..., FactorDataset], options: Iterable[str]) -> None:

@@ -80,7 +80,15 @@ def open_arrow(
     rotations: int = 64,
     antialias: bool = True,
 ) -> FactorDataset:
-    """Open the arrow; `hues` and `rotations` are numbers of levels, `antialias` softens the border."""
+    """Open the arrow.
+
+    Args:
+        root: unused; nothing is stored.
+        progress: unused.
+        hues: how many, evenly around the circle of hues.
+        rotations: how many, evenly around a turn.
+        antialias: soft borders.
+    """
     return Arrow(hues, rotations, antialias)
 
 

@@ -94,7 +94,16 @@ def open_flatland(
     size: int = 64,
     antialias: bool = False,
 ) -> FactorDataset:
-    """Open Flatland; `positions` along each axis, `radius` in pixels, `size` 64 or 84, `antialias` a grey border."""
+    """Open Flatland.
+
+    Args:
+        root: unused; nothing is stored.
+        progress: unused.
+        positions: along each axis.
+        radius: of the ball, in pixels.
+        size: of the image, 64 or 84 pixels.
+        antialias: a grey border.
+    """
     return Flatland(positions, radius, size, antialias)
 
 

@@ -1,6 +1,7 @@
 """The user's own images with a table of their factors."""
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -93,6 +94,11 @@ def from_folder(
             raise FileNotFoundError(f"{chosen[0].at(row)}: there is no {name!r} in {folder}")
     factors = [column for column in columns if column.name != file_column]
     return _dataset(PictureRows(folder, tuple(files)), factors, kinds, grid)
+
+
+def is_path(name: str, names: Iterable[str]) -> bool:
+    """Whether `name` is to be opened by its path, being none of `names`."""
+    return name not in names and (name.endswith(".npz") or "/" in name or os.sep in name or Path(name).is_dir())
 
 
 def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None) -> FactorDataset:

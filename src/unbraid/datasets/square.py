@@ -68,5 +68,12 @@ def open_square(
     side: int = 16,
     positions: int = 64,
 ) -> FactorDataset:
-    """Open the square; `side` of the block in pixels, `positions` along each axis (a divisor of 64)."""
+    """Open the square.
+
+    Args:
+        root: unused; nothing is stored.
+        progress: unused.
+        side: of the block, in pixels.
+        positions: along each axis, a divisor of 64.
+    """
     return Square(side, positions)

@@ -1,0 +1,342 @@
+"""`unbraid data`: what datasets there are, and everything that turns a file or a rule into images."""
+
+import json as json_format
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+import yaml
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from unbraid.datasets import FactorDataset
+    from unbraid.datasets.base import Progress as Report
+
+data_app = typer.Typer(
+    help="List, render, download and look at datasets with known factors.",
+    epilog="Start with: unbraid data show sprites --out sprites.png",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+Name = Annotated[str, typer.Argument(help="A dataset of `unbraid data list`, or the path of your own.")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="OPTION=VALUE", help="An option of the dataset (see info); may be repeated."),
+]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Take a file of another checksum or size as it is.")]
+Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
+
+
+@data_app.command("list")
+def list_datasets(json: Json = False) -> None:
+    """List every dataset with its images, factors and state.
+
+    Examples:
+
+      unbraid data list
+
+      unbraid data list --json
+    """
+    from unbraid.datasets import DATASETS, cache_root
+    from unbraid.datasets._state import describe, state
+
+    root = cache_root()
+    if json:
+        shown = ("title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "state")
+        rows = {name: {key: describe(name, root)[key] for key in shown} for name in DATASETS}
+        typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    console = Console()
+    for rendered, title in ((True, "Drawn by this package"), (False, "Official files")):
+        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("dataset", no_wrap=True)
+        table.add_column("images", no_wrap=True, justify="right")
+        table.add_column("factors")
+        table.add_column("state", no_wrap=True)
+        for name, row in DATASETS.items():
+            if row.rendered == rendered:
+                names = row.space.names
+                factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} yes-or-no attributes"
+                table.add_row(name, f"{len(row):,}", factors, state(name, root))
+        console.print(table)
+    console.print("unbraid data info NAME tells more of one.", style="dim", highlight=False)
+
+
+@data_app.command("info")
+def info(name: Name, json: Json = False) -> None:
+    """Tell all about one: factors, options, files, notes.
+
+    Examples:
+
+      unbraid data info dsprites
+
+      unbraid data info my-images/ --json
+    """
+    from unbraid.datasets import DATASETS, cache_root, find, load
+    from unbraid.datasets._state import describe, describe_content
+    from unbraid.datasets._store import StoredImages
+    from unbraid.datasets.own import is_path
+
+    if is_path(name, DATASETS):
+        dataset = load(name)
+        about = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
+        content = describe_content(dataset.space, len(dataset), dataset.image_shape)
+        described = {"name": name, "rendered": bool(about.get("rendered")), **content, "about": about}
+    else:
+        find(name)
+        described = describe(name, cache_root())
+    if json:
+        typer.echo(json_format.dumps(described, indent=2, ensure_ascii=False))
+    else:
+        _print_info(described)
+
+
+@data_app.command("render")
+def render(
+    name: Name,
+    out: Annotated[Path | None, typer.Option(help="Write images and factors to this new folder.")] = None,
+    limit: Annotated[int | None, typer.Option(help="With --out: only the first so many images.")] = None,
+    png: Annotated[bool, typer.Option("--png", help="With --out: .png files instead of images.npy.")] = False,
+    file: Annotated[
+        Path | None, typer.Option(help="Where the official file is, if not in `unbraid data path`.")
+    ] = None,
+    no_verify: NoVerify = False,
+    sets: Sets = None,
+) -> None:
+    """Draw a dataset, or convert its official file.
+
+    What takes long is stored, and opens at once from then on. With --out, write a folder for other programs
+    instead: images.npy (n, height, width, channels), or with --png images/000000.png and so on, and factors.csv with
+    one row of levels per image. `unbraid.datasets.load`, and every command that takes a dataset, opens it by its path.
+
+    Examples:
+
+      unbraid data render airplanes
+
+      unbraid data render sprites --out sprites/ --limit 1000 --png
+
+      unbraid data render chairs3d --file ~/Downloads/rendered_chairs.tar --set preprocessing=resize
+    """
+    from unbraid.datasets._export import export
+    from unbraid.datasets._store import StoredImages
+
+    if out is None and (limit is not None or png):
+        raise ValueError("--limit and --png go with --out: what is kept for later use is always whole")
+    if out is not None and out.exists():
+        raise ValueError(f"--out {out} exists already; name another folder, or delete it first")
+    options = _options(name, sets, file, no_verify)
+    if out is None and "cache" in _known(name):
+        options.setdefault("cache", True)
+    dataset = _opened(name, options)
+    if out is not None:
+        with _progress("writing") as report:
+            n_images = export(dataset, out, limit=limit, pictures=png, about=_about(name, dataset), progress=report)
+        typer.echo(f"wrote {n_images:,} images to {out}")
+    elif isinstance(dataset, StoredImages):
+        typer.echo(f"{name}: {len(dataset):,} images at {dataset.folder}")
+    else:
+        typer.echo(f"{name}: {len(dataset):,} images, drawn when they are asked for; nothing had to be stored")
+
+
+@data_app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="A dataset of `unbraid data list`.")],
+    file: Annotated[str | None, typer.Option(help="Which of its files (see info); by default the first.")] = None,
+    no_verify: NoVerify = False,
+) -> None:
+    """Download the official file of a dataset.
+
+    Interrupted, the same command goes on where it stopped.
+
+    Examples:
+
+      unbraid data get dsprites
+
+      unbraid data get dsprites --file dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5
+    """
+    from unbraid.datasets import cache_root, find
+    from unbraid.datasets._download import download
+    from unbraid.datasets._official import FOLDER
+
+    files = find(name).files
+    if not files:
+        raise ValueError(f"{name} is drawn by this package and needs no file: unbraid data render {name}")
+    chosen = [one for one in files if file in {None, one.name}]
+    if not chosen:
+        raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
+    with _progress(chosen[0].name, download=True) as report:
+        path = download(chosen[0], cache_root() / FOLDER, verify=not no_verify, progress=report)
+    typer.echo(f"{path}\nnext: unbraid data render {name}")
+
+
+@data_app.command("path")
+def path() -> None:
+    """Print the folder of everything stored.
+
+    It is UNBRAID_DATA, or else the platform's cache folder. Official files are looked for there and in its folder
+    "official".
+
+    Examples:
+
+      unbraid data path
+
+      UNBRAID_DATA=/big/disk unbraid data path
+    """
+    from unbraid.datasets import cache_root
+
+    typer.echo(str(cache_root()))
+
+
+@data_app.command("show")
+def show(
+    name: Name,
+    out: Annotated[Path, typer.Option(help="Write the sheet to this .png file.")],
+    columns: Annotated[int, typer.Option(help="At most so many images in a row.")] = 10,
+    scale: Annotated[int, typer.Option(help="Pixels of the sheet per pixel of an image.")] = 2,
+    sets: Sets = None,
+) -> None:
+    """Draw a contact sheet, one row per factor.
+
+    In its row a factor goes through its levels while the others stay.
+
+    Examples:
+
+      unbraid data show sprites --out sprites.png
+
+      unbraid data show my-images/ --out sheet.png --columns 6
+    """
+    if out.suffix != ".png":
+        raise ValueError(f"--out {out}: the name must end in .png")
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
+    from unbraid._files import written_whole
+    from unbraid.plots import plot_factors
+
+    dataset = _opened(name, _options(name, sets, None, False))
+    sheet = plot_factors(dataset, columns=columns, scale=scale, title=Path(name).name)
+    with written_whole(out) as temporary:
+        sheet.savefig(temporary, format="png")
+    typer.echo(f"wrote {out}")
+
+
+def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
+    from unbraid.datasets import ChecksumWarning, load
+
+    with _progress("building") as report, warnings.catch_warnings():
+        warnings.simplefilter("always", ChecksumWarning)
+        warnings.showwarning = lambda message, *_: print(f"unbraid: warning: {message}", file=sys.stderr)
+        return load(name, progress=report, **options)
+
+
+def _about(name: str, dataset: "FactorDataset") -> dict[str, Any]:
+    from unbraid.datasets import DATASETS, StoredImages
+
+    about = dict(dataset.about) if isinstance(dataset, StoredImages) else {}
+    return {"source": name, "rendered": name in DATASETS and DATASETS[name].rendered} | about
+
+
+def _known(name: str) -> dict[str, Any]:
+    from unbraid.datasets import DATASETS
+    from unbraid.datasets._state import options_of
+
+    return options_of(DATASETS[name].open) if name in DATASETS else {}
+
+
+def _options(name: str, sets: list[str] | None, file: Path | None, no_verify: bool) -> dict[str, Any]:
+    options: dict[str, Any] = {}
+    for text in sets or ():
+        option, equals, value = text.partition("=")
+        if not equals:
+            raise ValueError(f"--set {text}: write OPTION=VALUE")
+        options[option.strip()] = yaml.safe_load(value)
+    if file is not None:
+        options["file"] = file
+    if no_verify:
+        options["verify"] = False
+    known = _known(name)
+    for flag, option in (("--file", "file"), ("--no-verify", "verify")):
+        if known and option in options and option not in known:
+            raise ValueError(f"{flag}: {name} is drawn by this package and reads no file")
+    return options
+
+
+@contextmanager
+def _progress(what: str, download: bool = False) -> "Iterator[Report]":
+    """A bar on stderr, gone when the work is done; silent where stderr is no terminal."""
+    console = Console(stderr=True)
+    counts = DownloadColumn() if download else MofNCompleteColumn()
+    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task(what, total=None, visible=False)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None, visible=True)
+
+
+def _print_info(described: dict[str, Any]) -> None:
+    console = Console()
+    shape = " x ".join(map(str, described["image_shape"]))
+    grid = "every combination of the factors once" if described["grid"] else "samples, no grid"
+    console.print(described["name"], style="bold", end="  ")
+    console.print(described.get("title", ""))
+    facts = [
+        ("images", f"{described['n_images']:,} of {shape} (height, width, channels); {grid}"),
+        ("rendered", f"{str(described['rendered']).lower()}" + (" (drawn by this package)" * described["rendered"])),
+        ("source", described.get("source")),
+        ("licence", described.get("licence")),
+    ]
+    facts += [(key, str(value)) for key, value in described.get("about", {}).items() if key not in {"rendered"}]
+    if "state" in described:
+        facts.append(("state", described["state"]))
+    facts += [("stored", f"{one['folder']} ({_size(one['bytes'])})") for one in described.get("stored", ())]
+    if described.get("file"):
+        facts.append(("file at", described["file"]))
+    for number, one in enumerate(described.get("files", ())):
+        size = f", {one['bytes']:,} bytes" if one["bytes"] else ""
+        get = f"unbraid data get {described['name']}" + (f" --file {one['name']}" if number else "")
+        how = get if one["downloads"] else (one["how"] or "by hand")
+        facts.append(
+            ("file", f"{one['name']}{size}, {one['checksum'] or 'no checksum known'}\n{one['address']}\n{how}")
+        )
+    grid_of_facts = Table.grid(padding=(0, 2))
+    grid_of_facts.add_column(no_wrap=True)
+    grid_of_facts.add_column(overflow="fold")
+    for key, value in facts:
+        if value:
+            grid_of_facts.add_row(key, value)
+    console.print(grid_of_facts, highlight=False, markup=False)
+    factors = Table(pad_edge=False, box=SIMPLE_HEAD)
+    for column in ("factor", "kind", "levels", "values"):
+        factors.add_column(column, justify="right" if column == "levels" else "left")
+    for factor in described["factors"]:
+        factors.add_row(factor["name"], factor["kind"], str(factor["size"] or "-"), _values(factor["values"]))
+    console.print(factors, markup=False)
+    flags = {"file", "verify"}
+    if set(described.get("options", ())) - flags:
+        options = Table(pad_edge=False, box=SIMPLE_HEAD)
+        for column in ("--set", "default", "what it does"):
+            options.add_column(column)
+        for option, about in described["options"].items():
+            if option in flags:
+                continue
+            options.add_row(option, str(about["default"]), about["help"])
+        console.print(options, markup=False)
+    for note in described.get("notes", ()):
+        console.print(f"- {note}", highlight=False, markup=False)
+
+
+def _values(values: list[float | str] | None) -> str:
+    if values is None:
+        return ""
+    texts = [value if isinstance(value, str) else f"{value:.3g}" for value in values]
+    return ", ".join(texts if len(texts) <= 8 else [*texts[:3], "...", texts[-1]])
+
+
+def _size(n_bytes: int) -> str:
+    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"

@@ -1,0 +1,88 @@
+"""Write a dataset, or its first images, as a folder that other programs can read."""
+
+import csv
+import secrets
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid._extras import require
+from unbraid.datasets._store import SLAB, content_of, write
+from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.own import FILE_COLUMN
+
+
+def export(
+    dataset: FactorDataset,
+    folder: Path,
+    *,
+    limit: int | None = None,
+    pictures: bool = False,
+    about: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> int:
+    """Write images and factors; the folder appears when it is whole.
+
+    It holds factors.csv, one row per image: levels as metrics take them, or real values. The images are in
+    images.npy (n, height, width, channels) with a meta.json that keeps kinds and values, or else in
+    images/000000.png and so on, named in the column "file". `datasets.load(folder)` opens either.
+
+    Args:
+        dataset: what to write.
+        folder: must not exist yet.
+        limit: only the first so many images.
+        pictures: as .png files.
+        about: what the images are, for meta.json.
+        progress: called as progress(images done, images in all).
+
+    Returns:
+        How many images were written.
+
+    Raises:
+        ValueError: the folder exists, or limit is below 1.
+        OSError: the disk is full or the folder cannot be written; nothing is left behind.
+    """
+    if folder.exists():
+        raise ValueError(f"{folder} exists already; name another folder, or delete it first")
+    if limit is not None and limit < 1:
+        raise ValueError(f"limit must be at least 1; got {limit}")
+    n_images = len(dataset) if limit is None else min(limit, len(dataset))
+    temporary = folder.parent / f".{folder.name}.part.{secrets.token_hex(8)}"
+    try:
+        if pictures:
+            _write_pictures(dataset, temporary, n_images, progress)
+        else:
+            write(temporary, content_of(dataset, limit=n_images, about=about), progress)
+        _write_factors(dataset, temporary / "factors.csv", n_images, pictures)
+        temporary.rename(folder)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return n_images
+
+
+def _write_pictures(dataset: FactorDataset, folder: Path, n_images: int, progress: Progress | None) -> None:
+    images = require("PIL.Image", "data", "writing .png files")
+    (folder / "images").mkdir(parents=True)
+    for start in range(0, n_images, SLAB):
+        slab = dataset.images(np.arange(start, min(start + SLAB, n_images)))
+        for row, image in enumerate(slab, start=start):
+            images.fromarray(image.squeeze(-1) if image.shape[-1] == 1 else image).save(folder / _picture_name(row))
+        if progress is not None:
+            progress(start + len(slab), n_images)
+
+
+def _write_factors(dataset: FactorDataset, path: Path, n_images: int, pictures: bool) -> None:
+    with path.open("w", newline="", encoding="utf-8") as out:
+        rows = csv.writer(out)
+        rows.writerow([*([FILE_COLUMN] if pictures else []), *dataset.space.names])
+        for start in range(0, n_images, SLAB):
+            factors = dataset.space.factors(np.arange(start, min(start + SLAB, n_images))).tolist()
+            for row, levels in enumerate(factors, start=start):
+                rows.writerow([*([_picture_name(row)] if pictures else []), *levels])
+
+
+def _picture_name(row: int) -> str:
+    return f"images/{row:06d}.png"

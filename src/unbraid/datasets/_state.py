@@ -1,0 +1,115 @@
+"""What is known of a dataset before it is opened: its options, its files, and what is stored of it."""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unbraid.datasets._official import FOLDER
+from unbraid.datasets._table import DATASETS
+from unbraid.datasets.base import FactorDataset, ImageShape
+from unbraid.factors import FactorSpace, Space
+
+_NOT_OPTIONS = {"root", "progress"}
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A cache folder."""
+
+    folder: Path
+    n_bytes: int
+
+
+def stored(name: str, root: Path) -> list[Stored]:
+    """The caches of a dataset, one per version and choice of options."""
+    pattern = re.compile(re.escape(name) + r"-v\d+(-|$)")
+    folders = [path.parent for path in sorted(root.glob("*/meta.json")) if pattern.match(path.parent.name)]
+    return [Stored(folder, sum(file.stat().st_size for file in folder.iterdir())) for folder in folders]
+
+
+def official_path(name: str, root: Path) -> Path | None:
+    """Where the first of a dataset's official files is, if any is there."""
+    for file in DATASETS[name].files:
+        for place in (root / FOLDER, root):
+            for candidate in filter(None, (file.name, file.folder)):
+                if (place / candidate).exists():
+                    return place / candidate
+    return None
+
+
+def state(name: str, root: Path) -> str:
+    """One phrase: what stands between the user and the images."""
+    row = DATASETS[name]
+    if stored(name, root):
+        return "stored"
+    if row.files:
+        return "file is there" if official_path(name, root) else "needs its file"
+    return "drawn here"
+
+
+def options_of(opener: Callable[..., FactorDataset]) -> dict[str, tuple[Any, str]]:
+    """Default and description of each option of a dataset."""
+    text = _argument_texts(inspect.getdoc(opener) or "")
+    return {
+        name: (parameter.default, text.get(name, ""))
+        for name, parameter in inspect.signature(opener).parameters.items()
+        if name not in _NOT_OPTIONS
+    }
+
+
+def describe(name: str, root: Path) -> dict[str, Any]:
+    """Everything that is known of a dataset, ready for JSON."""
+    row = DATASETS[name]
+    return {
+        "name": name,
+        "title": row.title,
+        "rendered": row.rendered,
+        **describe_content(row.space, len(row), row.image_shape),
+        "source": row.source,
+        "licence": row.licence,
+        "notes": list(row.notes),
+        "options": {
+            option: {"default": default, "help": text} for option, (default, text) in options_of(row.open).items()
+        },
+        "files": [
+            {
+                "name": file.name,
+                "address": file.address,
+                "bytes": file.size,
+                "checksum": file.checksum or None,
+                "downloads": file.downloads,
+                "how": file.how or None,
+            }
+            for file in row.files
+        ],
+        "state": state(name, root),
+        "file": str(path) if (path := official_path(name, root)) else None,
+        "stored": [{"folder": str(cache.folder), "bytes": cache.n_bytes} for cache in stored(name, root)],
+    }
+
+
+def describe_content(space: Space, n_images: int, image_shape: ImageShape) -> dict[str, Any]:
+    """Images and factors, ready for JSON."""
+    grid = isinstance(space, FactorSpace)
+    values = space.values if grid and space.values is not None else [None] * len(space.names)
+    return {
+        "n_images": n_images,
+        "image_shape": list(image_shape),
+        "grid": grid,
+        "factors": [
+            {"name": name, "kind": kind, "size": size or None, "values": None if listed is None else list(listed)}
+            for name, kind, size, listed in zip(space.names, space.kinds, space.sizes, values, strict=True)
+        ],
+    }
+
+
+def _argument_texts(doc: str) -> dict[str, str]:
+    """What the docstring says of each argument, on one line."""
+    section = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", doc, re.MULTILINE | re.DOTALL)
+    if section is None:
+        return {}
+    entries = re.findall(r"^    (\w+): (.*?)(?=^    \w+: |\Z)", section[1], re.MULTILINE | re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in entries}
