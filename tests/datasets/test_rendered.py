@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -72,6 +73,21 @@ def test_bytes_are_golden(name: str, small: Callable[[str], FactorDataset]) -> N
     images = spread(small(name), 8)
     assert images.shape == (8, 64, 64, 3)
     assert hashlib.sha256(images.tobytes()).hexdigest() == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_worker_process_gets_the_same_images(name: str, small: Callable[[str], FactorDataset]) -> None:
+    dataset = small(name)
+    assert (spread(pickle.loads(pickle.dumps(dataset)), 5) == spread(dataset, 5)).all()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_positions_outside_the_set_are_refused(name: str, small: Callable[[str], FactorDataset]) -> None:
+    dataset = small(name)
+    for outside in (-1, len(dataset)):
+        with pytest.raises(ValueError, match="outside the dataset"):
+            dataset.images(np.array([0, outside]))
+    assert dataset.images(np.array([], dtype=int)).shape == (0, 64, 64, 3)
 
 
 @pytest.mark.parametrize("name", SMALL)
