@@ -7,6 +7,8 @@ python docs/generate.py --check    fail if they are out of date
 import sys
 from pathlib import Path
 
+from datasets_page import datasets_page
+
 from unbraid.metrics import METRICS, Metric
 
 ROOT = Path(__file__).parent.parent
@@ -66,7 +68,9 @@ def readme() -> str:
 
 def main() -> None:
     stale = []
-    for path, text in ((ROOT / "docs" / "metrics.md", metrics_page()), (ROOT / "README.md", readme())):
+    pages = {"docs/metrics.md": metrics_page(), "docs/datasets.md": datasets_page(), "README.md": readme()}
+    for name, text in pages.items():
+        path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             stale.append(path)
             if "--check" not in sys.argv:

@@ -305,10 +305,7 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
             source="Aubry et al. 2014",
             licence="research; none stated",
             files=chairs3d.FILES,
-            notes=(
-                "Grey, from the middle 400 x 400 of 600 x 600 pixels; preprocessing='resize' takes them all.",
-                "Azimuth means another side from chair to chair: the models do not all face the same way.",
-            ),
+            notes=("Grey, from the middle 400 x 400 of 600 x 600 pixels; preprocessing='resize' takes them all.",),
         ),
         "celeba": Dataset(
             celeba.open_celeba,

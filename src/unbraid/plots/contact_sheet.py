@@ -37,7 +37,7 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
     space = dataset.space
     rows = [_row(dataset, factor, columns) for factor in range(len(space.names))]
     height, width, _ = dataset.image_shape
-    label = 14 + max(map(len, space.names)) * 6
+    label = 14 + max(max(6 * len(name), 5 * len(kind)) for name, kind in zip(space.names, space.kinds, strict=True))
     head = MARGIN + (22 if title else 0)
     size = (
         label + max(len(index) for index, _ in rows) * (width + GAP) + MARGIN,
@@ -79,7 +79,9 @@ def _row(dataset: FactorDataset, factor: int, columns: int) -> tuple[IntArray, l
     space = dataset.space
     if not isinstance(space, FactorSpace):
         return _nearest(space.factors(np.arange(len(space))).astype(np.float64), factor, columns)
-    levels = np.unique(np.rint(np.linspace(0, space.sizes[factor] - 1, columns)).astype(int))
+    n_levels, closed = space.sizes[factor], space.kinds[factor] == "cyclic"
+    places = np.linspace(0, n_levels - (not closed), min(columns, n_levels), endpoint=not closed)
+    levels = np.rint(places).astype(int)
     factors = np.tile(_rest(space), (len(levels), 1))
     factors[:, factor] = levels
     values = [level if space.values is None else space.values[factor][level] for level in levels.tolist()]
