@@ -41,7 +41,7 @@ Rows that are every combination of the levels once, in any order, become a grid.
 
 Point to the file you have (`datasets.load("shapes3d", file="3dshapes.h5")`, or on the command line
 `unbraid data render shapes3d --file 3dshapes.h5`), or download it with `unbraid data get shapes3d`; nothing is ever
-downloaded unasked. It is read once from end to end, its labels are compared with the grid where it has them, and nothing
+downloaded unasked. It is read once from end to end; its labels, where it has them, are compared with the grid; nothing
 in it is unpickled.
 """
 

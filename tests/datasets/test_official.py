@@ -1,6 +1,7 @@
 """Each official loader on a small file of the official layout: image i must have the factors of index i."""
 
 import io
+import sys
 import tarfile
 import warnings
 import zipfile
@@ -533,6 +534,31 @@ def test_a_file_is_found_where_it_was_put(tmp_path: Path, place: str) -> None:
     file, path = _official.located("coil100", coil100.FILES, tmp_path, None)
     assert path == tmp_path / place / "coil-100"
     assert file == coil100.FILES[0]
+
+
+def test_a_renamed_copy_is_taken_by_its_form(tmp_path: Path) -> None:
+    for name, form in (("mine.h5", 1), ("mine.npz", 0)):
+        (tmp_path / name).touch()
+        assert _official.located("dsprites", dsprites.FILES, tmp_path, tmp_path / name)[0] == dsprites.FILES[form]
+    (tmp_path / "mine.zip").touch()
+    with pytest.raises(ValueError, match="mine.zip: not a file of dataset 'dsprites'; It is dsprites_ndarray"):
+        _official.located("dsprites", dsprites.FILES, tmp_path, tmp_path / "mine.zip")
+
+
+@pytest.mark.parametrize(
+    ("package", "extra", "read"),
+    [
+        ("h5py", "data", lambda path: shapes3d.read(HDF5, path, SHAPES)),
+        ("torch", "train", lambda path: faces3d.read(path, FACES)),
+    ],
+)
+def test_a_missing_extra_is_named_at_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, extra: str, read: Callable[[Path], Content]
+) -> None:
+    (tmp_path / "x").touch()
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf"needs {package}: pip install 'unbraid\[{extra}\]'"):
+        stored(tmp_path, read(tmp_path / "x"))
 
 
 def test_the_public_door_refuses_a_file_of_another_size(tmp_path: Path) -> None:

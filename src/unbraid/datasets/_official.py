@@ -70,7 +70,7 @@ def located(
             if path.name == file.name or (path.is_dir() and file.folder):
                 return file, path
         for file in files:  # a renamed copy
-            if path.is_file() and path.suffix == Path(file.name).suffix:
+            if path.is_file() and _form(path) == _form(Path(file.name)):
                 return file, path
         raise ValueError(f"{path}: not a file of dataset {name!r}; {_wanted(name, files, root)}")
     for file in files:
@@ -79,6 +79,10 @@ def located(
                 if (place / candidate).exists():
                     return file, place / candidate
     raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_wanted(name, files, root)}")
+
+
+def _form(path: Path) -> str:
+    return ".h5" if path.suffix == ".hdf5" else path.suffix
 
 
 def _wanted(name: str, files: tuple[OfficialFile, ...], root: Path) -> str:
