@@ -82,9 +82,9 @@ def test_the_bytes_are_the_same_everywhere(antialias: bool, digest: str) -> None
     assert hashlib.sha256(Sprites(antialias).images(np.arange(0, len(SPACE), 3671)).tobytes()).hexdigest() == digest
 
 
-def moved_border(index: IntArray, by: float) -> UInt8Array:
+def moved_border(index: IntArray, by: float, samples: int = 1) -> UInt8Array:
     images = np.zeros((len(index), 64, 64), dtype=np.uint8)
-    sprites._draw(index, 40, 1, sprites.EDGE + by, sprites._COSINES, sprites._SINES, images)
+    sprites._draw(index, 40, samples, by, sprites._COSINES, sprites._SINES, images)
     return images
 
 

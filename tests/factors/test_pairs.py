@@ -37,6 +37,11 @@ def test_labelled_pairs_are_a_random_choice() -> None:
     assert np.abs(np.bincount(steps[:, 1], minlength=64) - 32).max() < 32
 
 
+def test_few_labelled_pairs_come_from_all_objects_alike() -> None:
+    objects = [OBJECTS.factors(labelled_pairs(OBJECTS, 1, seed=seed).index[0, :1])[0, 0] for seed in range(100)]
+    assert np.bincount(objects, minlength=5).min() >= 8
+
+
 @pytest.mark.parametrize(("space", "most"), [(TORUS, 2048), (OBJECTS, 20), (MIXED, 36)])
 def test_there_are_only_so_many_disjoint_pairs(space: FactorSpace, most: int) -> None:
     with pytest.raises(ValueError, match=f"there are {most} disjoint pairs; got n {most + 1}"):

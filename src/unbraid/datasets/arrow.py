@@ -14,7 +14,6 @@ from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 SIZE = 64
 VERSION = 1  # raised whenever any pixel changes
-EDGE = 1e-9  # pixels by which the border is moved outwards, off every sample point: the same bytes everywhere
 
 # Half of the arrow that points to the right: (right, up) in pixels from the centre of the image. Nothing is
 # further out than 26, so that no rotation clips it.
@@ -131,6 +130,6 @@ def _inside(along: FloatArray, across: FloatArray) -> BoolArray:
     back, joint, thickness = _SHAFT
     base, tip, width = _HEAD
     across = np.abs(across)
-    shaft = (along >= back - EDGE) & (along <= joint) & (across <= thickness + EDGE)
-    head = (along >= base - EDGE) & (across <= width * (tip - along) / (tip - base) + EDGE)
+    shaft = (along >= back) & (along <= joint) & (across <= thickness)
+    head = (along >= base) & (across <= width * (tip - along) / (tip - base))
     return shaft | head

@@ -16,11 +16,6 @@ VERSION = 1  # raised whenever any pixel changes
 TURN = 39  # steps of orientation in a full turn; level 39 is level 0 again
 SAMPLES = 4  # per axis and pixel, when anti-aliased
 
-# The border is moved outwards by this much, in pixels or less. No pixel centre of any image lies within 1e-11 of
-# the moved border (a slow test moves it by that much and compares every image), so that neither the last bit of a
-# machine's cosine nor a fused multiply-add can turn a pixel on or off: the bytes are the same everywhere.
-EDGE = 1e-9
-
 _SHAPES = ("square", "ellipse", "heart")
 
 
@@ -77,7 +72,7 @@ class Sprites:
         positions = check_index(index, len(self))
         images = np.zeros((len(positions), 64, 64, 1), dtype=np.uint8)
         samples = SAMPLES if self.antialias else 1
-        _draw(positions, self.space.sizes[2], samples, EDGE, _COSINES, _SINES, images[..., 0])
+        _draw(positions, self.space.sizes[2], samples, 0.0, _COSINES, _SINES, images[..., 0])
         return images
 
 
@@ -109,7 +104,7 @@ def open_sprites(
 
 
 def _steps_of_a_turn() -> tuple[FloatArray, FloatArray]:
-    # Rounded far above the last bit, where C libraries differ, and far below the width that EDGE guards.
+    # Rounded far above the last bit, where C libraries differ.
     angles = 2 * np.pi * np.arange(TURN) / TURN
     return np.round(np.cos(angles) * 2.0**40) / 2.0**40, np.round(np.sin(angles) * 2.0**40) / 2.0**40
 
@@ -121,7 +116,11 @@ _COSINES, _SINES = _steps_of_a_turn()
 def _draw(
     index: IntArray, orientations: int, samples: int, edge: float, cosines: FloatArray, sines: FloatArray, out: Any
 ) -> None:
-    """Draw sprites into zeroed (n, 64, 64), at `samples` x `samples` points per pixel."""
+    """Draw sprites into zeroed (n, 64, 64), at `samples` x `samples` points per pixel.
+
+    `edge` moves the borders outwards, for the test that no point of any image lies within 1e-11 of one: the bytes
+    are the same on every machine, whatever the last bit of its cosine and whether or not it fuses multiply and add.
+    """
     for i in range(len(index)):
         rest, y = divmod(index[i], 32)
         rest, x = divmod(rest, 32)
