@@ -6,11 +6,17 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from unbraid.metrics.beta_vae_score import beta_vae_score
+from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.factor_leakage import factor_leakage
+from unbraid.metrics.factor_vae_score import factor_vae_score
+from unbraid.metrics.independence_score import independence_score
+from unbraid.metrics.irs import irs
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity
+from unbraid.metrics.udr import udr
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,95 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How much codes other than the best know about each factor, relative to the best.",
             misses="A factor that rightly takes two codes, as a cyclic one does, counts as leaking.",
             source="Painter et al. 2020; definition as in the authors' code",
+        ),
+        "beta_vae_score": Metric(
+            beta_vae_score,
+            title="Beta-VAE score",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=None,
+            means="How often a linear classifier tells, from how far codes differ, which factor sample pairs share.",
+            misses="Saturates: codes that mix factors or lack one can also score 1. Depends on the scale of codes.",
+            source="Higgins et al. 2017; Duan et al. 2020 (UDR), supplement",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip"}),
+            tolerance=1e-3,
+            aligned=False,
+        ),
+        "factor_vae_score": Metric(
+            factor_vae_score,
+            title="FactorVAE score",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=None,
+            means="How often the code that varies least tells which factor was held fixed.",
+            misses="Saturates: a rotated code can also score 1. Codes of variance below 0.05 are dropped unheard.",
+            source="Kim & Mnih 2018; Duan et al. 2020 (UDR), supplement",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip"}),
+            aligned=False,
+        ),
+        "irs": Metric(
+            irs,
+            title="Interventional robustness score",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(-math.inf, 1.0),
+            chance=None,
+            means="How little each code moves when every factor but its own changes.",
+            misses="Noise scores .2 to .4, not far below a rotated code. Codes of large spread count most.",
+            source="Suter et al. 2019, section 4",
+            invariant_to=frozenset({"permute", "flip"}),
+            aligned=False,
+        ),
+        "d_lsbd": Metric(
+            d_lsbd,
+            title="Linear symmetry-based disentanglement",
+            headline="score",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, 1.0),
+            chance=1.0,
+            means="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
+            misses="Cannot see variance outside that plane, nor that two factors share one; the result holds both.",
+            source="Tonnaer et al. 2022 (LSBD), eq. 8-10, appendices C and E",
+            needs="needs at least one cyclic factor, and rows that fill the grid of the cyclic factors",
+            invariant_to=frozenset({"permute", "flip"}),
+            aligned=False,
+        ),
+        "independence_score": Metric(
+            independence_score,
+            title="Independence score",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=None,
+            means="How orthogonal the directions are in which steps along different factors move the codes.",
+            misses="Noise scores high when there are many codes. Does not ask whether a step is a rotation.",
+            source="Painter et al. 2020",
+            needs="needs two cyclic or ordinal factors along which rows have neighbours",
+            invariant_to=frozenset({"permute", "flip"}),
+            aligned=False,
+        ),
+        "udr": Metric(
+            udr,
+            title="Unsupervised disentanglement ranking",
+            headline="scores",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, math.inf),
+            chance=None,
+            means="How well the latents of a model match those of its siblings one to one; needs no labels.",
+            misses="Models that agree for another reason, as PCA of the same data does, also score high.",
+            source="Duan et al. 2020 (UDR), eq. 2-3",
+            needs="needs the codes of several models",
+            stochastic=True,
         ),
     }
 )

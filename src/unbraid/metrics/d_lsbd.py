@@ -1,0 +1,263 @@
+"""D_LSBD: how far codes are from a linear symmetry-based disentangled representation of cyclic factors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Literal, get_args
+
+import numpy as np
+
+from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
+from unbraid.metrics._interventions import combinations
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+Norm = Literal["unit", "axes"]
+STANDING_STILL = 1e-24  # of the mean squared code: variance that is only rounding
+OVERLAP = np.pi / 4
+
+
+@dataclass(frozen=True, eq=False)
+class DLSBD:
+    score: float
+    smallest_plane_angle: float  # radians, between any two subgroups' planes; pi / 2 where there is one subgroup
+    per_subgroup: FloatArray  # (n_subgroups,)
+    subgroups: IntArray  # (n_subgroups,) columns of the cyclic factors, each a subgroup SO(2)
+    frequencies: IntArray  # (n_objects, n_subgroups) best |omega|; 0 where none is better than standing still
+    dispersion: FloatArray  # (n_subgroups, max_frequency + 1) for each |omega|, averaged over objects
+    explained: FloatArray  # (n_subgroups,) share of the variance due to the subgroup that lies in its plane
+    plane_angles: FloatArray  # (n_subgroups, n_subgroups, 2) principal angles, ascending, radians, mean over objects
+    planes: FloatArray  # (n_objects, n_subgroups, n_codes, 2) orthonormal axes of each plane
+    projected: FloatArray  # (n_subgroups, n_samples, 2) normalised embeddings in the plane, rows as given
+    angles: FloatArray  # (n_samples, n_subgroups) angle of each row's group element, radians
+    notes: tuple[str, ...] = ()
+
+
+def d_lsbd(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    sizes: Sequence[int] | None = None,
+    max_frequency: int = 10,
+    norm: Norm = "unit",
+) -> DLSBD:
+    """Dispersion left in the plane of each cyclic factor after its best rotation is undone; 0 is perfect.
+
+    For each cyclic factor: subtract from each code its mean over that factor (eq. 8), project onto the first two
+    principal axes, normalise, turn each point back by omega times the angle of its level, and take the variance
+    (eq. 9-10); the least over |omega| <= max_frequency, averaged over the cyclic factors. As the turned-back points
+    have the squared norm of the points themselves, the variance is that norm less the squared Fourier coefficient
+    at omega, and one transform over the angle gives all frequencies.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
+        factors: (n_samples, n_factors) levels. The rows, in any order, must fill the grid of the cyclic factors, each
+            cell once, for each combination of the other factors. Such a combination is an *object* (a turntable
+            picture's subject): each has its own planes and frequencies, and scores are averaged over objects.
+        kinds: kind of each factor; at least one "cyclic".
+        seed: unused; the score is deterministic.
+        sizes: number of levels of each factor; default the highest level present + 1. Level v of a cyclic factor is
+            the angle 2 pi v / size.
+        max_frequency: largest |omega| tried. omega = 0 gives 1 and never wins; the sign of omega cannot be
+            identified, since a plane has no orientation.
+        norm: "unit": mean squared norm in the plane 1 (appendix C), so that the score is at most 1. "axes":
+            variance 1 along each of the two axes, so that it is at most 2 and an ellipse counts as a circle.
+
+    Returns:
+        DLSBD. `score` in [0, 1] ([0, 2] for "axes"), lower is better. Chance: 1, less what the best of the frequencies
+        fits by luck. A factor that moves no code scores 1. Unchanged by rotating the whole latent space; not by
+        scaling single codes. It does not see variance outside the plane (`explained` does) nor whether two factors
+        act in the same plane, which a note flags: z = (cos A + cos 2B, sin A + sin 2B) scores 0.
+        A single code spans a line, on which the best is .5.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, a factor is constant, levels of a cyclic factor negative or not
+            below its size, or an argument out of range.
+        NotDefined: no factor is cyclic, or the rows do not fill the grid of the cyclic factors.
+
+    Reference:
+        Tonnaer et al. 2022, "Quantifying and Learning Linear Symmetry-Based Disentanglement", eq. 8-10, appendices C
+        and E. Entries above 1 in its tables 5-9 show "axes"; the authors' later code halves that. Departs from
+        appendix C, under which a subgroup that moves nothing would score 0.
+
+    Example:
+        >>> space = FactorSpace(("x", "y"), (32, 32), ("cyclic", "cyclic"))
+        >>> angle = space.grid() * 2 * np.pi / 32
+        >>> torus = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+        >>> round(d_lsbd(torus, space.grid(), kinds=space.kinds).score, 12)
+        0.0
+    """
+    inputs = check_inputs(codes, factors, kinds)
+    if max_frequency < 1:
+        raise ValueError(f"max_frequency must be at least 1; got {max_frequency}")
+    if norm not in get_args(Norm):
+        raise ValueError(f"norm must be 'unit' or 'axes'; got {norm!r}")
+    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    if not cyclic:
+        raise NotDefined("needs at least one cyclic factor")
+    lengths = cyclic_sizes(inputs, cyclic, sizes)
+    rows = _grid(inputs, cyclic, lengths)
+    embedding = inputs.codes[rows].reshape(len(rows), *lengths, inputs.n_codes)
+    floor = STANDING_STILL * (embedding**2).sum(axis=-1).reshape(len(rows), -1).mean(axis=1)
+    fits = [_fit(embedding, subgroup, floor, max_frequency, norm) for subgroup in range(len(cyclic))]
+
+    projected = np.empty((len(cyclic), inputs.n_samples, 2))
+    for subgroup, fit in enumerate(fits):
+        projected[subgroup, rows.ravel()] = fit.projected.reshape(-1, 2)
+    planes = np.stack([fit.plane for fit in fits], axis=1)
+    moves = np.stack([fit.moves for fit in fits], axis=1)
+    plane_angles = _plane_angles(planes, moves)
+    pairs = [(one, other) for one in range(len(cyclic)) for other in range(one)]
+    per_subgroup = np.array([fit.score.mean() for fit in fits])
+    return DLSBD(
+        score=float(per_subgroup.mean()),
+        smallest_plane_angle=float(min((plane_angles[pair][0] for pair in pairs), default=np.pi / 2)),
+        per_subgroup=per_subgroup,
+        subgroups=np.array(cyclic),
+        frequencies=np.stack([fit.frequency for fit in fits], axis=1),
+        dispersion=np.stack([fit.dispersion.mean(axis=0) for fit in fits]),
+        explained=np.array([fit.explained.mean() for fit in fits]),
+        plane_angles=plane_angles,
+        planes=planes,
+        projected=projected,
+        angles=2 * np.pi * inputs.factors[:, cyclic] / lengths,
+        notes=_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
+    )
+
+
+def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[int, ...]:
+    """Number of levels around the circle of each of these factors.
+
+    Raises:
+        ValueError: a level is negative or not below the size given, or sizes has another length than factors.
+    """
+    if sizes is not None and len(sizes) != inputs.n_factors:
+        raise ValueError(f"sizes must have one entry per factor ({inputs.n_factors}); got {len(sizes)}")
+    lengths = []
+    for factor in cyclic:
+        column = inputs.factors[:, factor]
+        top = int(column.max()) + 1
+        length = top if sizes is None else int(sizes[factor])
+        if column.min() < 0 or top > length:
+            raise ValueError(
+                f"factors column {factor} is cyclic with {length} levels and must hold 0 to {length - 1}; "
+                f"got {column.min():g} to {column.max():g}"
+            )
+        lengths.append(length)
+    return tuple(lengths)
+
+
+def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> IntArray:
+    """(n_objects, n_cells) the row of each cell."""
+    objects = combinations(np.delete(inputs.factors, cyclic, axis=1))
+    n_objects, n_cells = int(objects.max()) + 1, prod(lengths)
+    cells = np.ravel_multi_index(tuple(inputs.factors[:, cyclic].astype(np.int64).T), lengths)
+    places, rows = np.unique(objects * n_cells + cells, return_index=True)
+    missing = n_objects * n_cells - len(places)
+    if missing:
+        raise NotDefined(
+            f"rows must fill the grid of the cyclic factors: {missing} of {n_objects * n_cells} cells missing"
+        )
+    if len(places) < inputs.n_samples:
+        raise NotDefined(
+            "rows must fill the grid of the cyclic factors, each cell once: "
+            f"{inputs.n_samples - len(places)} rows repeat a cell"
+        )
+    return rows.reshape(n_objects, n_cells)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    """One subgroup, over all objects."""
+
+    score: FloatArray  # (n_objects,)
+    frequency: IntArray  # (n_objects,)
+    dispersion: FloatArray  # (n_objects, max_frequency + 1)
+    explained: FloatArray  # (n_objects,)
+    plane: FloatArray  # (n_objects, n_codes, 2)
+    moves: FloatArray  # (n_objects, 2) 1 where there is variance along the axis, else 0
+    projected: FloatArray  # (n_objects, n_cells, 2)
+
+
+def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency: int, norm: Norm) -> _Fit:
+    n_objects, n_codes = len(embedding), embedding.shape[-1]
+    axis = subgroup + 1
+    centred = embedding - embedding.mean(axis=axis, keepdims=True)
+    flat = centred.reshape(n_objects, -1, n_codes)
+    covariance = flat.swapaxes(1, 2) @ flat / flat.shape[1]
+    variances, vectors = np.linalg.eigh(covariance)
+    plane = np.zeros((n_objects, n_codes, 2))
+    plane[..., : min(2, n_codes)] = vectors[..., ::-1][..., :2]
+    along = np.zeros((n_objects, 2))
+    along[:, : min(2, n_codes)] = variances[:, ::-1][:, :2]
+    moves = along > floor[:, None]
+    along = np.where(moves, along, 0.0)
+    scale = along if norm == "axes" else np.broadcast_to(along.sum(axis=1, keepdims=True), along.shape)
+    weights = np.where(moves, 1 / np.sqrt(np.where(moves, scale, 1.0)), 0.0)
+    projected = (flat @ plane) * weights[:, None, :]
+
+    points = (projected[..., 0] + 1j * projected[..., 1]).reshape(embedding.shape[:-1])
+    others = tuple(a for a in range(1, points.ndim) if a != axis)
+    length = points.shape[axis]
+    spectrum = np.abs(np.fft.fft(points.mean(axis=others), axis=1) / length) ** 2
+    tried = np.arange(max_frequency + 1)
+    fitted = np.maximum(spectrum[:, tried % length], spectrum[:, -tried % length])
+    squared_norm = (along * weights**2).sum(axis=1)
+    dispersion = np.maximum(squared_norm[:, None] - fitted, 0.0)
+    dispersion[~moves.any(axis=1)] = 1.0
+    # Frequencies that alias differ by rounding alone; the slowest of them is reported.
+    frequency = (dispersion <= dispersion.min(axis=1, keepdims=True) + 1e-12).argmax(axis=1)
+    total = np.trace(covariance, axis1=1, axis2=2)
+    return _Fit(
+        score=dispersion.min(axis=1),
+        frequency=frequency,
+        dispersion=dispersion,
+        explained=np.where(moves.any(axis=1), along.sum(axis=1) / np.where(total > 0, total, 1.0), 0.0),
+        plane=plane,
+        moves=moves.astype(float),
+        projected=projected,
+    )
+
+
+def _plane_angles(planes: FloatArray, moves: FloatArray) -> FloatArray:
+    """Principal angles between each two subgroups' planes, only along axes that the subgroup moves."""
+    n_subgroups = planes.shape[1]
+    axes = planes * moves[:, :, None, :]
+    angles = np.zeros((n_subgroups, n_subgroups, 2))
+    for one in range(n_subgroups):
+        for other in range(n_subgroups):
+            if one != other:
+                cosines = np.linalg.svd(axes[:, one].swapaxes(1, 2) @ axes[:, other], compute_uv=False)
+                angles[one, other] = np.arccos(np.clip(cosines, 0.0, 1.0)).mean(axis=0)
+    return angles
+
+
+def _notes(
+    cyclic: Sequence[int],
+    lengths: Sequence[int],
+    max_frequency: int,
+    moves: FloatArray,
+    plane_angles: FloatArray,
+    pairs: Sequence[tuple[int, int]],
+) -> tuple[str, ...]:
+    notes = []
+    if len(moves) > 1:
+        notes.append(f"averaged over {len(moves)} combinations of the other factors, each with its own planes")
+    for subgroup, (factor, length) in enumerate(zip(cyclic, lengths, strict=True)):
+        still = int((moves[:, subgroup] == 0).sum())
+        if still:
+            where = "" if len(moves) == 1 else f" in {still} of {len(moves)} combinations of the other factors"
+            notes.append(f"factor {factor} moves no code{where}: scored 1")
+        if length <= 2 * max_frequency:
+            notes.append(
+                f"factor {factor} has {length} levels: frequencies above {length // 2} alias with lower ones, "
+                "and the lowest is reported"
+            )
+    for one, other in pairs:
+        if plane_angles[one, other, 0] < OVERLAP:
+            notes.append(
+                f"factors {cyclic[other]} and {cyclic[one]} act in overlapping planes (smallest angle "
+                f"{np.degrees(plane_angles[one, other, 0]):.0f} degrees): a low score does not mean that they are apart"
+            )
+    return tuple(notes)

@@ -1,0 +1,192 @@
+"""Independence score: do steps along different factors move codes in orthogonal directions?"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
+from unbraid.metrics._interventions import combinations
+from unbraid.metrics.d_lsbd import cyclic_sizes
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+STANDING_STILL = 1e-9  # length of a move, over the typical length of a code, that is only rounding
+
+
+@dataclass(frozen=True, eq=False)
+class IndependenceScore:
+    score: float
+    per_subgroup: FloatArray  # (n_subgroups,) 1 less the mean overlap of each subgroup with the others
+    subgroups: IntArray  # (n_subgroups,) columns of the factors that were stepped along and move the codes
+    overlap: FloatArray  # (n_subgroups, n_subgroups) mean |max over steps of the cosine of their moves|
+    matrices: FloatArray  # (n_subgroups, 2, n_codes, n_codes) fitted step up and step down
+    fit_error: FloatArray  # (n_subgroups, 2) squared error of the fit over the squared move it explains, 0 to 1
+    angles: FloatArray  # (n_subgroups, 2) radians by which each step turns its plane
+    notes: tuple[str, ...] = ()
+
+
+def independence_score(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    sizes: Sequence[int] | None = None,
+) -> IndependenceScore:
+    """One less the overlap between the directions in which steps along different factors move the codes.
+
+    A step is one level up or down along one factor with the others held: around the circle for a cyclic factor, within
+    the range for an ordinal one. Each is fitted by a linear map rho of codes that moves two dimensions at most. With
+    d(z) the unit vector along z - rho z, the score is 1 - mean over samples and pairs of factors of
+    |max over their steps of d_a(z) . d_b(z)|.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise; they are centred first.
+        factors: (n_samples, n_factors) levels. Rows must have neighbours: rows one step away along the factor with
+            all else equal. A full grid is best. Where several rows share a cell, a step leads to their mean.
+        kinds: kind of each factor. Categorical and continuous factors have no steps.
+        seed: unused; the score is deterministic.
+        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
+
+    Returns:
+        IndependenceScore. `score` in [0, 1], higher is better. Factors that move no code are left out; with fewer
+        than two others the score is 0. Chance depends on the number of codes: unrelated directions are nearly
+        orthogonal where there are many, so that noise scores high; `fit_error` near 1 gives it away. Unchanged by
+        rotating the whole latent space; not by scaling single codes.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, a factor is constant, or levels of a cyclic factor out of range.
+        NotDefined: fewer than two factors have steps from at least twice as many rows as there are codes.
+
+    Reference:
+        Painter et al. 2020, "Linear Disentangled Representations and Unsupervised Action Estimation", as computed by
+        the authors' code. Departs from it in three ways, all to have one answer. There rho = C R C^-1, R the identity
+        but for a free 2 x 2 block, is fitted by Adam; the limits of such matrices are exactly the identity plus
+        rank 2, of which the best in squared error is found here in closed form (reduced-rank regression). Codes are
+        centred. Directions are compared on all samples, not on those that happened to take the step.
+
+    Example:
+        >>> space = FactorSpace(("x", "y"), (8, 8), ("cyclic", "cyclic"))
+        >>> angle = space.grid() * 2 * np.pi / 8
+        >>> torus = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+        >>> round(independence_score(torus, space.grid(), kinds=space.kinds).score, 12)
+        1.0
+    """
+    inputs = check_inputs(codes, factors, kinds)
+    steps, unfit = _steps(inputs, sizes)
+    if len(steps) < 2:
+        raise NotDefined("needs at least two cyclic or ordinal factors along which rows have neighbours" + unfit)
+    centred = inputs.codes - inputs.codes.mean(axis=0)
+    n_codes = inputs.n_codes
+    fits = {factor: [_fit(centred, *step) for step in both] for factor, both in steps.items()}
+    moving = [factor for factor, both in fits.items() if any(fit.moves for fit in both)]
+    notes = [f"steps along factors {', '.join(map(str, steps))}{unfit}"]
+    notes += [f"factor {factor} moves no code and is left out" for factor in steps if factor not in moving]
+    if len(moving) < 2:
+        notes.append("fewer than two factors move the codes: the score is 0")
+    matrices = np.array([[fit.matrix for fit in fits[factor]] for factor in moving]).reshape(-1, 2, n_codes, n_codes)
+    groups = [[2 * group, 2 * group + 1] for group in range(len(moving))]
+    score, overlap = independence_from_actions(centred, matrices.reshape(-1, n_codes, n_codes), groups)
+    return IndependenceScore(
+        score=score,
+        per_subgroup=1 - overlap.sum(axis=1) / max(len(moving) - 1, 1) if len(moving) > 1 else np.zeros(len(moving)),
+        subgroups=np.array(moving, dtype=np.int64),
+        overlap=overlap,
+        matrices=matrices,
+        fit_error=np.array([[fit.error for fit in fits[factor]] for factor in moving]).reshape(-1, 2),
+        angles=np.array([[_angle(fit.matrix) for fit in fits[factor]] for factor in moving]).reshape(-1, 2),
+        notes=tuple(notes),
+    )
+
+
+def independence_from_actions(
+    codes: FloatArray, matrices: FloatArray, groups: Sequence[Sequence[int]]
+) -> tuple[float, FloatArray]:
+    """The score of given actions, and the mean overlap (n_groups, n_groups) of each two groups of them.
+
+    Args:
+        codes: (n_samples, n_codes).
+        matrices: (n_actions, n_codes, n_codes); an action takes z to matrix @ z.
+        groups: which actions belong together, each a step along the same factor.
+    """
+    scale = np.sqrt((codes**2).sum(axis=1).mean())
+    directions = []
+    for matrix in matrices:
+        moves = codes - codes @ matrix.T
+        lengths = np.sqrt((moves**2).sum(axis=1, keepdims=True))
+        # A point that the action leaves in place has no direction, and overlaps with none.
+        still = lengths <= STANDING_STILL * scale
+        directions.append(np.where(still, 0.0, moves / np.where(still, 1.0, lengths)))
+    overlap = np.zeros((len(groups), len(groups)))
+    for one in range(len(groups)):
+        for other in range(one):
+            cosines = [np.einsum("nd,nd->n", directions[a], directions[b]) for a in groups[one] for b in groups[other]]
+            overlap[one, other] = overlap[other, one] = np.abs(np.max(cosines, axis=0)).mean()
+    n_pairs = len(groups) * (len(groups) - 1)
+    return (float(np.clip(1 - overlap.sum() / n_pairs, 0.0, 1.0)) if n_pairs else 0.0), overlap
+
+
+Step = tuple[IntArray, FloatArray]  # rows that have a neighbour, and the mean code there
+
+
+def _steps(inputs: Inputs, sizes: Sequence[int] | None) -> tuple[dict[int, list[Step]], str]:
+    """Steps up and down along each factor that has enough of them, and a phrase about the others."""
+    steps, few = {}, []
+    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    wrap = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
+    for factor, kind in enumerate(inputs.kinds):
+        if kind not in ("cyclic", "ordinal"):
+            continue
+        both = _neighbours(inputs, factor, wrap.get(factor))
+        if all(len(rows) >= 2 * inputs.n_codes for rows, _ in both):
+            steps[factor] = both
+        else:
+            few.append(f"{min(len(rows) for rows, _ in both)} for factor {factor}")
+    return steps, (f" (too few rows with neighbours: {', '.join(few)})" if few else "")
+
+
+def _neighbours(inputs: Inputs, factor: int, wrap: int | None) -> list[Step]:
+    """The step up and the step down."""
+    others = combinations(np.delete(inputs.factors, factor, axis=1))
+    level = inputs.factors[:, factor].astype(np.int64)
+    level -= 0 if wrap else level.min()
+    size = wrap or int(level.max()) + 1
+    cells, cell_of_row, counts = np.unique(others * size + level, return_inverse=True, return_counts=True)
+    sums = [np.bincount(cell_of_row, weights=column) for column in (inputs.codes - inputs.codes.mean(axis=0)).T]
+    means = np.stack(sums, axis=1) / counts[:, None]
+    both = []
+    for landing in (level + 1, level - 1):
+        inside = np.full(len(level), True) if wrap else (landing >= 0) & (landing < size)
+        target = others * size + landing % size
+        place = np.minimum(np.searchsorted(cells, target), len(cells) - 1)
+        rows = np.flatnonzero(inside & (cells[place] == target))
+        both.append((rows, means[place[rows]]))
+    return both
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    matrix: FloatArray
+    error: float
+    moves: bool
+
+
+def _fit(centred: FloatArray, rows: IntArray, landed: FloatArray) -> _Fit:
+    """The identity plus rank 2 that best takes the codes of these rows to where they landed, in squared error."""
+    start = centred[rows]
+    move = landed - start
+    moved = (move**2).sum()
+    identity = np.eye(centred.shape[1])
+    if moved <= STANDING_STILL**2 * (centred**2).sum():
+        return _Fit(identity, 0.0, moves=False)
+    free = np.linalg.lstsq(start, move, rcond=1e-10)[0]
+    plane = np.linalg.svd(start @ free, full_matrices=False)[2][:2].T
+    best = free @ plane @ plane.T
+    error = ((move - start @ best) ** 2).sum() / moved
+    return _Fit(identity + best.T, float(error), moves=True)
+
+
+def _angle(matrix: FloatArray) -> float:
+    """By how much the plane turns that the matrix moves: the argument of the eigenvalue farthest from 1."""
+    values = np.linalg.eigvals(matrix)
+    return float(np.abs(np.angle(values[np.abs(values - 1).argmax()])))

@@ -1,0 +1,265 @@
+"""Unsupervised disentanglement ranking (UDR): models that agree with their siblings are disentangled."""
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numba
+import numpy as np
+
+from unbraid.metrics._group_lasso import cross_validated, separate
+from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
+
+Similarity = Literal["lasso", "spearman"]
+Aggregate = Literal["paper", "dlib"]
+N_FOLDS = 5
+TARGETS_AT_ONCE = 32  # models whose moments with all others are held in memory
+
+
+@dataclass(frozen=True, eq=False)
+class UDR:
+    scores: FloatArray  # (n_models,) median of each row of pairs
+    pairs: FloatArray  # (n_models, n_models) UDR_ij, i the targets, j the predictors; NaN where not compared
+    informative: IntArray  # (n_models,) number of informative latents
+    penalties: FloatArray  # (n_models, n_models) of each lasso; NaN where not compared or for "spearman"
+    notes: tuple[str, ...] = ()
+
+
+def udr(
+    codes: Sequence[ArrayLike],
+    factors: ArrayLike | None = None,
+    *,
+    kl: Sequence[ArrayLike] | None = None,
+    similarity: Similarity = "lasso",
+    alpha: Literal["cv"] | float = "cv",
+    aggregate: Aggregate = "paper",
+    kl_threshold: float = 0.01,
+    groups: Sequence[Hashable] | None = None,
+    n_comparisons: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> UDR:
+    """Rank models without labels by how well their latents match those of other models, one to one.
+
+    For each two models a matrix R (latents of i, latents of j) says how much latent b of j matters for latent a
+    of i. One strong entry in each row and column scores high (eq. 2):
+    (sum_b max_a R^2 / sum_a R + sum_a max_b R^2 / sum_b R) / (d_i + d_j), d the numbers of informative latents.
+
+    Args:
+        codes: one (n_samples, n_codes) array per model, of the same samples in the same order. The paper takes
+            10 000 samples for the lasso and 1 000 for Spearman; here all rows given are used.
+        factors: none. A score card calls every metric with codes and factors of one model; here it gets NotDefined.
+        kl: one (n_codes,) array per model, mean KL of each latent to the prior in nats. None: every latent counts as
+            informative.
+        similarity: "lasso": absolute weights of linear regressions that predict the latents of i from those of j
+            (UDR-L). "spearman": absolute rank correlations (UDR-S), the same in both directions.
+        alpha: "cv": one multi-task lasso for all targets, its penalty the best of 100 by five-fold cross-validation, as
+            the paper. A number: one lasso per target with this penalty, as disentanglement_lib (0.1). Codes are
+            standardised either way. Unused for "spearman".
+        aggregate: "paper": eq. 2. "dlib": the mean over columns and the mean over rows, averaged, which differs where
+            the models have different numbers of informative latents.
+        kl_threshold: a latent is informative when its KL is above this. Others are zeroed before the regression and
+            left out of the sums.
+        groups: hyperparameter setting of each model; models are compared within their setting alone. None: all to all.
+        n_comparisons: other models drawn for each model, without replacement; None: all of its group.
+        seed: of that draw and of the rows of each fold.
+        progress: called as progress(done, total), in models.
+
+    Returns:
+        UDR. `scores` near [0, 1], higher is better: 1 for models that agree up to permutation and sign (.999 under
+        "cv", whose smallest penalty shrinks a little; 1 - alpha under a fixed one), less for rotations of each other,
+        about 0 under "lasso" for unrelated ones. A model without informative latents scores 0. Models that all fail
+        alike agree too: PCA of the same data scores high. Not defined for a single model.
+
+    Raises:
+        ValueError: fewer than two models, or in some group; codes that are not matrices of the same samples; kl of
+            other shapes; fewer than 10 rows for cross-validation; an argument out of range.
+        NotDefined: called with factors.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning", eq. 2-3
+        and supplement, "UDR implementation details": median over comparisons. Differs: the lasso is solved to 1e-10
+        instead of 1e-4, folds are of shuffled rows. disentanglement_lib: `alpha=0.1, aggregate="dlib"`.
+
+    Example:
+        >>> rng = np.random.default_rng(0)
+        >>> latents = rng.standard_normal((500, 3))
+        >>> mixed = latents @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+        >>> udr([latents, -latents[:, ::-1], mixed]).scores.round(1).tolist()
+        [0.7, 0.7, 0.4]
+    """
+    if factors is not None:
+        raise NotDefined("needs the codes of several models")
+    models = _check_models(codes)
+    _check_choices(similarity, alpha, aggregate, n_comparisons)
+    informative = _informative(models, kl, kl_threshold)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(models[0]))
+    compared, notes = _comparisons(len(models), groups, n_comparisons, rng)
+    if similarity == "spearman":
+        prepared = [_ranks(model[:, keep]) for model, keep in zip(models, informative, strict=True)]
+        folds = np.array([0, len(order)])
+    else:
+        if alpha == "cv" and len(order) < 2 * N_FOLDS:
+            raise ValueError(f"codes must have at least {2 * N_FOLDS} rows for cross-validation; got {len(order)}")
+        prepared = [standardised(model[:, keep])[order] for model, keep in zip(models, informative, strict=True)]
+        n_folds = N_FOLDS if alpha == "cv" else 1
+        folds = np.cumsum([0, *(len(part) for part in np.array_split(order, n_folds))])
+    silent = [str(model) for model, keep in enumerate(informative) if not keep.any()]
+    if silent:
+        notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
+    pairs, penalties = _all_pairs(prepared, folds, compared, similarity, alpha, aggregate == "paper", progress)
+    return UDR(
+        scores=np.array([np.median(pairs[model, others]) for model, others in enumerate(compared)]),
+        pairs=pairs,
+        informative=np.array([keep.sum() for keep in informative]),
+        penalties=penalties,
+        notes=notes,
+    )
+
+
+def _check_models(codes: Sequence[ArrayLike]) -> list[FloatArray]:
+    models = [check_matrix(model, f"codes[{place}]", "n_codes") for place, model in enumerate(codes)]
+    if len(models) < 2:
+        raise ValueError(f"codes must be a sequence of at least two models' codes; got {len(models)}")
+    for place, model in enumerate(models):
+        if len(model) != len(models[0]):
+            raise ValueError(
+                f"codes must be of the same samples; codes[0] has {len(models[0])} rows, codes[{place}] {len(model)}"
+            )
+    if len(models[0]) < 2:
+        raise ValueError(f"codes must have at least two rows (samples); got {len(models[0])}")
+    return models
+
+
+def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: int | None) -> None:
+    if similarity not in get_args(Similarity):
+        raise ValueError(f"similarity must be 'lasso' or 'spearman'; got {similarity!r}")
+    if alpha != "cv" and (isinstance(alpha, str) or not 0 <= alpha < np.inf):
+        raise ValueError(f"alpha must be 'cv' or a number that is not negative; got {alpha!r}")
+    if aggregate not in get_args(Aggregate):
+        raise ValueError(f"aggregate must be 'paper' or 'dlib'; got {aggregate!r}")
+    if n_comparisons is not None and n_comparisons < 1:
+        raise ValueError(f"n_comparisons must be at least 1; got {n_comparisons}")
+
+
+def _informative(models: Sequence[FloatArray], kl: Sequence[ArrayLike] | None, threshold: float) -> list[BoolArray]:
+    if kl is None:
+        return [np.ones(model.shape[1], dtype=bool) for model in models]
+    if len(kl) != len(models):
+        raise ValueError(f"kl must have one array per model ({len(models)}); got {len(kl)}")
+    informative = []
+    for place, (model, divergences) in enumerate(zip(models, kl, strict=True)):
+        divergences = np.asarray(divergences, dtype=float)
+        if divergences.shape != model.shape[1:] or not np.isfinite(divergences).all():
+            raise ValueError(
+                f"kl[{place}] must be {model.shape[1]} finite numbers, one per code of that model; got {divergences}"
+            )
+        informative.append(divergences > threshold)
+    return informative
+
+
+def _comparisons(
+    n_models: int, groups: Sequence[Hashable] | None, n_comparisons: int | None, rng: np.random.Generator
+) -> tuple[list[IntArray], tuple[str, ...]]:
+    """The models that each one is compared with."""
+    if groups is not None and len(groups) != n_models:
+        raise ValueError(f"groups must have one entry per model ({n_models}); got {len(groups)}")
+    settings = [None] * n_models if groups is None else list(groups)
+    members: dict[Hashable, list[int]] = {}
+    for model, setting in enumerate(settings):
+        members.setdefault(setting, []).append(model)
+    compared, short = [], 0
+    for model, setting in enumerate(settings):
+        others = np.array([other for other in members[setting] if other != model])
+        if len(others) == 0:
+            raise ValueError(f"groups: model {model} is alone in {setting!r}, with nothing to be compared with")
+        if n_comparisons is not None:
+            short += len(others) < n_comparisons
+            others = np.sort(rng.permutation(others)[:n_comparisons])
+        compared.append(others)
+    note = f"{short} models have fewer than {n_comparisons} others to be compared with: all of these were taken"
+    return compared, (note,) if short else ()
+
+
+def _ranks(columns: FloatArray) -> FloatArray:
+    """Ranks of each column, equals sharing their mean, standardised; a constant column is 0."""
+    from scipy.stats import rankdata
+
+    return standardised(rankdata(columns, axis=0)) if columns.shape[1] else columns
+
+
+def _all_pairs(
+    prepared: Sequence[FloatArray],
+    folds: IntArray,
+    compared: Sequence[IntArray],
+    similarity: Similarity,
+    alpha: Literal["cv"] | float,
+    paper: bool,
+    progress: Callable[[int, int], None] | None,
+) -> tuple[FloatArray, FloatArray]:
+    n_models = len(prepared)
+    pairs, penalties = np.full((n_models, n_models), np.nan), np.full((n_models, n_models), np.nan)
+    edges = np.cumsum([0, *(model.shape[1] for model in prepared)])
+    spans = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
+    stacked = np.concatenate(prepared, axis=1)
+    parts = [stacked[start:stop] for start, stop in zip(folds[:-1], folds[1:], strict=True)]
+    sums = np.stack([part.sum(axis=0) for part in parts])
+    squares = np.stack([(part**2).sum(axis=0) for part in parts])
+    counts = np.diff(folds).astype(float)
+    own = [np.stack([part[:, low:high].T @ part[:, low:high] for part in parts]) for low, high in spans]
+    for begin in range(0, n_models, TARGETS_AT_ONCE):
+        targets = range(begin, min(begin + TARGETS_AT_ONCE, n_models))
+        needed = np.unique(np.concatenate([compared[target] for target in targets]))
+        places = np.cumsum([0, *(prepared[model].shape[1] for model in needed)])
+        columns = np.concatenate([np.arange(*spans[model]) for model in needed])
+        inputs = [part if len(columns) == edges[-1] else part[:, columns] for part in parts]
+        # One large product for many pairs; skinny ones would wait for memory.
+        wanted = slice(edges[begin], edges[targets[-1] + 1])
+        moments = np.stack([known.T @ part[:, wanted] for known, part in zip(inputs, parts, strict=True)])
+        for target in targets:
+            low, high = spans[target]
+            for other in compared[target]:
+                at = int(np.searchsorted(needed, other))
+                cross = moments[:, places[at] : places[at + 1], low - edges[begin] : high - edges[begin]]
+                if 0 in cross.shape:
+                    pairs[target, other] = 0.0
+                    continue
+                if similarity == "spearman":
+                    weights = cross[0] / counts[0]
+                elif alpha == "cv":
+                    span = slice(*spans[other])
+                    weights, penalties[target, other] = cross_validated(
+                        own[other],
+                        np.ascontiguousarray(cross),
+                        squares[:, low:high].sum(axis=1),
+                        np.ascontiguousarray(sums[:, span]),
+                        np.ascontiguousarray(sums[:, low:high]),
+                        counts,
+                    )
+                else:
+                    weights = separate(own[other][0] / counts[0], cross[0] / counts[0], float(alpha))
+                    penalties[target, other] = alpha
+                pairs[target, other] = agreement(np.abs(weights.T), paper)
+            if progress is not None:
+                progress(target + 1, n_models)
+    return pairs, penalties
+
+
+@numba.njit(cache=True)
+def agreement(similarity: FloatArray, paper: bool) -> float:
+    """Eq. 2 of a non-negative matrix between informative latents; with `paper` false, the mean of the two means."""
+    n_rows, n_columns = similarity.shape
+    by_row, by_column = 0.0, 0.0
+    for row in range(n_rows):
+        total = similarity[row].sum()
+        if total > 0.0:
+            by_row += similarity[row].max() ** 2 / total
+    for column in range(n_columns):
+        total = similarity[:, column].sum()
+        if total > 0.0:
+            by_column += similarity[:, column].max() ** 2 / total
+    if paper:
+        return (by_row + by_column) / (n_rows + n_columns)
+    return (by_row / n_rows + by_column / n_columns) / 2
