@@ -18,7 +18,7 @@ LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
 GROUPS: Mapping[str, tuple[str, str]] = {
     "aligned": ("One factor, one code", "These claim axis alignment: rotating the codes lowers them."),
     "free": ("Whatever the axes", "These make no claim about axes: a rotated code may score as high."),
-    "symmetry": ("Symmetry", "These ask whether the codes turn when a cyclic factor does."),
+    "symmetry": ("Symmetry", "These ask what the codes do when a cyclic factor takes a step."),
     "own": ("Your own", "Functions that were named by their import path."),
 }
 
