@@ -639,6 +639,15 @@ def test_a_flipped_byte_is_noticed_by_the_checksum_inside_the_zip(tmp_path: Path
         stored(tmp_path, mpi3d.read(path, ARM))
 
 
+def test_an_array_longer_than_its_header_is_refused(tmp_path: Path) -> None:
+    out = io.BytesIO()
+    np.save(out, np.zeros((len(ARM), 64, 64, 3), dtype=np.uint8))
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as file:
+        file.writestr("images.npy", out.getvalue() + b"more")
+    with pytest.raises(ValueError, match="array 'images' is longer than its header says"):
+        stored(tmp_path, mpi3d.read(tmp_path / "x.npz", ARM))
+
+
 @pytest.mark.parametrize(
     ("images", "message"),
     [

@@ -1,5 +1,7 @@
 """What each factor of a dataset does: one row of images per factor."""
 
+from typing import Any
+
 import numpy as np
 from matplotlib.figure import Figure
 
@@ -47,7 +49,7 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
     down += scale * MARGIN
     figure = Figure(figsize=(across / DPI, down / DPI), dpi=DPI)
 
-    def write(text: str, x: float, y: float, size: float, colour: str, **options: str) -> None:
+    def write(text: str, x: float, y: float, size: float, colour: str, **options: Any) -> None:
         figure.text(
             scale * x / across, 1 - scale * y / down, text,
             fontsize=size * scale * 0.72, color=colour, parse_math=False, **options,
