@@ -1,0 +1,1 @@
+"""Networks: encoders, decoders and what adversarial methods add. No losses, no optimisers."""

@@ -1,0 +1,109 @@
+"""Encoder and decoder pairs, built from the shape of the images."""
+
+import math
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeAlias
+
+from torch import Tensor, nn
+
+Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_features,) of rows of a table
+Pair: TypeAlias = tuple[nn.Module, nn.Module]
+PairBuilder: TypeAlias = Callable[[Shape, int, int], Pair]
+
+SMALLEST, LARGEST = 32, 128  # sides of images, in pixels
+CHANNELS = (32, 32, 64, 64, 64)  # of the convolutions, from the image inwards
+HIDDEN = 256
+
+
+def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
+    """The shared convolutional pair: 4 x 4 convolutions of stride 2 down to 4 .. 7 pixels, then one hidden layer.
+
+    At 64 x 64 these are the four convolutions 32, 32, 64, 64, FC 256 and its mirror image that the published studies
+    share (UDR table 2, LSBD table 1); other sizes take one more or one less. Odd sides are rounded down on the way
+    in and restored on the way out.
+
+    Args:
+        shape: (height, width, channels), sides from 32 to 128.
+        n_outputs: numbers the encoder gives per image (two per latent for a Gaussian posterior).
+        n_latents: numbers the decoder takes.
+
+    Returns:
+        Encoder (n, channels, height, width) -> (n, n_outputs); decoder (n, n_latents) -> (n, channels, height, width),
+        unbounded: logits of pixels, or their means.
+
+    Raises:
+        ValueError: no such images, or a side outside 32 .. 128.
+    """
+    if len(shape) != 3 or not all(SMALLEST <= side <= LARGEST for side in shape[:2]):
+        raise ValueError(
+            f"the convolutional pair takes (height, width, channels) with sides from {SMALLEST} to {LARGEST}; "
+            f"got {shape}. Other shapes: network='dense'"
+        )
+    height, width, channels = shape
+    depth = int(math.log2(min(height, width) / 4))
+    widths = (channels, *CHANNELS[:depth])
+    sizes = [(height >> level, width >> level) for level in range(depth + 1)]
+    inner = (widths[-1], *sizes[-1])
+
+    down: list[nn.Module] = []
+    for before, after in pairwise(widths):
+        down += [nn.Conv2d(before, after, 4, stride=2, padding=1), nn.ReLU()]
+    encoder = nn.Sequential(
+        *down, nn.Flatten(), nn.Linear(math.prod(inner), HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_outputs)
+    )
+
+    up: list[nn.Module] = []
+    for level in reversed(range(depth)):
+        odd = (sizes[level][0] % 2, sizes[level][1] % 2)
+        up += [
+            nn.ReLU(),
+            nn.ConvTranspose2d(widths[level + 1], widths[level], 4, stride=2, padding=1, output_padding=odd),
+        ]
+    decoder = nn.Sequential(
+        nn.Linear(n_latents, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, math.prod(inner)), nn.Unflatten(1, inner), *up
+    )
+    return encoder, decoder
+
+
+def dense_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
+    """Two hidden layers of 256 each way, for images of any size and for rows of a table.
+
+    Args and Returns: as `conv_pair`; for a table the encoder takes and the decoder gives (n, n_features).
+    """
+    inner = (shape[2], *shape[:2]) if len(shape) == 3 else shape
+    n_inputs = math.prod(inner)
+    encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, HIDDEN, HIDDEN, n_outputs))
+    decoder = nn.Sequential(*_layers(n_latents, HIDDEN, HIDDEN, n_inputs), nn.Unflatten(1, inner))
+    return encoder, decoder
+
+
+def _layers(*sizes: int) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(sizes):
+        layers += [nn.Linear(before, after), nn.ReLU()]
+    return layers[:-1]
+
+
+NETWORKS: Mapping[str, PairBuilder] = MappingProxyType({"conv": conv_pair, "dense": dense_pair})
+
+
+def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pair:
+    """The pair called `name`: a row of NETWORKS, or "package.module:function" with the signature of `conv_pair`.
+
+    Raises:
+        ValueError: no such network.
+    """
+    if name in NETWORKS:
+        return NETWORKS[name](shape, n_outputs, n_latents)
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise ValueError(f"no network {name!r}: one of {', '.join(NETWORKS)}, or your own as package.module:function")
+    return getattr(import_module(module), function)(shape, n_outputs, n_latents)
+
+
+def promote(values: Tensor) -> Tensor:
+    """At least single precision: sums over pixels and exponentials are never taken in bfloat16."""
+    return values.float() if values.is_floating_point() and values.element_size() < 4 else values

@@ -1,0 +1,1 @@
+"""Training of one model or of a population by one loop."""

@@ -1,0 +1,109 @@
+"""The table of model families, and how to add one.
+
+A family is one row of FAMILIES: how to build its modules, the players that train them, its hyperparameters, and how
+to encode and decode. The rows only describe; `unbraid.training` owns random numbers, optimisers, order and files, and
+runs one member or a stacked population from the same row.
+
+**To add a family** write its objective (a pure function in `unbraid.objectives`), one loss per player (a function as
+below) and one row. The tests in tests/contracts and tests/training run over the table.
+
+`build(shape, settings) -> nn.ModuleDict`
+    All modules of one member by name. `shape` is (height, width, channels), or (n_features,) for tables; `settings`
+    holds the structural hyperparameters. The trainer seeds torch's generator before the call, so plain constructors
+    are deterministic. Modules stay in training mode during training; buffers (running statistics of a batch norm)
+    are part of a member's state, are updated by the forward pass of any player that uses the module, and are saved.
+
+`Player(name, trains, loss, draws, adam, repeats)`
+    Within a step the players move in the order given, each `repeats` times in a row, each time on fresh draws:
+    the loss is computed, differentiated with respect to the parameters of the modules named in `trains` only, and
+    these take one step of Adam. A player's Adam is its own (learning rate, betas, moments).
+    FactorVAE: a player "vae" that trains ("vae",), then "discriminator" that trains ("discriminator",) with
+    Adam("discriminator_learning_rate", 0.5, 0.9) and draws a second batch of images and noise under other names.
+    InfoGAN: a player "critic" with repeats=5, then "generator". PCA: no players; `fit(modules, images, context)`
+    sets the weights in place, once, where `images(positions)` gives float images of any positions 0 .. n_images - 1.
+
+`loss(modules, batch, hyper, step, context) -> (loss, logs, kept)`
+    - `modules`: the member's nn.ModuleDict; call modules as usual, `modules["vae"](images, noise)`. Inside a stack
+      their tensors are replaced under torch.func.vmap, so no `.item()`, no Python branch on a tensor's value, no
+      random calls, no writing into inputs. For derivatives inside a loss (a gradient penalty) use torch.func.grad
+      of a function of the *inputs*; parameters may be closed over.
+    - `batch`: the player's draws by name, plus what earlier players of the same step kept. A draw is fixed by
+      (member's seed, step, its name, the repeat): players that name the same draw get the same tensors in the same
+      repeat, so "images" of the second player are those of the first, and another name is another, independent batch.
+    - `hyper`: every hyperparameter by name. Structural ones are plain Python values; the others are floats, or 0-d
+      tensors inside a stack, so use torch functions on them (`torch.as_tensor(x)`), never `if hyper["gamma"] > 0`.
+    - `step`: how many steps came before; int, or a 0-d int tensor.
+    - `context`: n_images, batch_size, steps, settings.
+    - returns the scalar to minimise, nats per image; `logs`, scalars by name for the curves; and `kept`, tensors
+      that later players of the step find in their batch, detached (FactorVAE's sample, so that the discriminator
+      need not encode again). `{}` where there are none. A later repeat of the same player sees them, too.
+    The forward pass may run under bfloat16 autocast: modules return promoted values (`unbraid.models.networks.
+    promote`), and sums, logarithms and exponentials are taken in single precision or better.
+
+`encode(modules, images, settings) -> (codes, log_variances | None)` and `decode(modules, codes, settings) -> images`
+    in evaluation mode, without gradients; images float, channels first, decoded ones as means in [0, 1] (a Gaussian
+    decoder's are not clipped).
+
+`presets`: published grids, each a tuple of settings: {"udr": ({"beta": 1}, {"beta": 2}, ...)}.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from torch import Tensor, nn
+
+from unbraid.objectives.beta_vae import beta_vae
+from unbraid.training._family import (
+    Adam,
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    Logs,
+    Player,
+)
+from unbraid.training._vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+
+__all__ = ["FAMILIES", "Adam", "Context", "Draw", "Family", "Hyperparameter", "Player"]
+
+
+def vae_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
+    loss, logs = beta_vae(outputs, reconstruction, beta=hyper.get("beta", 1.0))
+    return loss, logs, {}
+
+
+FAMILIES: Mapping[str, Family] = MappingProxyType(
+    {
+        "vae": Family(
+            title="Variational autoencoder",
+            build=build_vae,
+            players=(Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
+            hyperparameters=COMMON,
+            encode=encode_vae,
+            decode=decode_vae,
+            source="Kingma and Welling 2014",
+        ),
+        "beta_vae": Family(
+            title="beta-VAE",
+            build=build_vae,
+            players=(Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
+            hyperparameters=MappingProxyType(
+                {**COMMON, "beta": Hyperparameter(4.0, "weight of the KL divergence", 0.0, 1e6)}
+            ),
+            encode=encode_vae,
+            decode=decode_vae,
+            source="Higgins et al. 2017, eq. 4",
+            presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16))}),
+        ),
+    }
+)
