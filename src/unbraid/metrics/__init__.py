@@ -7,31 +7,46 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 
 from unbraid.metrics._inputs import NotDefined
 from unbraid.metrics._table import METRICS, Metric
+from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.metrics.dci import dci_from_importance
+from unbraid.metrics.dci_boosted import dci_boosted
+from unbraid.metrics.dci_forest import dci_forest
+from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
 from unbraid.metrics.irs import irs
+from unbraid.metrics.med import med
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity
 from unbraid.metrics.udr import udr
+from unbraid.metrics.zero_shot import zero_shot
 
 __all__ = [
     "METRICS",
     "Metric",
     "NotDefined",
+    "amari",
+    "amari_from_importance",
     "beta_vae_score",
     "d_lsbd",
+    "dci_boosted",
+    "dci_forest",
+    "dci_from_importance",
+    "dci_lasso",
     "elbo_terms",
     "factor_leakage",
     "factor_vae_score",
     "independence_score",
     "irs",
+    "med",
     "mig",
     "mig_exact",
     "modularity",
     "udr",
+    "zero_shot",
 ]

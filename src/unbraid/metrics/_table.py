@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.metrics.dci_boosted import dci_boosted
+from unbraid.metrics.dci_forest import dci_forest
+from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
 from unbraid.metrics.irs import irs
+from unbraid.metrics.med import med
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity
 from unbraid.metrics.udr import udr
+from unbraid.metrics.zero_shot import zero_shot
 
 
 @dataclass(frozen=True)
@@ -203,6 +209,90 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Duan et al. 2020 (UDR), eq. 2-3",
             needs="needs the codes of several models",
             stochastic=True,
+        ),
+        "dci_lasso": Metric(
+            dci_lasso,
+            title="DCI, lasso",
+            headline="disentanglement",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How nearly each code serves one factor only, by the weights of linear regression.",
+            misses="Sees linear relations only; a cyclic factor is never read out whole by a line.",
+            source="Eastwood & Williams 2018, sections 2 and 4.3",
+            stochastic=True,
+            tolerance=1e-6,
+        ),
+        "dci_forest": Metric(
+            dci_forest,
+            title="DCI, random forest",
+            headline="disentanglement",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.05,
+            means="How nearly each code serves one factor only, by the splits of random forests.",
+            misses="A factor that cannot be predicted at all still hands out its full share of importance.",
+            source="Eastwood & Williams 2018, sections 2 and 4.3",
+            stochastic=True,
+            tolerance=0.03,
+        ),
+        "dci_boosted": Metric(
+            dci_boosted,
+            title="DCI, boosted trees",
+            headline="disentanglement",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How nearly each code serves one factor only, by boosted trees, as in most published tables.",
+            misses="Grows with the number of rows; trees of depth 3 fit noise in every code, which lowers good scores.",
+            source="Eastwood & Williams 2018, section 2; Locatello et al. 2019 (disentanglement_lib)",
+            stochastic=True,
+            tolerance=0.01,
+        ),
+        "med": Metric(
+            med,
+            title="Entropy disentanglement by mutual information",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=None,
+            means="How nearly each code carries information on one factor only.",
+            misses="Cannot see information that only several codes carry together; factors of many levels weigh more.",
+            source="Cao et al. 2022; Mahon et al. 2023 (SNC/NK), table 1",
+        ),
+        "amari": Metric(
+            amari,
+            title="Amari distance",
+            headline="score",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, 1.0),
+            chance=1.0,
+            means="How far the weights of linear regression are from one code per factor and one factor per code.",
+            misses="Sees linear relations only; a strong code beside a weak one for the same factor costs little.",
+            source="Eastwood & Williams 2018, eq. 1; Yang & Amari 1997, section 6.1",
+            stochastic=True,
+            tolerance=1e-6,
+        ),
+        "zero_shot": Metric(
+            zero_shot,
+            title="Zero-shot error",
+            headline="score",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, math.inf),
+            chance=None,
+            means="How far off linear regression is on combinations of factors that were kept out of its training.",
+            misses="Tests the regressor, unless the encoder, too, was trained without the gap.",
+            source="Eastwood & Williams 2018, appendix B.2",
+            needs="needs a gap: a predicate over the factors",
+            stochastic=True,
+            tolerance=1e-3,
+            aligned=False,
         ),
     }
 )

@@ -1,0 +1,114 @@
+"""Amari's distance of an importance matrix from a permutation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
+from unbraid.metrics.dci import Predicted, train_valid_test
+from unbraid.metrics.dci_boosted import boosted_predicted
+from unbraid.metrics.dci_forest import forest_predicted
+from unbraid.metrics.dci_lasso import SIGNIFICANCE, lasso_predicted
+from unbraid.types import ArrayLike, FloatArray, Kind
+
+Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]
+
+
+@dataclass(frozen=True, eq=False)
+class Amari:
+    score: float
+    error: float  # as in the paper, unbounded
+    importance: FloatArray  # (n_codes, n_factors)
+    notes: tuple[str, ...] = ()
+
+
+def amari(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    importance: Predictor = "lasso",
+) -> Amari:
+    """How far the importances of codes for factors are from one code per factor and one factor per code.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
+        factors: (n_samples, n_factors); see `dci_lasso`, `dci_forest` and `dci_boosted` for what is made of each kind.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        seed: of the split into training, validation and test rows, and of the trees.
+        importance: whose importances: "lasso", "forest" or "boosted", each as in its DCI.
+
+    Returns:
+        Amari, as `amari_from_importance` gives. `score` in [0, 1], lower is better. Chance: 1 by lasso, to which
+        noise has no importance at all; else it depends on how evenly the importances spread. Not invariant to
+        rotation of codes.
+
+    Raises:
+        ValueError: as the DCI of that predictor, or an unknown `importance`.
+
+    Reference:
+        Yang & Amari 1997, section 6.1, as quoted by Eastwood & Williams 2018, eq. 1. There P is the product of mixing
+        and un-mixing matrix; here it is the importance matrix, so that factors need no linear mixing.
+
+    Example:
+        >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
+        >>> amari(grid, grid).score
+        0.0
+    """
+    predicted = _predicted(check_inputs(codes, factors, kinds), seed, importance)
+    distance = amari_from_importance(predicted.importance)
+    return Amari(distance.score, distance.error, predicted.importance, predicted.notes + distance.notes)
+
+
+def amari_from_importance(importance: ArrayLike) -> Amari:
+    """The Amari error of a matrix; signs are ignored.
+
+    Args:
+        importance: (n_codes, n_factors).
+
+    Returns:
+        Amari. `error` is the sum over rows of (sum / maximum - 1), plus the same over columns. A row of zeros, a dead
+        code, adds nothing. A column of zeros, a factor that no code captures, adds what an even column adds.
+        `score` is in [0, 1]: the error, with an even row for each live code missing to n_factors, over its greatest
+        value n (n_factors - 1) + n_factors (n - 1), n the number of live codes but at least n_factors. It is 0 for one
+        code per factor, besides dead ones, and 1 for an even matrix and for one of zeros.
+
+    Raises:
+        ValueError: not a finite matrix.
+
+    Example:
+        >>> amari_from_importance([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]]).score
+        0.0
+        >>> amari_from_importance([[1.0, 0.5], [0.0, 1.0]]).error
+        1.0
+    """
+    matrix = np.abs(check_matrix(importance, "importance", "n_factors"))
+    live, captured = matrix.any(axis=1), matrix.any(axis=0)
+    n_live, n_factors = int(live.sum()), matrix.shape[1]
+    n_rows = max(n_live, n_factors)
+    rows = (matrix[live] / matrix[live].max(axis=1, keepdims=True)).sum(axis=1) - 1.0
+    columns = np.full(n_factors, n_rows - 1.0)
+    columns[captured] = (matrix[:, captured] / matrix[:, captured].max(axis=0, initial=0.0)).sum(axis=0) - 1.0
+    error = float(rows.sum() + columns.sum())
+    greatest = n_rows * (n_factors - 1) + n_factors * (n_rows - 1)
+    missing = (n_rows - n_live) * (n_factors - 1)
+    notes = tuple(f"factor {column}: no code is important for it" for column in np.flatnonzero(~captured))
+    if n_live < n_factors:
+        notes += (f"fewer live codes ({n_live}) than factors ({n_factors}): no permutation is possible",)
+    if greatest == 0:  # one factor, at most one live code
+        return Amari(1.0 - n_live, error, matrix, notes)
+    return Amari((error + missing) / greatest, error, matrix, notes)
+
+
+def _predicted(inputs: Inputs, seed: int, importance: Predictor) -> Predicted:
+    if importance == "lasso":
+        return lasso_predicted(inputs, seed, SIGNIFICANCE, None, None)
+    if importance == "forest":
+        return forest_predicted(train_valid_test(inputs, seed, None, None), seed, "impurity")
+    if importance == "boosted":
+        split = train_valid_test(inputs, seed, None, None, (2 / 3, 1 / 3))
+        return boosted_predicted(split, seed, "histogram")
+    raise ValueError(f"importance must be 'lasso', 'forest' or 'boosted'; got {importance!r}")

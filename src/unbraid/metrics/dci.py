@@ -1,0 +1,213 @@
+"""Disentanglement, completeness and informativeness (DCI): what its three predictors share."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, split_rows
+from unbraid.metrics._sharing import shared
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+Completeness: TypeAlias = Literal["mean", "weighted"]
+
+
+@dataclass(frozen=True, eq=False)
+class DCI:
+    disentanglement: float
+    completeness: float
+    informativeness: float  # mean test error over factors; lower is better
+    importance: FloatArray  # (n_codes, n_factors)
+    per_code: FloatArray  # (n_codes,) disentanglement of each code
+    per_factor: FloatArray  # (n_factors,) completeness of each factor
+    code_weights: FloatArray  # (n_codes,) summing to 1, or all 0
+    errors: FloatArray  # (n_factors,) test error of each factor
+    tuned: FloatArray  # (n_factors,) what validation picked: penalty of a lasso, depth of trees
+    nrmse: float | None = None  # mean over the factors that were regressed
+    error_rate: float | None = None  # mean over the factors that were classified
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class DisentanglementCompleteness:
+    disentanglement: float
+    completeness: float
+    per_code: FloatArray  # (n_codes,)
+    per_factor: FloatArray  # (n_factors,)
+    code_weights: FloatArray  # (n_codes,)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Predicted:
+    """What a predictor of the factors leaves behind for DCI."""
+
+    importance: FloatArray  # (n_codes, n_factors)
+    errors: FloatArray  # (n_factors,)
+    classified: tuple[bool, ...]  # whether an error is a rate of wrong classes rather than an NRMSE
+    tuned: FloatArray  # (n_factors,)
+    notes: tuple[str, ...]
+
+
+def dci_from_importance(importance: ArrayLike, *, completeness: Completeness = "mean") -> DisentanglementCompleteness:
+    """Disentanglement and completeness of a matrix of importances.
+
+    D_i = 1 - H_K(R_i. / sum of row i), C_j = 1 - H_D(R_.j / sum of column j), entropies to base K = n_factors and
+    D = n_codes. Disentanglement is the mean of D_i weighted by each code's share of all importance.
+
+    Args:
+        importance: (n_codes, n_factors), not negative; only ratios matter.
+        completeness: "mean" over factors (the paper), or "weighted" by each factor's share of all importance
+            (disentanglement_lib). The same where every factor's importances sum to 1, as those of trees do.
+
+    Returns:
+        DisentanglementCompleteness, both in [0, 1], higher is better. A code of no importance has weight 0; a factor
+        for which no code is important has completeness 0, and a matrix of zeros scores 0 and 0. With one factor every
+        live code has disentanglement 1, with one code every predicted factor has completeness 1: the base of the
+        entropy is degenerate there.
+
+    Raises:
+        ValueError: not a finite matrix, a negative entry, or an unknown `completeness`.
+
+    Reference:
+        Eastwood & Williams 2018, section 2; the worked matrices of SNC/NK 2023, appendix A, are weighted.
+
+    Example:
+        >>> scores = dci_from_importance([[0.5, 0.5], [0.0, 0.2]], completeness="weighted")
+        >>> round(scores.disentanglement, 4), round(scores.completeness, 4)
+        (0.1667, 0.4965)
+    """
+    if completeness not in ("mean", "weighted"):
+        raise ValueError(f"completeness must be 'mean' or 'weighted'; got {completeness!r}")
+    matrix = check_matrix(importance, "importance", "n_factors")
+    if len(matrix) == 0:
+        raise ValueError(f"importance has no rows; got shape {matrix.shape}")
+    if (matrix < 0).any():
+        row, column = np.argwhere(matrix < 0)[0]
+        raise ValueError(f"importance must not be negative; row {row}, column {column} is {matrix[row, column]:g}")
+    matrix = matrix / max(matrix.max(), np.finfo(float).tiny)
+    per_code, per_factor = _concentration(matrix), _concentration(matrix.T)
+    code_weights, factor_weights = _shares(matrix.sum(axis=1)), _shares(matrix.sum(axis=0))
+    notes = ["one factor: disentanglement is 1 by definition"] if matrix.shape[1] == 1 else []
+    notes += ["one code: completeness is 1 by definition"] if len(matrix) == 1 else []
+    if not matrix.any():
+        notes.append("no code is important for any factor: disentanglement and completeness are 0")
+    return DisentanglementCompleteness(
+        disentanglement=float(code_weights @ per_code),
+        completeness=float(per_factor.mean() if completeness == "mean" else factor_weights @ per_factor),
+        per_code=per_code,
+        per_factor=per_factor,
+        code_weights=code_weights,
+        notes=tuple(notes),
+    )
+
+
+def _concentration(matrix: FloatArray) -> FloatArray:
+    """One less the entropy of each row, to the base of its length: 1 in one place, 0 evenly spread, 0 without any."""
+    sums = matrix.sum(axis=1, keepdims=True)
+    shares = matrix / np.where(sums > 0, sums, 1.0)
+    entropy = -(shares * np.log(np.where(shares > 0, shares, 1.0))).sum(axis=1)
+    # Rounding leaves an even row a hair beyond the ends.
+    values = np.clip(1.0 - entropy / np.log(max(matrix.shape[1], 2)), 0.0, 1.0)
+    return np.where(sums[:, 0] > 0, values, 0.0)
+
+
+def _shares(sums: FloatArray) -> FloatArray:
+    total = sums.sum()
+    return sums / total if total > 0 else np.zeros_like(sums)
+
+
+def dci_result(predicted: Predicted, completeness: Completeness) -> DCI:
+    scores = dci_from_importance(predicted.importance, completeness=completeness)
+    classified = np.array(predicted.classified)
+    return DCI(
+        disentanglement=scores.disentanglement,
+        completeness=scores.completeness,
+        informativeness=float(predicted.errors.mean()),
+        importance=predicted.importance,
+        per_code=scores.per_code,
+        per_factor=scores.per_factor,
+        code_weights=scores.code_weights,
+        errors=predicted.errors,
+        tuned=predicted.tuned,
+        nrmse=None if classified.all() else float(predicted.errors[~classified].mean()),
+        error_rate=float(predicted.errors[classified].mean()) if classified.any() else None,
+        notes=predicted.notes + scores.notes,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Rows to train on, to tune on and to test on, of codes and factors that hold all of them."""
+
+    inputs: Inputs
+    train: IntArray
+    valid: IntArray  # empty where nothing is tuned
+    test: IntArray
+    note: str
+
+
+@shared
+def train_valid_test(
+    inputs: Inputs,
+    seed: int,
+    test_codes: ArrayLike | None,
+    test_factors: ArrayLike | None,
+    fractions: tuple[float, ...] = (0.8, 0.1, 0.1),
+) -> Split:
+    """Rows drawn at random by these fractions; a test set of one's own takes the place of the last.
+
+    With two fractions nothing is kept for validation.
+
+    Raises:
+        ValueError: only one of the test arguments is given, they do not fit the others, or a part would be empty.
+    """
+    if (test_codes is None) != (test_factors is None):
+        raise ValueError("test_codes and test_factors must be given together")
+    if test_codes is None or test_factors is None:
+        *parts, test = split_rows(inputs.n_samples, fractions, seed)
+        drawn = "drawn at random"
+    else:
+        n_samples = inputs.n_samples
+        inputs = _with_test_rows(inputs, test_codes, test_factors)
+        kept = tuple(fraction / sum(fractions[:-1]) for fraction in fractions[:-1])
+        parts = list(split_rows(n_samples, kept, seed)) if len(kept) > 1 else [np.arange(n_samples)]
+        test = np.arange(n_samples, inputs.n_samples)
+        drawn = "test rows as given"
+    train, valid = parts if len(parts) == 2 else (parts[0], test[:0])
+    sizes = f"{len(train)} training, {len(valid)} validation and {len(test)} test rows"
+    if not len(valid):
+        sizes = f"{len(train)} training and {len(test)} test rows"
+    return Split(inputs, train, valid, test, f"{sizes}, {drawn}")
+
+
+def _with_test_rows(inputs: Inputs, test_codes: ArrayLike, test_factors: ArrayLike) -> Inputs:
+    codes = check_matrix(test_codes, "test_codes", "n_codes")
+    factors = check_matrix(test_factors, "test_factors", "n_factors")
+    if not len(codes) or len(codes) != len(factors):
+        raise ValueError(
+            "test_codes and test_factors must have the same number of rows, at least one; "
+            f"got {codes.shape} and {factors.shape}"
+        )
+    for name, given, own in (("codes", codes, inputs.codes), ("factors", factors, inputs.factors)):
+        if given.shape[1] != own.shape[1]:
+            raise ValueError(f"test_{name} must have as many columns as {name} ({own.shape[1]}); got {given.shape[1]}")
+    return check_inputs(np.vstack([inputs.codes, codes]), np.vstack([inputs.factors, factors]), inputs.kinds)
+
+
+def target_scale(factors: FloatArray, train: IntArray) -> FloatArray:
+    """(n_factors,) standard deviation over the training rows, the unit of an NRMSE.
+
+    Over all rows where a factor is constant in training.
+    """
+    deviation = factors[train].std(axis=0)
+    constant = (factors[train] == factors[train[0]]).all(axis=0)
+    return np.where(constant, factors.std(axis=0), deviation)
+
+
+def notes_on_kinds(kinds: Sequence[Kind], how: str) -> tuple[str, ...]:
+    """Which factors are read as plain numbers although they are not."""
+    return tuple(
+        f"factor {column} is {kind}: {how}" for column, kind in enumerate(kinds) if kind in ("categorical", "cyclic")
+    )
