@@ -100,14 +100,14 @@ def logistic_regression(
     Minimises the summed cross-entropy plus penalty / 2 times the squared weights, intercepts free: scikit-learn's
     LogisticRegression with C = 1 / penalty, at its optimum, by Newton's method.
     """
-    # Centred columns condition the Hessian; the intercepts absorb the shift.
-    centre = points.mean(axis=0)
-    extended = np.column_stack([points - centre, np.ones(len(points))])
+    # Standardised columns condition the Hessian; penalty and intercepts take the change back.
+    centre, spread = points.mean(axis=0), points.std(axis=0)
+    spread = np.where(spread > 1e-12 * np.abs(points).max(axis=0), spread, 1.0)
+    extended = np.column_stack([(points - centre) / spread, np.ones(len(points))])
     width = extended.shape[1]
     target = np.eye(n_classes)[labels]
-    ridge = np.full((width, n_classes), penalty)
-    # Only differences between intercepts are determined, and a class without points has none that is finite.
-    ridge[-1] = 1e-9
+    # Without any penalty only differences between classes would be determined.
+    ridge = np.maximum(np.append(penalty / spread**2, 0.0), 1e-9)[:, None] * np.ones(n_classes)
     solution = np.zeros((width, n_classes))
     probabilities, loss = _softmax_loss(extended, solution, labels, ridge)
     for _ in range(N_NEWTON):
@@ -119,12 +119,14 @@ def logistic_regression(
         size = 1.0
         candidate = solution - step
         probabilities, new_loss = _softmax_loss(extended, candidate, labels, ridge)
-        while new_loss > loss - 1e-4 * size * decrease:
+        while new_loss > loss - 1e-4 * size * decrease and size > 1e-6:
             size /= 2
             candidate = solution - size * step
             probabilities, new_loss = _softmax_loss(extended, candidate, labels, ridge)
+        if not new_loss < loss:  # only rounding is left
+            break
         solution, loss = candidate, new_loss
-    weights = solution[:-1]
+    weights = solution[:-1] / spread[:, None]
     return weights, solution[-1] - centre @ weights
 
 

@@ -63,7 +63,8 @@ def independence_score(
         the authors' code. Departs from it in three ways, all to have one answer. There rho = C R C^-1, R the identity
         but for a free 2 x 2 block, is fitted by Adam; the limits of such matrices are exactly the identity plus
         rank 2, of which the best in squared error is found here in closed form (reduced-rank regression). Codes are
-        centred. Directions are compared on all samples, not on those that happened to take the step.
+        centred, which on a full circle puts the origin where rotations have it. Directions are compared on all
+        samples, not on those that happened to take the step.
 
     Example:
         >>> space = FactorSpace(("x", "y"), (8, 8), ("cyclic", "cyclic"))

@@ -1,0 +1,135 @@
+"""IRS against plain loops, disentanglement_lib on the shipped codes, and hand-worked cases."""
+
+import numpy as np
+import pytest
+
+from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
+from unbraid import Representation
+from unbraid.metrics import irs
+from unbraid.types import FloatArray, IntArray
+
+FACTORS = grid_factors(4)
+
+
+def brute_force(codes: FloatArray, factors: IntArray, quantile: float) -> tuple[float, FloatArray]:
+    """Plain loops over codes, factors and levels."""
+    robustness = np.zeros((codes.shape[1], factors.shape[1]))
+    weights = []
+    for code in range(codes.shape[1]):
+        values = codes[:, code]
+        weights.append(max(abs(v - values.mean()) for v in values))
+        for factor in range(factors.shape[1]):
+            deviations = []
+            for level in sorted(set(factors[:, factor])):
+                part = values[factors[:, factor] == level]
+                deviations.append(np.percentile(abs(part - part.mean()), 100 * quantile))
+            robustness[code, factor] = 1 - np.mean(deviations) / weights[-1]
+    return float(np.average(robustness.max(axis=1), weights=weights)), robustness
+
+
+@pytest.mark.parametrize("quantile", [0.5, 0.9, 0.99, 1.0])
+def test_is_what_plain_loops_give(quantile: float) -> None:
+    codes = entangled_codes(FACTORS) * [1.0, 5.0, 0.2]
+    score, robustness = brute_force(codes, FACTORS, quantile)
+    result = irs(codes, FACTORS, quantile=quantile)
+    assert result.score == pytest.approx(score, abs=1e-12)
+    np.testing.assert_allclose(result.robustness, robustness, atol=1e-12)
+    np.testing.assert_array_equal(result.code_factor, robustness.argmax(axis=1))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        ({}, 0.5518474649610648),
+        ({"factor_bins": None}, 0.5691129087707356),
+        ({"quantile": 1.0}, 0.4892391642768986),
+        ({"quantile": 1.0, "factor_bins": None}, 0.5177001483710587),
+    ],
+)
+def test_agrees_with_disentanglement_lib(arguments: dict, expected: float) -> None:
+    """Its scalable_disentanglement_score (86a644d) on the shipped codes, factors binned by its discretizer or not."""
+    example = Representation.example()
+    result = irs(example.codes, example.factors, kinds=example.factor_kinds, **arguments)
+    assert result.score == pytest.approx(expected, abs=1e-12)
+
+
+def test_by_hand() -> None:
+    """z = (0, 1, 3, 4) over a = (0, 0, 1, 1), b = (0, 1, 0, 1); mean 2, largest deviation 2.
+
+    Within a: means .5 and 3.5, deviations .5: robustness 1 - .5/2 = .75. Within b: means 1.5 and 2.5, deviations 1.5:
+    .25. Score .75. A second code w = 10 b, robust for b alone, weighs 5: (2 * .75 + 5 * 1) / 7.
+    """
+    factors = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    code = np.array([0.0, 1.0, 3.0, 4.0])
+    result = irs(code[:, None], factors)
+    np.testing.assert_allclose(result.robustness, [[0.75, 0.25]])
+    assert result.score == 0.75
+    both = irs(np.column_stack([code, 10.0 * factors[:, 1]]), factors)
+    assert both.score == pytest.approx((2 * 0.75 + 5) / 7)
+    assert both.weights.tolist() == [2.0, 5.0]
+    assert both.code_factor.tolist() == [0, 1]
+
+
+def test_can_be_negative() -> None:
+    """Two levels of three rows at -5 or 5: the level means lie off the mean of all, 0, towards the majority.
+
+    At level 0 the mean is -5/3, and the point at 5 is 20/3 away; at level 1 likewise; no point is more than 5 from 0.
+    """
+    factors = np.array([[0, 0], [0, 1], [0, 0], [1, 1], [1, 0], [1, 1]])
+    codes = np.array([-5.0, -5.0, 5.0, 5.0, 5.0, -5.0])[:, None]
+    result = irs(codes, factors[:, :1], quantile=1.0)
+    assert result.score == pytest.approx(1 - (20 / 3) / 5)
+    assert result.score < 0
+
+
+def test_bins_merge_levels_beyond_their_number() -> None:
+    levels = np.repeat(np.arange(40), 5)
+    factors = np.column_stack([levels, np.tile(np.arange(5), 40)])
+    codes = levels[:, None].astype(float)
+    assert irs(codes, factors, factor_bins=None).score == 1.0
+    merged = irs(codes, factors, quantile=1.0)
+    assert merged.notes == ("factor 0: 40 levels merged into 20 bins",)
+    assert merged.score == pytest.approx(1 - 0.5 / 19.5)  # two levels in each bin, .5 from their mean
+
+
+def test_continuous_factors_are_binned_either_way() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.random(400), rng.integers(3, size=400)])
+    kinds = ("continuous", "ordinal")
+    assert irs(factors, factors, kinds=kinds).score == irs(factors, factors, kinds=kinds, factor_bins=None).score
+
+
+def test_dead_codes_weigh_nothing_and_all_dead_is_zero() -> None:
+    codes = entangled_codes(FACTORS)
+    dead = np.full(len(codes), 0.1)
+    with_dead = irs(np.column_stack([dead, codes]), FACTORS)
+    assert with_dead.score == irs(codes, FACTORS).score
+    assert with_dead.code_factor[0] == -1
+    assert with_dead.per_code[0] == 0
+    none = irs(dead[:, None], FACTORS)
+    assert none.score == 0
+    assert "every code is constant" in none.notes[-1]
+
+
+def test_a_level_of_one_row_is_named() -> None:
+    factors = FACTORS.copy()
+    factors[0, 1] = 7
+    assert "factor 1 has levels of a single row" in irs(perfect_codes(FACTORS), factors).notes[-1]
+
+
+def test_noise_scores_well_above_zero() -> None:
+    factors = grid_factors(100)
+    assert 0.2 < irs(random_codes(factors), factors).score < 0.4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"quantile": 0.0}, "quantile must be in"),
+        ({"quantile": 1.1}, "quantile must be in"),
+        ({"factor_bins": 1}, "factor_bins must be at least 2"),
+    ],
+)
+def test_unsound_arguments_are_refused(arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        irs(perfect_codes(FACTORS), FACTORS, **arguments)
