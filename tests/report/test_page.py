@@ -30,6 +30,7 @@ class Trees:
     per_code: FloatArray
     alignment: IntArray
     per_factor: FloatArray
+    accuracy: FloatArray
     notes: tuple[str, ...] = ()
 
 
@@ -40,7 +41,15 @@ def trees(codes: FloatArray, factors: FloatArray) -> Trees:
     alignment = np.r_[np.arange(1, shape[1]), -1]
     per_factor = np.r_[np.nan, np.full(shape[1] - 1, 0.25)]
     return Trees(
-        0.5, 0.125, 0.0625, importance, np.arange(shape[0]) / 8, alignment, per_factor, ("factor <0> left out & noted",)
+        0.5,
+        0.125,
+        0.0625,
+        importance,
+        np.arange(shape[0]) / 8,
+        alignment,
+        per_factor,
+        np.full(shape[1], 0.5),
+        ("factor <0> left out & noted",),
     )
 
 
@@ -139,7 +148,7 @@ def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: 
     assert "↑ higher 0 to 1" in text
     assert "± 0.062 disentanglement" in text
     assert "completeness 0.125" in text
-    assert "shape left out size 0.250 hue 0.250" in text
+    assert "factor value accuracy shape left out 0.500 size 0.250 0.500 hue 0.250 0.500" in text
     assert "factor <0> left out & noted" in text
 
 
@@ -202,6 +211,14 @@ def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
         content = page_content(score(codes, FACTORS, metrics="mig", log_variances=given))
         assert content["card"]["dead"] == dead
         assert [code["code"] for code in content["codes"] if code["dead"]] == dead
+
+
+def test_the_number_that_factors_average_to_is_named(card: ScoreCard) -> None:
+    result = replace(trees(CODES, FACTORS), per_factor=np.array([0.0, 0.125, 0.25]))
+    rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0)}))["groups"][0]["rows"]
+    assert rows[0]["per_factor"]["of"] == "completeness"
+    mig_row = page_content(card)["groups"][0]["rows"][0]
+    assert mig_row["per_factor"]["of"] == "score"
 
 
 def test_the_codes_table_has_the_value_of_each_code(card: ScoreCard) -> None:
@@ -333,11 +350,13 @@ def test_cyclic_factors_that_fill_their_grid_show_their_planes() -> None:
 
 def test_notes_name_the_factors_that_they_count() -> None:
     result = replace(
-        trees(CODES, FACTORS), notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not")
+        trees(CODES, FACTORS),
+        notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not", "factors 0, 1 and 2"),
     )
     base = score(CODES, FACTORS, metrics="mig", names=SPACE.names)
     rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0)}))["groups"][0]["rows"]
     assert rows[0]["notes"] == [
         "factors 0 (shape) and 2 (hue) share a plane",
         "factor 1 (size) is cut; factor 12 is not",
+        "factors 0 (shape), 1 (size) and 2 (hue)",
     ]

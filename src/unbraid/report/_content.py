@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from unbraid.types import FloatArray, IntArray
 
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
+FACTOR_FIELDS = ("accuracy", "chance", "errors")  # (n_factors,) of some Results, shown beside `per_factor`
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "aligned": ("One factor, one code", "These claim axis alignment: rotating the codes lowers them."),
@@ -174,8 +176,6 @@ def _row(name: str, scored: Scored, factor_names: Sequence[str]) -> dict[str, An
     metric, low, high = scored.metric, *scored.metric.range
     error = scored.values.get("standard_error")
     known = {metric.headline, "standard_error"}
-    per_factor = getattr(scored.result, "per_factor", None)
-    factors = [] if per_factor is None else zip(factor_names, per_factor, strict=True)
     return {
         "id": name,
         "title": metric.title if metric.title != name else "",
@@ -189,7 +189,7 @@ def _row(name: str, scored: Scored, factor_names: Sequence[str]) -> dict[str, An
         "means": metric.means,
         "misses": metric.misses,
         "values": [(key.replace("_", " "), number_text(v)) for key, v in scored.values.items() if key not in known],
-        "per_factor": [_factor_cell(factor, value, metric) for factor, value in factors],
+        "per_factor": _per_factor(scored, factor_names),
         "notes": [_with_names(note, factor_names) for note in scored.notes],
         "seconds": f"{scored.seconds:.2g}" if scored.seconds < 10 else f"{scored.seconds:.0f}",
         "seeded": metric.stochastic,
@@ -204,13 +204,31 @@ def _with_names(note: str, names: Sequence[str]) -> str:
         number = int(column[0])
         return f"{number} ({names[number]})" if number < len(names) else column[0]
 
-    return re.sub(r"\bfactors? \d+(?: and \d+)?\b", lambda found: re.sub(r"\d+", named, found[0]), note)
+    return re.sub(r"\bfactors? \d+(?:(?:,|,? and) \d+)*\b", lambda found: re.sub(r"\d+", named, found[0]), note)
 
 
-def _factor_cell(factor: str, value: float, metric: Metric) -> dict[str, Any]:
-    if not np.isfinite(value):
-        return {"factor": factor, "text": "left out", "bar": None}
-    return {"factor": factor, "text": number_text(float(value)), "bar": _bar(float(value), metric)}
+def _per_factor(scored: Scored, names: Sequence[str]) -> dict[str, Any] | None:
+    """The table of what a metric says of each factor, or None where it says nothing."""
+    values = getattr(scored.result, "per_factor", None)
+    if values is None:
+        return None
+    finite = np.isfinite(values)
+    mean = np.mean(values, where=finite) if finite.any() else np.nan
+    # DCI quotes disentanglement, which codes have; its factors have completeness. The mean tells which number it is.
+    of = next((name for name, number in scored.values.items() if np.isclose(number, mean, rtol=1e-9)), "value")
+    # Chance is known of the quoted number alone.
+    metric = scored.metric if of == scored.metric.headline else replace(scored.metric, chance=None)
+    arrays = {name: each for name, each in scored.arrays.items() if name in FACTOR_FIELDS and len(each) == len(names)}
+    rows = [
+        {
+            "factor": factor,
+            "text": number_text(float(value)) if np.isfinite(value) else "left out",
+            "bar": _bar(float(value), metric) if metric.range[0] <= value <= metric.range[1] else None,
+            "others": [number_text(float(each[k])) if np.isfinite(each[k]) else "–" for each in arrays.values()],
+        }
+        for k, (factor, value) in enumerate(zip(names, values, strict=True))
+    ]
+    return {"of": of.replace("_", " "), "others": list(arrays), "rows": rows}
 
 
 def _bar(value: float, metric: Metric) -> dict[str, float] | None:
