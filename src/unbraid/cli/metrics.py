@@ -4,6 +4,7 @@ import json as json_format
 from typing import Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -38,7 +39,7 @@ def list_metrics(
         }
         typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
-    table = Table(pad_edge=False)
+    table = Table(pad_edge=False, box=SIMPLE_HEAD)
     for column in ("metric", "better", "range", "what it says", "source"):
         table.add_column(column, no_wrap=column in {"metric", "better"})
     for name, metric in METRICS.items():

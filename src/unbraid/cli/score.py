@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -95,6 +96,7 @@ def _print(card: "ScoreCard") -> None:
         title_justify="left",
         title_style="",
         pad_edge=False,
+        box=SIMPLE_HEAD,
     )
     table.add_column("metric", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 import typer
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -66,7 +67,7 @@ def udr(
         }
         with written_whole(json) as temporary:
             temporary.write_text(json_format.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    table = Table(pad_edge=False)
+    table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("rank", justify="right")
     table.add_column("UDR", justify="right")
     table.add_column("informative latents", justify="right")
