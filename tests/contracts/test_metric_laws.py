@@ -26,7 +26,11 @@ def headline(metric: Metric, codes: FloatArray, factors: IntArray = FACTORS, **a
     return getattr(metric.function(codes, factors, **arguments), metric.headline)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+# A line through one code cannot single out a middle level; what perfect codes score is in test_explicitness.py.
+SHORT_OF_BEST = {"explicitness"}
+
+
+@pytest.mark.parametrize("name", sorted(set(PLAIN) - SHORT_OF_BEST))
 def test_perfect_codes_reach_the_best_value(name: str) -> None:
     metric = METRICS[name]
     assert headline(metric, perfect_codes(FACTORS)) == pytest.approx(metric.best, abs=metric.tolerance)

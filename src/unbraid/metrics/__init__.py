@@ -7,6 +7,7 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 
 from unbraid.metrics._inputs import NotDefined
 from unbraid.metrics._table import METRICS, Metric
+from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd
@@ -15,6 +16,7 @@ from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.elbo_terms import elbo_terms
+from unbraid.metrics.explicitness import explicitness
 from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
@@ -23,6 +25,9 @@ from unbraid.metrics.med import med
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity
+from unbraid.metrics.nk import nk
+from unbraid.metrics.sap import sap
+from unbraid.metrics.snc import snc
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
@@ -39,14 +44,20 @@ __all__ = [
     "dci_from_importance",
     "dci_lasso",
     "elbo_terms",
+    "explicitness",
     "factor_leakage",
     "factor_vae_score",
     "independence_score",
     "irs",
+    "linear_accuracy",
     "med",
     "mig",
     "mig_exact",
+    "mlp_accuracy",
     "modularity",
+    "nk",
+    "sap",
+    "snc",
     "udr",
     "zero_shot",
 ]

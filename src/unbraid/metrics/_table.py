@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd
@@ -13,6 +14,7 @@ from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.elbo_terms import elbo_terms
+from unbraid.metrics.explicitness import explicitness
 from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
@@ -21,6 +23,9 @@ from unbraid.metrics.med import med
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity
+from unbraid.metrics.nk import nk
+from unbraid.metrics.sap import sap
+from unbraid.metrics.snc import snc
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
@@ -292,6 +297,98 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             needs="needs a gap: a predicate over the factors",
             stochastic=True,
             tolerance=1e-3,
+            aligned=False,
+        ),
+        "sap": Metric(
+            sap,
+            title="Separated attribute predictability",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How much better the best code alone predicts a factor than the second best does.",
+            misses="Sees straight lines only; two factors may share one code; an SVM on one code misses middle levels.",
+            source="Kumar et al. 2018, section 3; Mahon et al. 2023 (SNC/NK), section 2",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "scale", "dead"}),
+        ),
+        "explicitness": Metric(
+            explicitness,
+            title="Explicitness",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(-1.0, 1.0),
+            chance=0.0,
+            means="How well a line through all codes tells each level of a factor from the other levels.",
+            misses="Blind to rotation; one code cannot tell its middle levels by a line, so perfect codes of n steps "
+            "reach about 1/2.",
+            source="Ridgeway & Mozer 2018, section 3",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "scale", "dead"}),
+            tolerance=1e-4,
+            aligned=False,
+        ),
+        "snc": Metric(
+            snc,
+            title="Single-neuron classification",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How well each factor's own code, cut into intervals, names the factor's level.",
+            misses="Does not see whether other codes tell the same; a level in several intervals of its code.",
+            source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "scale", "dead"}),
+        ),
+        "nk": Metric(
+            nk,
+            title="Neuron knockout",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(-1.0, 1.0),
+            chance=0.0,
+            means="How much accuracy a perceptron on all codes loses without the factor's own code.",
+            misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
+            source="Mahon et al. 2023 (SNC/NK), section 4.3",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "scale", "dead"}),
+            tolerance=0.03,
+        ),
+        "linear_accuracy": Metric(
+            linear_accuracy,
+            title="Accuracy of a linear head",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How well a linear classifier on all codes names each factor's level, above chance.",
+            misses="Blind to rotation; above 0 for noise when some classes are much commoner than others.",
+            source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "scale", "dead"}),
+            tolerance=2e-3,
+            aligned=False,
+        ),
+        "mlp_accuracy": Metric(
+            mlp_accuracy,
+            title="Accuracy of a perceptron head",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=0.0,
+            means="How well a perceptron on all codes names each factor's level, above chance.",
+            misses="Blind to every tangle that a perceptron can undo; above 0 for noise when classes are unbalanced.",
+            source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "scale", "dead"}),
+            tolerance=0.02,
             aligned=False,
         ),
     }

@@ -1,0 +1,32 @@
+"""One code for each factor, no code for two factors."""
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import chi2
+
+from unbraid.metrics._inputs import Inputs, as_levels, bin_equal_width
+from unbraid.types import BoolArray, FloatArray, IntArray
+
+BY_LUCK = 1e-6  # probability that a code that knows nothing of a factor passes for one that does
+
+
+def align(worth: FloatArray) -> IntArray:
+    """(n_factors,) code of each factor such that the sum of `worth` (n_codes, n_factors) is largest.
+
+    With fewer codes than factors some factors have none: -1.
+    """
+    codes, factors = linear_sum_assignment(worth, maximize=True)
+    alignment = np.full(worth.shape[1], -1)
+    alignment[factors] = codes
+    return alignment
+
+
+def beyond_luck(inputs: Inputs, information: FloatArray, bins: int = 20) -> BoolArray:
+    """(n_codes, n_factors) whether the mutual information is more than independence would give by luck.
+
+    The likelihood-ratio test: 2 N I is close to a chi-squared variable under independence.
+    """
+    binned = bin_equal_width(inputs.codes, bins)
+    occupied = np.array([len(np.unique(column)) for column in binned.T])
+    freedom = np.outer(occupied - 1, np.array(as_levels(inputs).sizes) - 1)
+    return 2 * inputs.n_samples * information > chi2.isf(BY_LUCK, np.maximum(freedom, 1))

@@ -1,0 +1,349 @@
+"""Compiled steps of the trained probes: the gradient of one minibatch, and Adam.
+
+Matrices are float32 and lie so that innermost loops run over consecutive numbers, four rows by four columns at a
+time, which the compiler turns into vector instructions. There is no BLAS and no thread in it: the order of every
+sum is fixed, so the same seed trains the same probe on one core or many.
+"""
+
+import numba
+import numpy as np
+
+from unbraid.types import FloatArray, IntArray
+
+HIDDEN = 256
+DECAY_MEAN, DECAY_SQUARE, EPSILON = 0.9, 0.999, 1e-8
+
+# Sums in any order that the compiler fixes, fused products; infinities and NaN keep their meaning.
+VECTORISED = {"reassoc", "contract", "nsz", "arcp"}
+ZERO, HALF, ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+LOG2_E = np.float32(1.4426950408889634)
+# Below this an exponential no longer counts beside 1 in float32, and its power of two would leave the format.
+LOWEST = np.float32(-80.0)
+# Taylor coefficients of 2^f, good to a unit in the last place for f in [-1/2, 1/2].
+EXP2 = tuple(np.float32(np.log(2.0) ** k / f) for k, f in enumerate((1, 1, 2, 6, 24, 120, 720)))
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _add_product(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """out (rows, HIDDEN) += left (rows, inner) @ right (inner, HIDDEN); rows and inner are multiples of 4."""
+    rows, inner = left.shape
+    for i in range(0, rows, 4):
+        for k in range(0, inner, 4):
+            a00, a01, a02, a03 = left[i, k], left[i, k + 1], left[i, k + 2], left[i, k + 3]
+            a10, a11, a12, a13 = left[i + 1, k], left[i + 1, k + 1], left[i + 1, k + 2], left[i + 1, k + 3]
+            a20, a21, a22, a23 = left[i + 2, k], left[i + 2, k + 1], left[i + 2, k + 2], left[i + 2, k + 3]
+            a30, a31, a32, a33 = left[i + 3, k], left[i + 3, k + 1], left[i + 3, k + 2], left[i + 3, k + 3]
+            for j in range(HIDDEN):
+                b0, b1, b2, b3 = right[k, j], right[k + 1, j], right[k + 2, j], right[k + 3, j]
+                out[i, j] += a00 * b0 + a01 * b1 + a02 * b2 + a03 * b3
+                out[i + 1, j] += a10 * b0 + a11 * b1 + a12 * b2 + a13 * b3
+                out[i + 2, j] += a20 * b0 + a21 * b1 + a22 * b2 + a23 * b3
+                out[i + 3, j] += a30 * b0 + a31 * b1 + a32 * b2 + a33 * b3
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _dot_products(left: FloatArray, right: FloatArray, out: FloatArray) -> None:
+    """out (rows, classes) = left (rows, HIDDEN) @ right.T (HIDDEN, classes); both counts are multiples of 4."""
+    for i in range(0, len(left), 4):
+        for k in range(0, len(right), 4):
+            s00 = s01 = s02 = s03 = s10 = s11 = s12 = s13 = ZERO
+            s20 = s21 = s22 = s23 = s30 = s31 = s32 = s33 = ZERO
+            for j in range(HIDDEN):
+                a0, a1, a2, a3 = left[i, j], left[i + 1, j], left[i + 2, j], left[i + 3, j]
+                b0, b1, b2, b3 = right[k, j], right[k + 1, j], right[k + 2, j], right[k + 3, j]
+                s00 += a0 * b0
+                s01 += a0 * b1
+                s02 += a0 * b2
+                s03 += a0 * b3
+                s10 += a1 * b0
+                s11 += a1 * b1
+                s12 += a1 * b2
+                s13 += a1 * b3
+                s20 += a2 * b0
+                s21 += a2 * b1
+                s22 += a2 * b2
+                s23 += a2 * b3
+                s30 += a3 * b0
+                s31 += a3 * b1
+                s32 += a3 * b2
+                s33 += a3 * b3
+            out[i, k], out[i, k + 1], out[i, k + 2], out[i, k + 3] = s00, s01, s02, s03
+            out[i + 1, k], out[i + 1, k + 1], out[i + 1, k + 2], out[i + 1, k + 3] = s10, s11, s12, s13
+            out[i + 2, k], out[i + 2, k + 1], out[i + 2, k + 2], out[i + 2, k + 3] = s20, s21, s22, s23
+            out[i + 3, k], out[i + 3, k + 1], out[i + 3, k + 2], out[i + 3, k + 3] = s30, s31, s32, s33
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _perceptron(
+    inputs: FloatArray, first: FloatArray, second: FloatArray, hidden: FloatArray, logits: FloatArray
+) -> None:
+    """hidden = max(0, inputs @ first) (rows, HIDDEN) and logits = hidden @ second.T (rows, classes), less the bias."""
+    for i in range(0, len(inputs), 4):
+        four = hidden[i : i + 4]
+        four[:] = ZERO
+        _add_product(inputs[i : i + 4], first, four)
+        for row in range(4):
+            for j in range(HIDDEN):
+                four[row, j] = max(four[row, j], ZERO)
+        _dot_products(four, second, logits[i : i + 4])
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def softmax_errors(
+    logits: FloatArray, labels: IntArray, n_rows: int, start: int, n_classes: int, powers: IntArray
+) -> None:
+    """Turn logits[:, start : start + n_classes] into the gradient of the mean cross-entropy by them, in place.
+
+    Rows from `n_rows` on are padding and become 0. `powers` (n_classes or more,) int32 is scratch.
+    """
+    as_float = powers.view(np.float32)
+    share = ONE / np.float32(n_rows)
+    for row in range(n_rows):
+        highest = logits[row, start]
+        for c in range(start, start + n_classes):
+            highest = max(highest, logits[row, c])
+        for c in range(n_classes):
+            exponent = max(logits[row, start + c] - highest, LOWEST) * LOG2_E
+            whole = np.floor(exponent + HALF)
+            f = exponent - whole
+            powers[c] = (np.int32(whole) + np.int32(127)) << np.int32(23)
+            high = (EXP2[6] * f + EXP2[5]) * f + EXP2[4]
+            logits[row, start + c] = (((high * f + EXP2[3]) * f + EXP2[2]) * f + EXP2[1]) * f + EXP2[0]
+        total = ZERO
+        for c in range(n_classes):
+            logits[row, start + c] *= as_float[c]
+            total += logits[row, start + c]
+        for c in range(start, start + n_classes):
+            logits[row, c] *= share / total
+        logits[row, start + labels[row]] -= share
+    for row in range(n_rows, len(logits)):
+        for c in range(start, start + n_classes):
+            logits[row, c] = ZERO
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def perceptron_gradient(
+    inputs: FloatArray,
+    labels: IntArray,
+    n_rows: int,
+    n_classes: int,
+    parameters: FloatArray,
+    gradient: FloatArray,
+    hidden: FloatArray,
+    errors: FloatArray,
+    powers: IntArray,
+) -> None:
+    """Gradient of the mean cross-entropy of one minibatch by the flat parameters of a perceptron.
+
+    `inputs` (rows, width) is padded with zeros to a multiple of 4 both ways, its bias column included; the first
+    `n_rows` rows count. `hidden` (rows, HIDDEN), `errors` (rows, classes) and `powers` (classes,) are scratch.
+    """
+    rows, width = inputs.shape
+    classes = errors.shape[1]
+    split, end = width * HIDDEN, (width + classes) * HIDDEN
+    first, second = parameters[:split].reshape(width, HIDDEN), parameters[split:end].reshape(classes, HIDDEN)
+    by_first, by_second = gradient[:split].reshape(width, HIDDEN), gradient[split:end].reshape(classes, HIDDEN)
+    by_bias = gradient[end:]
+    _perceptron(inputs, first, second, hidden, errors)
+    for row in range(rows):
+        for c in range(classes):
+            errors[row, c] += parameters[end + c]
+    softmax_errors(errors, labels, n_rows, 0, n_classes, powers)
+    for row in range(rows):
+        for c in range(n_classes, classes):
+            errors[row, c] = ZERO
+    for p in range(len(gradient)):
+        gradient[p] = ZERO
+    for row in range(n_rows):
+        for c in range(classes):
+            by_bias[c] += errors[row, c]
+    _add_product(errors.T, hidden, by_second)
+    back = np.empty((4, HIDDEN), dtype=np.float32)
+    for i in range(0, rows, 4):
+        back[:] = ZERO
+        _add_product(errors[i : i + 4], second, back)
+        for row in range(4):
+            for j in range(HIDDEN):
+                back[row, j] = back[row, j] if hidden[i + row, j] > ZERO else ZERO
+        _add_product(inputs[i : i + 4].T, back, by_first)
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def adam(
+    parameters: FloatArray, gradient: FloatArray, mean: FloatArray, square: FloatArray, step: int, rate: float
+) -> None:
+    """One step of Adam in place; `step` counts from 1."""
+    length = np.float32(rate / (1.0 - DECAY_MEAN**step))
+    root = np.float32(1.0 / np.sqrt(1.0 - DECAY_SQUARE**step))
+    keep_mean, keep_square, epsilon = np.float32(DECAY_MEAN), np.float32(DECAY_SQUARE), np.float32(EPSILON)
+    for p in range(len(parameters)):
+        slope = gradient[p]
+        mean[p] = keep_mean * mean[p] + (ONE - keep_mean) * slope
+        square[p] = keep_square * square[p] + (ONE - keep_square) * slope * slope
+        parameters[p] -= length * mean[p] / (np.sqrt(square[p]) * root + epsilon)
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def perceptron_epoch(
+    inputs: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    knocked_out: int,
+    n_classes: int,
+    batch: int,
+    state: FloatArray,
+    step: int,
+    rate: float,
+) -> int:
+    """Train on every row of `order` once; returns the number of steps taken so far.
+
+    `state` (3, n_parameters) holds the parameters and Adam's two averages. The column `knocked_out` of the inputs,
+    if not negative, reads as 0.
+    """
+    width = inputs.shape[1]
+    parameters, mean, square = state[0], state[1], state[2]
+    classes = (len(parameters) - width * HIDDEN) // (HIDDEN + 1)
+    chosen, chosen_labels = np.empty((batch, width), dtype=np.float32), np.empty(batch, dtype=np.int64)
+    hidden, errors = np.empty((batch, HIDDEN), dtype=np.float32), np.empty((batch, classes), dtype=np.float32)
+    powers, gradient = np.empty(classes, dtype=np.int32), np.empty(len(parameters), dtype=np.float32)
+    for start in range(0, len(order), batch):
+        n_rows = min(batch, len(order) - start)
+        if n_rows < batch:
+            chosen[n_rows:] = ZERO
+        for row in range(n_rows):
+            source = order[start + row]
+            chosen_labels[row] = labels[source]
+            for k in range(width):
+                chosen[row, k] = inputs[source, k]
+        if knocked_out >= 0:
+            chosen[:, knocked_out] = ZERO
+        perceptron_gradient(chosen, chosen_labels, n_rows, n_classes, parameters, gradient, hidden, errors, powers)
+        step += 1
+        adam(parameters, gradient, mean, square, step, rate)
+    return step
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def perceptron_classes(inputs: FloatArray, knocked_out: int, n_classes: int, parameters: FloatArray) -> IntArray:
+    """Class of the highest logit for each row."""
+    n_samples, width = inputs.shape
+    classes = (len(parameters) - width * HIDDEN) // (HIDDEN + 1)
+    split, end = width * HIDDEN, (width + classes) * HIDDEN
+    first, second = parameters[:split].reshape(width, HIDDEN), parameters[split:end].reshape(classes, HIDDEN)
+    chosen, hidden = np.zeros((4, width), dtype=np.float32), np.empty((4, HIDDEN), dtype=np.float32)
+    logits, found = np.empty((4, classes), dtype=np.float32), np.empty(n_samples, dtype=np.int64)
+    for start in range(0, n_samples, 4):
+        n_rows = min(4, n_samples - start)
+        for row in range(n_rows):
+            for k in range(width):
+                chosen[row, k] = inputs[start + row, k] if k != knocked_out else ZERO
+        _perceptron(chosen, first, second, hidden, logits)
+        for row in range(n_rows):
+            best = 0
+            for c in range(1, n_classes):
+                if logits[row, c] + parameters[end + c] > logits[row, best] + parameters[end + best]:
+                    best = c
+            found[start + row] = best
+    return found
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def _linear(inputs: FloatArray, weights: FloatArray, logits: FloatArray) -> None:
+    """logits (rows, columns) = inputs (rows, width) @ weights (width, columns); width is a multiple of 4."""
+    rows, columns = logits.shape
+    for i in range(rows):
+        for c in range(columns):
+            logits[i, c] = ZERO
+        for k in range(0, inputs.shape[1], 4):
+            a0, a1, a2, a3 = inputs[i, k], inputs[i, k + 1], inputs[i, k + 2], inputs[i, k + 3]
+            for c in range(columns):
+                logits[i, c] += a0 * weights[k, c] + a1 * weights[k + 1, c]
+                logits[i, c] += a2 * weights[k + 2, c] + a3 * weights[k + 3, c]
+
+
+@numba.njit(cache=True, fastmath=VECTORISED, error_model="numpy")
+def linear_gradient(
+    inputs: FloatArray,
+    labels: IntArray,
+    n_rows: int,
+    starts: IntArray,
+    weights: FloatArray,
+    gradient: FloatArray,
+    errors: FloatArray,
+    powers: IntArray,
+) -> None:
+    """Gradient of the summed mean cross-entropies of one linear head per factor, over one minibatch.
+
+    `inputs` (rows, width) is padded with zeros to a multiple of 4 both ways, its column of ones included; the
+    classes of factor k are the columns starts[k] to starts[k + 1] of `weights` (width, columns); any columns after
+    them are padding.
+    """
+    rows, width = inputs.shape
+    _linear(inputs, weights, errors)
+    for factor in range(len(starts) - 1):
+        size = starts[factor + 1] - starts[factor]
+        softmax_errors(errors, labels[:, factor], n_rows, starts[factor], size, powers)
+    for i in range(rows):
+        for c in range(starts[-1], errors.shape[1]):
+            errors[i, c] = ZERO
+    for k in range(width):
+        for c in range(errors.shape[1]):
+            gradient[k, c] = ZERO
+        for i in range(0, rows, 4):
+            a0, a1, a2, a3 = inputs[i, k], inputs[i + 1, k], inputs[i + 2, k], inputs[i + 3, k]
+            for c in range(errors.shape[1]):
+                gradient[k, c] += a0 * errors[i, c] + a1 * errors[i + 1, c]
+                gradient[k, c] += a2 * errors[i + 2, c] + a3 * errors[i + 3, c]
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def linear_epoch(
+    inputs: FloatArray,
+    labels: IntArray,
+    order: IntArray,
+    starts: IntArray,
+    batch: int,
+    state: FloatArray,
+    step: int,
+    rate: float,
+) -> int:
+    """As `perceptron_epoch`, for the linear heads of all factors at once; labels are (n_samples, n_factors)."""
+    width = inputs.shape[1]
+    parameters, mean, square = state[0], state[1], state[2]
+    columns = len(parameters) // width
+    chosen, chosen_labels = np.empty((batch, width), np.float32), np.zeros((batch, labels.shape[1]), np.int64)
+    errors, gradient = np.empty((batch, columns), np.float32), np.empty(len(parameters), np.float32)
+    powers = np.empty(columns, np.int32)
+    for start in range(0, len(order), batch):
+        n_rows = min(batch, len(order) - start)
+        for row in range(batch):
+            if row < n_rows:
+                chosen[row] = inputs[order[start + row]]
+                chosen_labels[row] = labels[order[start + row]]
+            else:
+                chosen[row] = ZERO
+        linear_gradient(
+            chosen,
+            chosen_labels,
+            n_rows,
+            starts,
+            parameters.reshape(width, columns),
+            gradient.reshape(width, columns),
+            errors,
+            powers,
+        )
+        step += 1
+        adam(parameters, gradient, mean, square, step, rate)
+    return step
+
+
+@numba.njit(cache=True, error_model="numpy", nogil=True)
+def linear_classes(inputs: FloatArray, starts: IntArray, weights: FloatArray) -> IntArray:
+    """(n_samples, n_factors) class of the highest logit of each factor."""
+    found = np.empty((len(inputs), len(starts) - 1), dtype=np.int64)
+    logits = np.empty((1, weights.shape[1]), dtype=np.float32)
+    for row in range(len(inputs)):
+        _linear(inputs[row : row + 1], weights, logits)
+        for factor in range(len(starts) - 1):
+            found[row, factor] = np.argmax(logits[0, starts[factor] : starts[factor + 1]])
+    return found

@@ -1,0 +1,111 @@
+"""Rows to learn from and other rows to be judged on: what every trained probe and single-code classifier needs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, split_rows
+from unbraid.metrics._sharing import shared
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
+
+TRAIN_FRACTION = 0.8
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Codes and levels of training rows and of test rows."""
+
+    inputs: Inputs  # what was given as codes and factors
+    codes: FloatArray  # (n_rows, n_codes) of training and test rows
+    levels: Levels  # of the same rows
+    train: IntArray  # positions of the training rows
+    test: IntArray  # positions of the test rows
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.levels.sizes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.levels.notes
+
+
+def trial(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    kinds: Sequence[Kind] | None,
+    seed: int,
+    test_codes: ArrayLike | None = None,
+    test_factors: ArrayLike | None = None,
+) -> Trial:
+    """Train on four rows in five and test on the others; or train on all and test on the rows given for it.
+
+    Raises:
+        ValueError: only one of `test_codes` and `test_factors` is given, or their columns differ from the others'.
+    """
+    inputs = check_inputs(codes, factors, kinds)
+    if (test_codes is None) != (test_factors is None):
+        raise ValueError("test_codes and test_factors come together; only one of them was given")
+    if test_codes is None or test_factors is None:
+        return _split(inputs, seed)
+    extra_codes = check_matrix(test_codes, "test_codes", "n_codes")
+    extra_factors = check_matrix(test_factors, "test_factors", "n_factors")
+    expected, got = (inputs.n_codes, inputs.n_factors), (extra_codes.shape[1], extra_factors.shape[1])
+    if expected != got or len(extra_codes) != len(extra_factors):
+        raise ValueError(
+            f"test_codes and test_factors must have equally many rows and {expected[0]} and {expected[1]} columns; "
+            f"got {extra_codes.shape} and {extra_factors.shape}"
+        )
+    both = check_inputs(
+        np.vstack([inputs.codes, extra_codes]), np.vstack([inputs.factors, extra_factors]), inputs.kinds
+    )
+    rows = np.arange(both.n_samples)
+    return Trial(inputs, both.codes, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
+
+
+@shared
+def _split(inputs: Inputs, seed: int) -> Trial:
+    train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
+    return Trial(inputs, inputs.codes, as_levels(inputs), train, test)
+
+
+@shared
+def live_codes(trial: Trial) -> BoolArray:
+    """(n_codes,) whether each code varies over the training rows, beyond rounding."""
+    rows = trial.codes[trial.train]
+    return np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300)
+
+
+@shared
+def standardised_codes(trial: Trial) -> FloatArray:
+    """(n_rows, n_live) live codes of all rows, less the training mean, over the training standard deviation."""
+    live = live_codes(trial)
+    # Division by the largest value first, so that the squares of huge codes stay finite.
+    columns = trial.codes[:, live] / np.abs(trial.codes[trial.train][:, live]).max(axis=0)
+    rows = columns[trial.train]
+    return (columns - rows.mean(axis=0)) / rows.std(axis=0)
+
+
+def class_shares(levels: IntArray, size: int) -> FloatArray:
+    return np.bincount(levels, minlength=size) / len(levels)
+
+
+@shared
+def guessing(trial: Trial) -> FloatArray:
+    """(n_factors,) accuracy on the test rows of guessing classes as often as they occur in training (eq. 4)."""
+    shares = [
+        [class_shares(trial.levels.levels[rows, factor], size) for rows in (trial.train, trial.test)]
+        for factor, size in enumerate(trial.sizes)
+    ]
+    return np.array([np.dot(learnt, true) for learnt, true in shares])
+
+
+def adjusted(accuracy: FloatArray, chance: FloatArray) -> FloatArray:
+    """Accuracy on a scale where chance is 0, and nothing is below 0 (eq. 3); 0 where guessing is always right."""
+    return np.maximum(0.0, (accuracy - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf))
+
+
+def accuracies(predicted: IntArray, trial: Trial) -> FloatArray:
+    """(n_factors,) share of test rows whose level is predicted; `predicted` is (n_test, n_factors)."""
+    return (predicted == trial.levels.levels[trial.test]).mean(axis=0)
