@@ -85,7 +85,7 @@ def screenshot(card: ScoreCard, browser: str, path: Path) -> None:
 def shrink(source: Path, target: Path) -> None:
     """The same picture in 256 colours, a third of the size."""
     with Image.open(source) as image:
-        image.convert("RGB").quantize(256, dither=Image.Dither.NONE).save(target, optimize=True)
+        image.convert("RGB").quantize(256, kmeans=3, dither=Image.Dither.NONE).save(target, optimize=True)
 
 
 def _title(figure: Figure, x: float, y: float, text: str) -> None:
