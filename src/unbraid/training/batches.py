@@ -55,14 +55,14 @@ def permutations(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
     return _uniform(keys, step, shape).argsort(dim=1)
 
 
-def epoch_positions(keys: Tensor, step: int, batch_size: int, n_images: int) -> Tensor:
-    """Which images make up the batch of this step: (n_members, batch_size) int64.
+def epoch_positions(keys: Tensor, start: int, count: int, n_images: int) -> Tensor:
+    """Which images a member sees as number `start` .. `start + count - 1` of its training: (n_members, count) int64.
 
-    A member sees every image once before it sees any twice; each epoch has another order. The order is a Feistel
-    network on the smallest number of bits that holds `n_images`, walked until it lands inside, so no list of all
-    images is ever made. A batch that crosses the end of an epoch goes on with the next.
+    A member sees every image once before it sees any twice; each epoch has another order, and a batch that crosses
+    the end of one goes on with the next. The order is a Feistel network on the smallest number of bits that holds
+    `n_images`, walked until it lands inside, so no list of all images is ever made.
     """
-    place = step * batch_size + torch.arange(batch_size, dtype=torch.int64, device=keys.device)
+    place = start + torch.arange(count, dtype=torch.int64, device=keys.device)
     epoch_keys = random_bits(keys[:, None], place // n_images + 1)
     positions = (place % n_images).expand_as(epoch_keys)
     bits = max(2, (n_images - 1).bit_length())

@@ -1,0 +1,69 @@
+"""Adam for one member or for stacked members, each with settings of its own."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+Number = float | Tensor  # a Tensor is (n_members,), double precision
+
+
+@dataclass(frozen=True)
+class AdamSettings:
+    """Numbers for one member, or one entry per stacked member."""
+
+    learning_rate: Number
+    beta1: Number
+    beta2: Number
+    epsilon: Number
+
+
+@torch.no_grad()
+def adam_update(
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    first: Sequence[Tensor],
+    second: Sequence[Tensor],
+    settings: AdamSettings,
+    count: int | Tensor,
+    alive: Tensor | None = None,
+) -> None:
+    """One step in place: parameters and both moments.
+
+    Args:
+        parameters, gradients, first, second: of one member, or each with the members in front.
+        settings: numbers, or one per stacked member.
+        count: updates including this one, from 1.
+        alive: (n_members,) bool; the parameters of the others stay as they are, even where gradients are NaN.
+
+    Reference:
+        Kingma and Ba 2015, algorithm 1; epsilon is added after the bias correction, as `torch.optim.Adam` does.
+    """
+    beta1, beta2 = settings.beta1, settings.beta2
+    rate = settings.learning_rate / (1 - beta1**count)
+    root = (1 - beta2**count) ** 0.5
+    if alive is not None:
+        rate = torch.where(alive, rate, torch.zeros((), dtype=torch.float64, device=alive.device))
+        gradients = [torch.where(_over(alive, each), each, 0) for each in gradients]
+    for parameter, gradient, mean, square in zip(parameters, gradients, first, second, strict=True):
+        if isinstance(beta1, Tensor):
+            mean.add_((gradient - mean) * _over(1 - beta1, mean))
+            square.mul_(_over(beta2, square)).add_(gradient.square() * _over(1 - torch.as_tensor(beta2), square))
+        else:
+            mean.lerp_(gradient, 1 - beta1)
+            square.mul_(beta2).addcmul_(gradient, gradient, value=1 - float(beta2))
+        divisor = square.sqrt().div_(_over(root, square)).add_(_over(settings.epsilon, square))
+        if isinstance(rate, Tensor):
+            parameter.sub_((mean / divisor).mul_(_over(rate, mean)))
+        else:
+            parameter.addcdiv_(mean, divisor, value=-float(rate))
+
+
+def _over(number: Any, like: Tensor) -> Any:
+    """Per-member numbers in the shape and precision to be combined with `like`; others as they are."""
+    if not isinstance(number, Tensor):
+        return number
+    shaped = number.reshape(-1, *[1] * (like.dim() - 1))
+    return shaped if shaped.dtype == torch.bool else shaped.to(like.dtype)

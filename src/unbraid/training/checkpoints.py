@@ -1,0 +1,99 @@
+"""A member in the middle of its training, as one file."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from unbraid._files import written_whole
+from unbraid.training.population import Diverged, State
+
+FORMAT = "1"
+FILE = "checkpoint.safetensors"
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that cannot be continued: damaged, of another format, or of another training."""
+
+
+@dataclass(eq=False)
+class Progress:
+    """How far a member is, and everything needed to go on as if it had never stopped."""
+
+    step: int = 0  # steps taken
+    state: State | None = None  # None: not begun
+    curve_steps: list[int] = field(default_factory=list)
+    curves: dict[str, list[float]] = field(default_factory=dict)  # means since the point before
+    pending: dict[str, Tensor] = field(default_factory=dict)  # sums since the last point
+    diverged: Diverged | None = None
+    seconds: float = 0.0
+
+
+def identity(**facts: Any) -> dict[str, str]:
+    """What a checkpoint must agree upon with the training that continues it."""
+    return {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
+
+
+def save_checkpoint(path: Path, progress: Progress, facts: Mapping[str, str]) -> None:
+    """Write the file whole or leave the one that was there."""
+    tensors: dict[str, Tensor] = dict(progress.state or {})
+    tensors["curve_steps"] = torch.tensor(progress.curve_steps, dtype=torch.int64)
+    for name, values in progress.curves.items():
+        tensors[f"curve/{name}"] = torch.tensor(values, dtype=torch.float64)
+    for name, value in progress.pending.items():
+        tensors[f"pending/{name}"] = value.reshape(())
+    position = {
+        "step": progress.step,
+        "seconds": progress.seconds,
+        "diverged": [progress.diverged.step, progress.diverged.reason] if progress.diverged else None,
+    }
+    metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
+    with written_whole(path) as temporary:
+        save_file(tensors, temporary, metadata)
+
+
+def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Progress:
+    """The progress kept in the file; that of a training not begun where there is none.
+
+    Raises:
+        CheckpointError: damaged, of another format, or of another training; says in what it differs.
+    """
+    if not path.exists():
+        return Progress()
+    try:
+        with safe_open(path, "pt") as file:
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    except (SafetensorError, OSError) as error:
+        raise CheckpointError(f"{path} is damaged ({error}); delete it to train from the start") from None
+    if metadata.get("format") != FORMAT:
+        raise CheckpointError(
+            f"{path} has checkpoint format {metadata.get('format')}, this version of unbraid reads {FORMAT}; "
+            "delete it to train from the start"
+        )
+    for name, value in facts.items():
+        if (kept := metadata.get(f"is/{name}")) != value:
+            raise CheckpointError(f"{path} is of another training: its {name} is {kept}, here it is {value}")
+    position = json.loads(metadata["progress"])
+    steps = tensors.pop("curve_steps").tolist()
+    curves = {name.removeprefix("curve/"): tensors.pop(name).tolist() for name in _starting(tensors, "curve/")}
+    pending = {name.removeprefix("pending/"): tensors.pop(name) for name in _starting(tensors, "pending/")}
+    diverged = Diverged(*position["diverged"]) if position["diverged"] else None
+    return Progress(position["step"], tensors, steps, curves, pending, diverged, position["seconds"])
+
+
+def architecture(state: State) -> str:
+    """A digest of the names, shapes and types of a member's tensors."""
+    rows = sorted(f"{name} {tuple(value.shape)} {value.dtype}" for name, value in state.items())
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+
+
+def _starting(tensors: Mapping[str, Tensor], prefix: str) -> list[str]:
+    return [name for name in tensors if name.startswith(prefix)]

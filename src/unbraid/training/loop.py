@@ -1,0 +1,308 @@
+"""The training loop: steps, curves, checkpoints and resuming, for members trained together in this process."""
+
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.training._draws import Images
+from unbraid.training._family import Context, Family, Logs
+from unbraid.training.checkpoints import (
+    FILE,
+    CheckpointError,
+    Progress,
+    architecture,
+    identity,
+    load_checkpoint,
+    save_checkpoint,
+)
+from unbraid.training.device import choose_device, choose_precision, dtype_of, reproducible
+from unbraid.training.families import FAMILIES
+from unbraid.training.population import Diverged, Member, Population, build_member, make_population
+from unbraid.types import FloatArray, IntArray
+
+CURVE_POINTS = 500
+REPORT_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What all members of a training share. Everything here but `checkpoint_seconds` is part of the result."""
+
+    family: str
+    steps: int
+    batch_size: int = 64
+    device: str = "auto"
+    precision: str = "auto"
+    checkpoint_seconds: float = 120.0
+
+    def resolved(self) -> "Plan":
+        """With the device and precision that "auto" stands for here.
+
+        Raises:
+            ValueError: no such family, device or precision, or numbers that are not positive.
+        """
+        if self.family not in FAMILIES:
+            raise ValueError(f"no family {self.family!r}: one of {', '.join(FAMILIES)}")
+        if self.steps < 0 or self.batch_size < 1:
+            raise ValueError(f"steps >= 0 and batch_size >= 1; got {self.steps} and {self.batch_size}")
+        device = choose_device(self.device)
+        return replace(self, device=device.type, precision=choose_precision(self.precision, device))
+
+
+@dataclass(frozen=True)
+class Report:
+    """Sent about twice a second while members train."""
+
+    members: tuple[int, ...]  # positions in the list given
+    step: int
+    steps: int
+    logs: Mapping[str, FloatArray]  # latest point of the curves by name, (n_members,)
+    diverged: tuple[Diverged | None, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A member that is done: all steps taken, or diverged."""
+
+    weights: dict[str, Tensor]  # of its modules, as `nn.ModuleDict.state_dict` names them
+    curve_steps: IntArray  # (n_points,) steps taken
+    curves: dict[str, FloatArray]  # (n_points,) each: means over the steps since the point before
+    diverged: Diverged | None
+    step: int
+    seconds: float  # of training, over all sessions; that of the whole population for a stacked member
+
+
+def train_here(
+    plan: Plan,
+    members: Sequence[Member],
+    dataset: FactorDataset,
+    *,
+    folders: Sequence[Path | None] | None = None,
+    report: Callable[[Report], None] | None = None,
+    stacked: bool | None = None,
+) -> list[Trained]:
+    """Train members together, continuing from the checkpoints in their folders.
+
+    Stopped by SIGINT, it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call then
+    continues, as it does after any other end, and comes to the weights of a training never stopped.
+
+    Args:
+        plan: what the members share.
+        members: at least one; several are stacked and agree in structural hyperparameters.
+        dataset: images; one copy, uint8, whatever the number of members.
+        folders: where each member keeps its checkpoint; must exist. The checkpoint stays when all is done.
+        report: called about twice a second.
+        stacked: whether to stack; by default several members are.
+
+    Raises:
+        CheckpointError: a checkpoint that cannot be continued.
+        OSError: no space for the checkpoints.
+        KeyboardInterrupt: stopped by SIGINT.
+    """
+    plan = plan.resolved()
+    device = choose_device(plan.device)
+    family = FAMILIES[plan.family]
+    folders = folders or [None] * len(members)
+    settings = _settings(family, members)
+    context = Context(settings, len(dataset), plan.batch_size, plan.steps)
+    with reproducible(device), _stop_requests() as stopping:
+        if family.fit is not None:
+            return [_fitted(family, member, dataset, context) for member in members]
+        facts = [_facts(plan, member, dataset) for member in members]
+        progress = [
+            load_checkpoint(folder / FILE, fact) if folder else Progress()
+            for folder, fact in zip(folders, facts, strict=True)
+        ]
+        # Killed between two checkpoints of one population, its members are at different steps: the hindmost first.
+        while waiting := [each for each in progress if not _done(each, plan)]:
+            at = min(each.step for each in waiting)
+            chosen = [number for number, each in enumerate(progress) if each in waiting and each.step == at]
+            until = min((each.step for each in waiting if each.step > at), default=plan.steps)
+            population = make_population(
+                family,
+                [members[number] for number in chosen],
+                dataset,
+                context,
+                device=device,
+                precision=dtype_of(plan.precision),
+                stacked=stacked,
+            )
+            session = _Session(plan, population, chosen, progress, folders, facts, report)
+            session.run(until, stopping)
+    return [_trained(each) for each in progress]
+
+
+class _Session:
+    """Some members at one step, and their way to a later one."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        population: Population,
+        chosen: Sequence[int],
+        progress: Sequence[Progress],
+        folders: Sequence[Path | None],
+        facts: Sequence[Mapping[str, str]],
+        report: Callable[[Report], None] | None,
+    ) -> None:
+        self.plan, self.population, self.report = plan, population, report
+        self.chosen = tuple(chosen)
+        self.progress = [progress[number] for number in chosen]
+        self.folders = [folders[number] for number in chosen]
+        self.facts = [facts[number] for number in chosen]
+        self.every = max(1, plan.steps // CURVE_POINTS)
+        self.latest: dict[str, FloatArray] = {}
+        self._begin()
+        self.sums: Logs = self._pending()
+
+    def _begin(self) -> None:
+        expected = self.population.state(0)
+        for index, each in enumerate(self.progress):
+            if each.state is None:
+                continue
+            if architecture(each.state) != architecture(expected):
+                raise CheckpointError(
+                    f"{self.folders[index]}/{FILE} is for another architecture; delete it to train from the start"
+                )
+            self.population.load_state(index, each.state)
+        needed = 2 * len(self.chosen) * sum(value.nbytes for value in expected.values())
+        for folder in {folder for folder in self.folders if folder}:
+            if (free := shutil.disk_usage(folder).free) < needed:
+                raise OSError(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
+
+    def _pending(self) -> Logs:
+        names = self.progress[0].pending
+        return {name: torch.stack([each.pending[name].reshape(()) for each in self.progress]) for name in names}
+
+    def run(self, until: int, stopping: threading.Event) -> None:
+        start, began = self.progress[0].step, time.monotonic()
+        seconds = [each.seconds for each in self.progress]
+        saved = reported = began
+        alone = len(self.chosen) == 1
+        for step in range(start, until):
+            logs = self.population.advance(step)
+            self.sums = {name: self.sums[name] + value if name in self.sums else value for name, value in logs.items()}
+            for each in self.progress:
+                each.step = step + 1
+            point = (step + 1) % self.every == 0 or step + 1 == self.plan.steps
+            if point:
+                self._close_point(step + 1)
+            now = time.monotonic()
+            # Asking which members diverged waits for the device; one on a CPU has nothing to wait for.
+            over = (point or alone) and all(self.population.diverged())
+            if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
+                reported = now
+                self._send(step + 1)
+            if over:
+                break
+            if stopping.is_set() or now - saved > self.plan.checkpoint_seconds:
+                saved = now
+                self._store(now - began, seconds)
+            if stopping.is_set():
+                raise KeyboardInterrupt
+        self._store(time.monotonic() - began, seconds)
+
+    def _close_point(self, step: int) -> None:
+        # The first point after a resumption covers the same steps as it would have without: sums were kept.
+        before = (step - 1) // self.every * self.every
+        means = {name: (total / (step - before)).cpu().double().numpy() for name, total in self.sums.items()}
+        for index, each in enumerate(self.progress):
+            if self.population.diverged()[index]:
+                continue
+            each.curve_steps.append(step)
+            for name, values in means.items():
+                each.curves.setdefault(name, []).append(float(values[index]))
+        self.latest, self.sums = means, {}
+
+    def _send(self, step: int) -> None:
+        if self.report:
+            diverged = tuple(self.population.diverged())
+            self.report(Report(self.chosen, step, self.plan.steps, self.latest, diverged))
+
+    def _store(self, elapsed: float, seconds: Sequence[float]) -> None:
+        diverged = self.population.diverged()
+        for index, each in enumerate(self.progress):
+            each.state = self.population.state(index)
+            each.pending = {name: total[index].cpu() for name, total in self.sums.items()}
+            each.diverged = diverged[index]
+            each.seconds = seconds[index] + elapsed
+            folder = self.folders[index]
+            if folder:
+                save_checkpoint(folder / FILE, each, self.facts[index])
+
+
+def _settings(family: Family, members: Sequence[Member]) -> dict[str, Any]:
+    names = [name for name, each in family.hyperparameters.items() if each.structural or each.kind == "choice"]
+    first = {name: members[0].hyper[name] for name in names}
+    for member in members[1:]:
+        for name in names:
+            if member.hyper[name] != first[name]:
+                raise ValueError(f"stacked members agree in {name}; got {first[name]} and {member.hyper[name]}")
+    return first
+
+
+def _facts(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:
+    return identity(
+        family=plan.family,
+        steps=plan.steps,
+        batch_size=plan.batch_size,
+        device=plan.device,
+        precision=plan.precision,
+        seed=member.seed,
+        hyperparameters=dict(member.hyper),
+        images=[len(dataset), *dataset.image_shape],
+    )
+
+
+def _done(progress: Progress, plan: Plan) -> bool:
+    return progress.diverged is not None or (progress.step >= plan.steps and progress.state is not None)
+
+
+def _fitted(family: Family, member: Member, dataset: FactorDataset, context: Context) -> Trained:
+    began = time.monotonic()
+    modules = build_member(family, dataset.image_shape, context.settings, member.seed)
+    images = Images(dataset, torch.device("cpu"))
+    if family.fit is not None:
+        family.fit(modules, lambda positions: images(torch.as_tensor(np.asarray(positions))), context)
+    weights = {name: value.detach().clone() for name, value in modules.state_dict().items()}
+    return Trained(weights, np.zeros(0, dtype=np.int64), {}, None, 0, time.monotonic() - began)
+
+
+def _trained(progress: Progress) -> Trained:
+    state = progress.state or {}
+    weights = {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
+    curves = {name: np.array(values) for name, values in progress.curves.items()}
+    steps = np.array(progress.curve_steps, dtype=np.int64)
+    return Trained(weights, steps, curves, progress.diverged, progress.step, progress.seconds)
+
+
+@contextmanager
+def _stop_requests() -> Iterator[threading.Event]:
+    """Set by SIGINT while the block runs; a second one interrupts at once. Only the main thread hears signals."""
+    stopping = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield stopping
+        return
+    before = signal.getsignal(signal.SIGINT)
+
+    def request(*_: object) -> None:
+        if stopping.is_set():
+            raise KeyboardInterrupt
+        stopping.set()
+
+    signal.signal(signal.SIGINT, request)
+    try:
+        yield stopping
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,342 @@
+"""One member, or several stacked ones, and how they take a step.
+
+Both kinds run the same rows of FAMILIES on the same draws, and no operation joins members, so a member comes out the
+same to float precision whether it is trained alone or stacked, and whatever it is stacked with.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.training._draws import Draws, Images
+from unbraid.training._family import Adam, Batch, Context, Family, Logs, Player, Value
+from unbraid.training.adam import AdamSettings, adam_update
+from unbraid.training.batches import stream
+
+State = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
+
+
+@dataclass(frozen=True)
+class Member:
+    """What tells one member of a population from the others."""
+
+    seed: int
+    hyper: Mapping[str, Value]  # every hyperparameter of the family, structural ones equal in one population
+
+
+@dataclass(frozen=True)
+class Diverged:
+    """Why a member was stopped, its parameters kept as they were before this step."""
+
+    step: int
+    reason: str
+
+
+class Population(Protocol):
+    """Members that take their steps together."""
+
+    context: Context
+
+    @property
+    def members(self) -> tuple[Member, ...]: ...
+
+    def advance(self, step: int) -> Logs:
+        """Take step number `step`, from 0; the mean losses and logs by name, (n_members,) each."""
+        ...
+
+    def diverged(self) -> list[Diverged | None]: ...
+
+    def state(self, index: int) -> State:
+        """A copy of a member's tensors, in main memory."""
+        ...
+
+    def load_state(self, index: int, state: State) -> None: ...
+
+
+def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> nn.ModuleDict:
+    """The modules of a member as they are before its first step; a function of the arguments alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream(seed, "initial weights") & (1 << 63) - 1)
+        return family.build(shape, settings).train()
+
+
+def make_population(
+    family: Family,
+    members: Sequence[Member],
+    dataset: FactorDataset,
+    context: Context,
+    *,
+    device: torch.device,
+    precision: torch.dtype = torch.float32,
+    stacked: bool | None = None,
+) -> Population:
+    """One member alone, several stacked, unless `stacked` says so.
+
+    `precision` is that of the arithmetic: bfloat16 keeps parameters, moments and losses in single precision.
+
+    Raises:
+        ValueError: several members that are not to be stacked; these are trained one after the other instead.
+    """
+    images = Images(dataset, device, torch.promote_types(precision, torch.float32))
+    if stacked or (stacked is None and len(members) > 1):
+        return Stacked(family, members, images, context, device, precision)
+    if len(members) != 1:
+        raise ValueError(f"{len(members)} members that are not stacked need a population each")
+    return Alone(family, members[0], images, context, device, precision)
+
+
+class Alone:
+    """One member, run by ordinary modules with channels last in memory."""
+
+    def __init__(
+        self,
+        family: Family,
+        member: Member,
+        images: Images,
+        context: Context,
+        device: torch.device,
+        precision: torch.dtype,
+    ) -> None:
+        self.members: tuple[Member, ...] = (member,)
+        self.context, self.family = context, family
+        self.precision, self.device = precision, device
+        modules = build_member(family, images.dataset.image_shape, context.settings, member.seed)
+        self.modules = modules.to(device, images.dtype).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
+        self.draws = Draws((member.seed,), context, images)
+        self.trained = {player.name: _parameters(self.modules, player.trains) for player in family.players}
+        self.first = {name: _zeros(values) for name, values in self.trained.items()}
+        self.second = {name: _zeros(values) for name, values in self.trained.items()}
+        self.adam = {player.name: _settings(player.adam, member.hyper, float) for player in family.players}
+        self._diverged: Diverged | None = None
+
+    def advance(self, step: int) -> Logs:
+        logs: Logs = {}
+        kept: Logs = {}
+        for player, repeat in _moves(self.family):
+            if self._diverged:
+                break
+            batch = {draw.name: self.draws(draw, step, repeat)[0] for draw in player.draws}
+            report, held = self._move(player, {**batch, **kept}, step, repeat)
+            _add_logs(logs, report, player)
+            kept.update(held)
+        return {name: value.reshape(1) for name, value in logs.items()}
+
+    def _move(self, player: Player, batch: Batch, step: int, repeat: int) -> tuple[Logs, Logs]:
+        if len(self.family.players) > 1:
+            for name, module in self.modules.items():
+                module.requires_grad_(name in player.trains)
+        before = [(buffer, buffer.clone()) for buffer in self.modules.buffers()]
+        parameters = list(self.trained[player.name].values())
+        with _autocast(self.device, self.precision):
+            loss, logs, kept = player.loss(self.modules, batch, self.members[0].hyper, step, self.context)
+        gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+        report = {f"loss/{player.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
+        flaw = _flaw(loss.detach(), gradients)
+        if bool(flaw):
+            with torch.no_grad():
+                for buffer, old in before:
+                    buffer.copy_(old)
+            self._diverged = Diverged(step, _reason(player, int(flaw)))
+            return report, {}
+        count = step * player.repeats + repeat + 1
+        first, second = self.first[player.name].values(), self.second[player.name].values()
+        adam_update(parameters, gradients, [*first], [*second], self.adam[player.name], count)
+        return report, {name: value.detach() for name, value in kept.items()}
+
+    def diverged(self) -> list[Diverged | None]:
+        return [self._diverged]
+
+    def _tensors(self) -> State:
+        return _named(dict(self.modules.state_dict()), self.first, self.second)
+
+    def state(self, index: int) -> State:
+        _check_index(index, 1)
+        return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in self._tensors().items()}
+
+    @torch.no_grad()
+    def load_state(self, index: int, state: State) -> None:
+        _check_index(index, 1)
+        for name, value in self._tensors().items():
+            value.copy_(state[name])
+
+
+class Stacked:
+    """Members whose tensors are stacked, members in front, and run as one by torch.func.vmap."""
+
+    def __init__(
+        self,
+        family: Family,
+        members: Sequence[Member],
+        images: Images,
+        context: Context,
+        device: torch.device,
+        precision: torch.dtype,
+    ) -> None:
+        self.members: tuple[Member, ...] = tuple(members)
+        self.context, self.family = context, family
+        self.precision, self.device = precision, device
+        built = [build_member(family, images.dataset.image_shape, context.settings, member.seed) for member in members]
+        parameters, buffers = torch.func.stack_module_state([*built])  # pyright: ignore[reportArgumentType]
+        self.caller = _Caller(built[0].to("meta"))
+        self.parameters = {
+            name: value.detach().to(device, _real(value, images.dtype)).requires_grad_()
+            for name, value in parameters.items()
+        }
+        self.buffers = {name: value.to(device, _real(value, images.dtype)) for name, value in buffers.items()}
+        self.draws = Draws([member.seed for member in members], context, images)
+        self.trained = {
+            player.name: {
+                name: value for name, value in self.parameters.items() if name.partition(".")[0] in player.trains
+            }
+            for player in family.players
+        }
+        self.first = {name: _zeros(values) for name, values in self.trained.items()}
+        self.second = {name: _zeros(values) for name, values in self.trained.items()}
+        columns = {name: [member.hyper[name] for member in members] for name in members[0].hyper}
+        self.numbers = {
+            name: torch.tensor(values, dtype=torch.float64)
+            for name, values in columns.items()
+            if not (family.hyperparameters[name].structural or family.hyperparameters[name].kind == "choice")
+        }
+        self.plain = {name: values[0] for name, values in columns.items() if name not in self.numbers}
+        self.hyper = {name: values.to(device, images.dtype) for name, values in self.numbers.items()}
+        self.adam = {player.name: _settings(player.adam, self.numbers, self._per_member) for player in family.players}
+        self.alive = torch.ones(len(members), dtype=torch.bool, device=device)
+        self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
+        self.flaws = torch.zeros_like(self.stopped)
+
+    def _per_member(self, number: Any) -> Tensor:
+        numbers = torch.as_tensor(number, dtype=torch.float64).expand(len(self.members))
+        return numbers.to(self.device)
+
+    def advance(self, step: int) -> Logs:
+        logs: Logs = {}
+        kept: Logs = {}
+        for player, repeat in _moves(self.family):
+            batch = {draw.name: self.draws(draw, step, repeat) for draw in player.draws}
+            report, held = self._move(player, {**batch, **kept}, step, repeat)
+            _add_logs(logs, report, player)
+            kept.update(held)
+        return logs
+
+    def _move(self, player: Player, batch: Batch, step: int, repeat: int) -> tuple[Logs, Logs]:
+        trained = self.trained[player.name]
+        parameters = {name: value if name in trained else value.detach() for name, value in self.parameters.items()}
+        before = {name: value.clone() for name, value in self.buffers.items()}
+
+        def loss_of(tensors: State, batch: Batch, hyper: Logs) -> tuple[Tensor, Logs, Logs]:
+            tensors = {f"modules_.{name}": value for name, value in tensors.items()}
+            arguments = (player.loss, batch, {**hyper, **self.plain}, step, self.context)
+            return torch.func.functional_call(self.caller, tensors, arguments)
+
+        with _autocast(self.device, self.precision):
+            losses, logs, kept = torch.vmap(loss_of)({**parameters, **self.buffers}, dict(batch), self.hyper)
+        gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
+        flaws = torch.where(self.alive, _flaw(losses.detach(), gradients, len(self.members)), 0)
+        number = self.family.players.index(player)
+        self.stopped = torch.where(flaws > 0, step, self.stopped)
+        self.flaws = torch.where(flaws > 0, flaws + 2 * number, self.flaws)
+        self.alive = self.alive & (flaws == 0)
+        for name, old in before.items():
+            self.buffers[name] = torch.where(_spread(self.alive, old), self.buffers[name], old)
+        count = step * player.repeats + repeat + 1
+        first, second = self.first[player.name].values(), self.second[player.name].values()
+        adam_update(list(trained.values()), gradients, [*first], [*second], self.adam[player.name], count, self.alive)
+        report = {f"loss/{player.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
+        return report, {name: value.detach() for name, value in kept.items()}
+
+    def diverged(self) -> list[Diverged | None]:
+        reasons: list[Diverged | None] = []
+        for stopped, flaw in zip(self.stopped.tolist(), self.flaws.tolist(), strict=True):
+            player = self.family.players[(flaw - 1) // 2] if flaw else self.family.players[0]
+            reasons.append(Diverged(stopped, _reason(player, (flaw - 1) % 2 + 1)) if flaw else None)
+        return reasons
+
+    def _tensors(self) -> State:
+        return _named({**self.parameters, **self.buffers}, self.first, self.second)
+
+    def state(self, index: int) -> State:
+        _check_index(index, len(self.members))
+        return {name: value[index].detach().to("cpu", copy=True) for name, value in self._tensors().items()}
+
+    @torch.no_grad()
+    def load_state(self, index: int, state: State) -> None:
+        _check_index(index, len(self.members))
+        for name, value in self._tensors().items():
+            value[index].copy_(state[name])
+
+
+class _Caller(nn.Module):
+    """Calls a loss with modules whose tensors `functional_call` has replaced."""
+
+    def __init__(self, modules: nn.ModuleDict) -> None:
+        super().__init__()
+        self.modules_ = modules
+
+    def forward(self, loss: Any, *arguments: Any) -> Any:
+        return loss(self.modules_, *arguments)
+
+
+def _moves(family: Family) -> list[tuple[Player, int]]:
+    return [(player, repeat) for player in family.players for repeat in range(player.repeats)]
+
+
+def _add_logs(logs: Logs, report: Logs, player: Player) -> None:
+    for name, value in report.items():
+        logs[name] = logs[name] + value / player.repeats if name in logs else value / player.repeats
+
+
+def _parameters(modules: nn.ModuleDict, names: Sequence[str]) -> dict[str, Tensor]:
+    return {name: value for name, value in modules.named_parameters() if name.partition(".")[0] in names}
+
+
+def _zeros(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    return {name: torch.zeros_like(value, requires_grad=False) for name, value in values.items()}
+
+
+def _named(model: State, first: Mapping[str, State], second: Mapping[str, State]) -> State:
+    named = {f"model/{name}": value for name, value in model.items()}
+    for moment, players in (("first", first), ("second", second)):
+        for player, values in players.items():
+            named |= {f"{moment}/{player}/{name}": value for name, value in values.items()}
+    return named
+
+
+def _settings(adam: Adam, hyper: Mapping[str, Any], convert: Any) -> AdamSettings:
+    given = (adam.learning_rate, adam.beta1, adam.beta2, adam.epsilon)
+    return AdamSettings(*(convert(hyper[number] if isinstance(number, str) else number) for number in given))
+
+
+def _flaw(losses: Tensor, gradients: Sequence[Tensor], n_members: int | None = None) -> Tensor:
+    """0 where all is finite, 1 where the loss is not, 2 where the loss is but a gradient is not."""
+    start = 0 if n_members is None else 1
+    total = sum(gradient.flatten(start).sum(start) for gradient in gradients)
+    flawed = torch.where(torch.isfinite(torch.as_tensor(total)), 0, 2)
+    return torch.where(torch.isfinite(losses), flawed, 1)
+
+
+def _reason(player: Player, flaw: int) -> str:
+    return f"the {'loss' if flaw == 1 else 'gradient'} of the {player.name} is not finite"
+
+
+def _real(value: Tensor, dtype: torch.dtype) -> torch.dtype:
+    return dtype if value.is_floating_point() else value.dtype
+
+
+def _spread(alive: Tensor, like: Tensor) -> Tensor:
+    return alive.reshape(-1, *[1] * (like.dim() - 1))
+
+
+def _autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[Any]:
+    half = precision in (torch.bfloat16, torch.float16)
+    return torch.autocast(device.type, precision if half else None, enabled=half)
+
+
+def _check_index(index: int, n_members: int) -> None:
+    if not 0 <= index < n_members:
+        raise IndexError(f"member {index} of {n_members}")
