@@ -97,19 +97,19 @@ def udr(
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(models[0]))
     compared, notes = _comparisons(len(models), groups, n_comparisons, rng)
-    if similarity == "spearman":
-        prepared = [_ranks(model[:, keep]) for model, keep in zip(models, informative, strict=True)]
-        folds = np.array([0, len(order)])
-    else:
-        if alpha == "cv" and len(order) < 2 * N_FOLDS:
-            raise ValueError(f"codes must have at least {2 * N_FOLDS} rows for cross-validation; got {len(order)}")
-        prepared = [standardised(model[:, keep])[order] for model, keep in zip(models, informative, strict=True)]
-        n_folds = N_FOLDS if alpha == "cv" else 1
-        folds = np.cumsum([0, *(len(part) for part in np.array_split(order, n_folds))])
+    n_folds = 1 if similarity == "spearman" or alpha != "cv" else N_FOLDS
+    if len(order) < 2 * n_folds:
+        raise ValueError(f"codes must have at least {2 * n_folds} rows for cross-validation; got {len(order)}")
+    edges = np.cumsum([0, *(keep.sum() for keep in informative)])
+    stacked = np.empty((len(order), edges[-1]))
+    for model, keep, low, high in zip(models, informative, edges[:-1], edges[1:], strict=True):
+        columns = model[:, keep]
+        stacked[:, low:high] = (_ranks(columns) if similarity == "spearman" else standardised(columns))[order]
+    folds = np.cumsum([0, *(len(part) for part in np.array_split(order, n_folds))])
     silent = [str(model) for model, keep in enumerate(informative) if not keep.any()]
     if silent:
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
-    pairs, penalties = _all_pairs(prepared, folds, compared, similarity, alpha, aggregate == "paper", progress)
+    pairs, penalties = _all_pairs(stacked, edges, folds, compared, similarity, alpha, aggregate == "paper", progress)
     return UDR(
         scores=np.array([np.median(pairs[model, others]) for model, others in enumerate(compared)]),
         pairs=pairs,
@@ -191,7 +191,8 @@ def _ranks(columns: FloatArray) -> FloatArray:
 
 
 def _all_pairs(
-    prepared: Sequence[FloatArray],
+    stacked: FloatArray,
+    edges: IntArray,
     folds: IntArray,
     compared: Sequence[IntArray],
     similarity: Similarity,
@@ -199,11 +200,9 @@ def _all_pairs(
     paper: bool,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[FloatArray, FloatArray]:
-    n_models = len(prepared)
+    n_models = len(compared)
     pairs, penalties = np.full((n_models, n_models), np.nan), np.full((n_models, n_models), np.nan)
-    edges = np.cumsum([0, *(model.shape[1] for model in prepared)])
     spans = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    stacked = np.concatenate(prepared, axis=1)
     parts = [stacked[start:stop] for start, stop in zip(folds[:-1], folds[1:], strict=True)]
     sums = np.stack([part.sum(axis=0) for part in parts])
     squares = np.stack([(part**2).sum(axis=0) for part in parts])
@@ -212,7 +211,7 @@ def _all_pairs(
     for begin in range(0, n_models, TARGETS_AT_ONCE):
         targets = range(begin, min(begin + TARGETS_AT_ONCE, n_models))
         needed = np.unique(np.concatenate([compared[target] for target in targets]))
-        places = np.cumsum([0, *(prepared[model].shape[1] for model in needed)])
+        places = np.cumsum([0, *np.diff(edges)[needed]])
         columns = np.concatenate([np.arange(*spans[model]) for model in needed])
         inputs = [part if len(columns) == edges[-1] else part[:, columns] for part in parts]
         # One large product for many pairs; skinny ones would wait for memory.
