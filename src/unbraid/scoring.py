@@ -70,7 +70,9 @@ class ScoreCard:
     scored: Mapping[str, Scored]
     skipped: Mapping[str, str]
     seed: int
+    gap: str | None = None  # as text, where it was given so
     path: str | None = None
+    chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
 
     def __getitem__(self, metric: str) -> Any:
         if metric in self.skipped:
@@ -230,7 +232,7 @@ def score(
     if not scored:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
-    return ScoreCard(representation, scored, skipped, seed)
+    return ScoreCard(representation, scored, skipped, seed, gap=gap if isinstance(gap, str) else None)
 
 
 def score_encoder(

@@ -1,5 +1,6 @@
 """The command line as a user meets it: exit codes, one line of error, nothing half-written."""
 
+import html
 import json
 import os
 import signal
@@ -79,6 +80,17 @@ def test_factors_can_be_chosen_by_name(unbraid_cli, codes_file: Path) -> None:
     out = codes_file.with_name("scores.json")
     assert unbraid_cli("score", str(codes_file), "--metrics", "mig", "--factors", "hue", "--json", str(out))[0] == 0
     assert list(json.loads(out.read_text())["metrics"]["mig"]["per_factor"]) == ["hue"]
+
+
+def test_the_page_says_how_to_repeat_exactly_this(unbraid_cli, codes_file: Path) -> None:
+    out = codes_file.with_name("scores.html")
+    condition = "hue > 3 and size == 0"
+    given = ["score", str(codes_file), "--metrics", "mig,zero_shot", "--factors", "hue,size", "--gap", condition]
+    assert unbraid_cli(*given, "--html", str(out))[0] == 0
+    page = html.unescape(out.read_text(encoding="utf-8"))
+    assert f"--metrics mig,zero_shot --factors hue,size --gap '{condition}'" in page
+    assert ".keep_factors(['hue', 'size'])" in page
+    assert f"gap={condition!r}" in page
 
 
 def test_the_example_is_at_hand(unbraid_cli) -> None:

@@ -60,7 +60,8 @@ def score(
             card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, progress=progress)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-    card = replace(card, path="the shipped example" if example else str(path))
+    kept = () if factors is None else representation.factor_names
+    card = replace(card, path="the shipped example" if example else str(path), chosen_factors=kept)
     for out in (json, html):
         if out is not None:
             card.save(out)

@@ -275,6 +275,7 @@ def _reproduce(card: ScoreCard) -> dict[str, str | None]:
     chosen = [*card.scored, *card.skipped]
     every = set(chosen) == set(METRICS)
     only = "" if every else f"metrics={chosen!r}, "
+    only += "" if card.gap is None else f"gap={card.gap!r}, "
     finish = f'{only}seed={card.seed})\ncard.save("scores.html")'
     if card.path is None:
         representation = card.representation
@@ -286,7 +287,10 @@ def _reproduce(card: ScoreCard) -> dict[str, str | None]:
     example = card.path == "the shipped example"
     words = ["unbraid", "score", "--example" if example else card.path]
     words += [] if every else ["--metrics", ",".join(chosen)]
+    words += ["--factors", ",".join(card.chosen_factors)] if card.chosen_factors else []
+    words += [] if card.gap is None else ["--gap", card.gap]
     words += ["--seed", str(card.seed), "--html", "scores.html"]
     load = "Representation.example()" if example else f"Representation.load({card.path!r})"
+    load += f".keep_factors({list(card.chosen_factors)!r})" if card.chosen_factors else ""
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     return {"command": shlex.join(words), "python": python}

@@ -1,0 +1,25 @@
+"""What the README shows is what it prints."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"```(\w+)\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_the_ten_lines_print_what_stands_below_them(capsys: pytest.CaptureFixture[str]) -> None:
+    kinds = [kind for kind, _ in BLOCKS]
+    at = kinds.index("text")
+    assert kinds[at - 1] == "python"
+    exec(compile(BLOCKS[at - 1][1], "README.md", "exec"), {})
+    assert capsys.readouterr().out == BLOCKS[at][1]
+
+
+def test_every_link_leads_to_a_file() -> None:
+    root = Path(__file__).parent.parent
+    for page in (root / "README.md", *root.glob("*.md"), *(root / "docs").glob("*.md"), *root.glob("benchmarks/*.md")):
+        for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
