@@ -131,7 +131,7 @@ def test_ordinal_factors_on_axes_of_their_own_are_independent() -> None:
     result = independence_score(codes, space.grid(), kinds=space.kinds)
     assert result.score == pytest.approx(1, abs=1e-9)
     assert result.subgroups.tolist() == [1, 2]
-    assert result.notes == ("steps along factors 1, 2",)
+    assert result.notes == ("steps along factors 1, 2, each fitted on 45 rows or more",)
 
 
 def test_ordinal_steps_do_not_wrap_and_cyclic_ones_do() -> None:

@@ -81,7 +81,8 @@ def independence_score(
     n_codes = inputs.n_codes
     fits = {factor: [_fit(centred, *step) for step in both] for factor, both in steps.items()}
     moving = [factor for factor, both in fits.items() if any(fit.moves for fit in both)]
-    notes = [f"steps along factors {', '.join(map(str, steps))}{unfit}"]
+    fewest = min(len(rows) for both in steps.values() for rows, _ in both)
+    notes = [f"steps along factors {', '.join(map(str, steps))}, each fitted on {fewest} rows or more{unfit}"]
     notes += [f"factor {factor} moves no code and is left out" for factor in steps if factor not in moving]
     if len(moving) < 2:
         notes.append("fewer than two factors move the codes: the score is 0")
