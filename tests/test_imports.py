@@ -14,10 +14,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 # Each package may import those of lower rank, and itself.
 RANKS = {
     "types": 0, "_extras": 0, "_files": 0,
-    "factors": 1,
-    "representation": 2, "metrics": 2, "datasets": 2,
+    "factors": 1, "models": 1,
+    "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
     "plots": 3, "scoring": 3,
-    "report": 4,
+    "report": 4, "training": 4,
     "cli": 5,
 }  # fmt: skip
 # Resolved at call time only: a score card can write its own page.

@@ -32,6 +32,10 @@ class Hyperparameter:
     choices: tuple[str, ...] = ()  # of a choice; "" at the end means that any other text is passed on as well
     structural: bool = False  # choices always are
 
+    @property
+    def is_structural(self) -> bool:
+        return self.structural or self.kind == "choice"
+
 
 @dataclass(frozen=True)
 class Draw:

@@ -28,7 +28,14 @@ from unbraid.training.checkpoints import (
 )
 from unbraid.training.device import choose_device, choose_precision, dtype_of, reproducible
 from unbraid.training.families import FAMILIES
-from unbraid.training.population import Diverged, Member, Population, build_member, make_population
+from unbraid.training.population import (
+    Diverged,
+    Member,
+    Population,
+    build_member,
+    make_population,
+    structural_settings,
+)
 from unbraid.types import FloatArray, IntArray
 
 CURVE_POINTS = 500
@@ -114,7 +121,7 @@ def train_here(
     device = choose_device(plan.device)
     family = FAMILIES[plan.family]
     folders = folders or [None] * len(members)
-    settings = _settings(family, members)
+    settings = structural_settings(family, members)
     context = Context(settings, len(dataset), plan.batch_size, plan.steps)
     with reproducible(device), _stop_requests() as stopping:
         if family.fit is not None:
@@ -240,16 +247,6 @@ class _Session:
             folder = self.folders[index]
             if folder:
                 save_checkpoint(folder / FILE, each, self.facts[index])
-
-
-def _settings(family: Family, members: Sequence[Member]) -> dict[str, Any]:
-    names = [name for name, each in family.hyperparameters.items() if each.structural or each.kind == "choice"]
-    first = {name: members[0].hyper[name] for name in names}
-    for member in members[1:]:
-        for name in names:
-            if member.hyper[name] != first[name]:
-                raise ValueError(f"stacked members agree in {name}; got {first[name]} and {member.hyper[name]}")
-    return first
 
 
 def _facts(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:

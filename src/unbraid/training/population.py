@@ -65,6 +65,20 @@ def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, 
         return family.build(shape, settings).train()
 
 
+def structural_settings(family: Family, members: Sequence[Member]) -> dict[str, Value]:
+    """What `build` and the losses get as settings.
+
+    Raises:
+        ValueError: the members do not agree, and cannot be stacked.
+    """
+    first = {name: members[0].hyper[name] for name, each in family.hyperparameters.items() if each.is_structural}
+    for member in members[1:]:
+        for name, value in first.items():
+            if member.hyper[name] != value:
+                raise ValueError(f"stacked members agree in {name}; got {value} and {member.hyper[name]}")
+    return first
+
+
 def make_population(
     family: Family,
     members: Sequence[Member],
@@ -201,7 +215,7 @@ class Stacked:
         self.numbers = {
             name: torch.tensor(values, dtype=torch.float64)
             for name, values in columns.items()
-            if not (family.hyperparameters[name].structural or family.hyperparameters[name].kind == "choice")
+            if not family.hyperparameters[name].is_structural
         }
         self.plain = {name: values[0] for name, values in columns.items() if name not in self.numbers}
         self.hyper = {name: values.to(device, images.dtype) for name, values in self.numbers.items()}

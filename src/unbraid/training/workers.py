@@ -18,8 +18,9 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.training.device import choose_device, n_cores, worker_environment
+from unbraid.training.families import FAMILIES
 from unbraid.training.loop import Plan, Report, Trained, train_here
-from unbraid.training.population import Member
+from unbraid.training.population import Member, structural_settings
 
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
@@ -74,12 +75,9 @@ def train_members(
 
 
 def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
-    from unbraid.training.families import FAMILIES
-
-    table = FAMILIES[plan.family].hyperparameters
     groups: dict[str, list[int]] = {}
     for number, member in enumerate(members):
-        fixed = {k: v for k, v in member.hyper.items() if table[k].structural or table[k].kind == "choice"}
+        fixed = structural_settings(FAMILIES[plan.family], [member])
         groups.setdefault(repr(sorted(fixed.items())), []).append(number)
     return [group[start : start + pack] for group in groups.values() for start in range(0, len(group), pack)]
 

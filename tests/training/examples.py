@@ -1,0 +1,24 @@
+"""Small images and members for the tests of training."""
+
+import numpy as np
+
+from unbraid.datasets.base import ArrayDataset
+from unbraid.factors import FactorSpace
+from unbraid.training.families import FAMILIES
+from unbraid.training.population import Member
+
+SPACE = FactorSpace(("position_x", "position_y", "shade"), (9, 9, 3), ("ordinal", "ordinal", "ordinal"))
+
+
+def blocks(side: int = 32, channels: int = 1) -> ArrayDataset:
+    """A grey block on black at 9 x 9 places in 3 shades: 243 images."""
+    images = np.zeros((len(SPACE), side, side, channels), dtype=np.uint8)
+    for number, (x, y, shade) in enumerate(SPACE.factors(np.arange(len(SPACE)))):
+        images[number, 2 * y : 2 * y + 12, 2 * x : 2 * x + 12] = 85 * (shade + 1)
+    return ArrayDataset(images, SPACE)
+
+
+def member(family: str, seed: int = 0, **hyperparameters: float | int | str) -> Member:
+    """The family's defaults but for what is given."""
+    defaults = {name: each.default for name, each in FAMILIES[family].hyperparameters.items()}
+    return Member(seed, {**defaults, **hyperparameters})

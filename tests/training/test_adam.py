@@ -1,0 +1,60 @@
+"""Our Adam against torch's, member by member."""
+
+import pytest
+import torch
+
+from unbraid.training.adam import AdamSettings, adam_update
+
+SHAPES = [(5, 3), (4,), (2, 3, 4, 4)]
+SETTINGS = [(1e-3, 0.9, 0.999, 1e-8), (1e-2, 0.5, 0.9, 1e-6), (3e-4, 0.0, 0.99, 1e-8)]
+
+
+def gradients(count, member):
+    generator = torch.Generator().manual_seed(1000 * member + count)
+    scales = (1.0, 1e-6, 100.0)
+    return [torch.randn(shape, generator=generator) * scale for shape, scale in zip(SHAPES, scales, strict=True)]
+
+
+def by_torch(rate, beta1, beta2, epsilon, member):
+    parameters = [torch.ones(shape, requires_grad=True) for shape in SHAPES]
+    optimizer = torch.optim.Adam(parameters, lr=rate, betas=(beta1, beta2), eps=epsilon)
+    for count in range(1, 31):
+        for parameter, gradient in zip(parameters, gradients(count, member), strict=True):
+            parameter.grad = gradient
+        optimizer.step()
+    return [parameter.detach() for parameter in parameters]
+
+
+def zeros(*lead):
+    return [torch.zeros(*lead, *shape) for shape in SHAPES]
+
+
+@pytest.mark.parametrize("member", [0, 1, 2])
+def test_one_member_equals_torch(member):
+    ours, first, second = [torch.ones(shape) for shape in SHAPES], zeros(), zeros()
+    for count in range(1, 31):
+        adam_update(ours, gradients(count, member), first, second, AdamSettings(*SETTINGS[member]), count)
+    for mine, theirs in zip(ours, by_torch(*SETTINGS[member], member), strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=2e-6, atol=1e-7)
+
+
+def test_stacked_members_with_settings_of_their_own_equal_torch():
+    ours, first, second = [torch.ones(3, *shape) for shape in SHAPES], zeros(3), zeros(3)
+    settings = AdamSettings(*(torch.tensor(column, dtype=torch.float64) for column in zip(*SETTINGS, strict=True)))
+    for count in range(1, 31):
+        stacked = [torch.stack(each) for each in zip(*(gradients(count, member) for member in range(3)), strict=True)]
+        adam_update(ours, stacked, first, second, settings, count, torch.ones(3, dtype=torch.bool))
+    for member in range(3):
+        for mine, theirs in zip(ours, by_torch(*SETTINGS[member], member), strict=True):
+            torch.testing.assert_close(mine[member], theirs, rtol=2e-6, atol=1e-7)
+
+
+def test_members_that_are_not_alive_stay_to_the_bit():
+    ours, first, second = [torch.randn(2, 3)], [torch.zeros(2, 3)], [torch.zeros(2, 3)]
+    before = ours[0].clone()
+    numbers = (torch.full((2,), each, dtype=torch.float64) for each in SETTINGS[0])
+    gradient = torch.tensor([[float("nan")] * 3, [1.0] * 3])
+    adam_update(ours, [gradient], first, second, AdamSettings(*numbers), 1, torch.tensor([False, True]))
+    assert torch.equal(ours[0][0], before[0])
+    assert torch.isfinite(ours[0]).all()
+    assert (ours[0][1] != before[1]).all()

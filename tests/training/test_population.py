@@ -1,0 +1,143 @@
+"""Every family, alone and stacked: the same members."""
+
+import numpy as np
+import pytest
+import torch
+
+from tests.training.examples import blocks, member
+from unbraid.training import batches
+from unbraid.training.families import FAMILIES, Context
+from unbraid.training.population import (
+    Diverged,
+    Member,
+    Population,
+    build_member,
+    make_population,
+    structural_settings,
+)
+
+CPU = torch.device("cpu")
+TRAINED = [name for name, family in FAMILIES.items() if family.players]
+DATASET = blocks()
+
+
+def population(family: str, members: list[Member], precision=torch.float64, **options) -> Population:
+    context = Context(structural_settings(FAMILIES[family], members), len(DATASET), batch_size=8, steps=20)
+    return make_population(FAMILIES[family], members, DATASET, context, device=CPU, precision=precision, **options)
+
+
+def varied(family: str) -> list[Member]:
+    """Three members that differ in seed and in every number that may differ."""
+    numbers = {name: each for name, each in FAMILIES[family].hyperparameters.items() if not each.is_structural}
+    scaled = [
+        {
+            name: min(max(type(each.default)(scale * each.default), each.low), each.high)
+            for name, each in numbers.items()
+        }
+        for scale in (1.0, 0.5, 1.5)
+    ]
+    return [member(family, seed, **settings) for seed, settings in zip((0, 7, 0), scaled, strict=True)]
+
+
+@pytest.mark.parametrize("family", TRAINED)
+def test_stacked_members_equal_the_same_members_alone_over_20_steps(family):
+    # In double precision: Adam divides gradients by their own size, so that in single precision the noise in those
+    # that are nearly zero becomes steps of full length.
+    members = varied(family)
+    stacked = population(family, members)
+    alone = [population(family, [each]) for each in members]
+    for step in range(20):
+        together = stacked.advance(step)
+        single = [each.advance(step) for each in alone]
+        for name in together:
+            torch.testing.assert_close(together[name], torch.cat([each[name] for each in single]), rtol=1e-8, atol=1e-9)
+    for index, each in enumerate(alone):
+        mine, theirs = stacked.state(index), each.state(0)
+        assert mine.keys() == theirs.keys()
+        for name in mine:
+            torch.testing.assert_close(mine[name], theirs[name], rtol=1e-7, atol=1e-9, msg=name)
+
+
+@pytest.mark.parametrize("family", TRAINED)
+def test_numbers_that_differ_make_members_that_differ(family):
+    first, _, third = (population(family, [each]) for each in varied(family))
+    logs = [[each.advance(step) for step in range(2)] for each in (first, third)]
+    assert logs[0][1] != logs[1][1]
+
+
+@pytest.mark.parametrize("precision", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("stacked", [False, True])
+@pytest.mark.parametrize("family", TRAINED)
+def test_lower_precision_begins_like_double(family, stacked, precision):
+    expected = population(family, [member(family)]).advance(0)
+    coarse = 1e-4 if precision == torch.float32 else 0.05
+    for name, value in population(family, [member(family)], precision, stacked=stacked).advance(0).items():
+        assert value.dtype == torch.float32
+        torch.testing.assert_close(value.double(), expected[name], rtol=coarse, atol=coarse)
+
+
+def test_fifty_steps_equal_a_plain_loop():
+    """The loss of every step, against autograd, torch's Adam and formulas written out here."""
+    ours = population("beta_vae", [member("beta_vae", 3, beta=2.0, learning_rate=1e-3)], torch.float32)
+    modules = build_member(FAMILIES["beta_vae"], DATASET.image_shape, ours.context.settings, 3)
+    vae = modules["vae"]
+    optimizer = torch.optim.Adam(vae.parameters(), lr=1e-3)
+    order = batches.epoch_positions(batches.streams([3], "images/images/0"), 0, 50 * 8, len(DATASET))[0]
+    for step in range(50):
+        pixels = DATASET.images(order[8 * step : 8 * step + 8].numpy()).astype(np.float32) / 255
+        images = torch.from_numpy(np.ascontiguousarray(pixels.transpose(0, 3, 1, 2)))
+        noise = batches.normal(batches.streams([3], "normal/noise/0"), step, (8, 10))[0]
+        mean, log_variance = vae.encoder(images).chunk(2, dim=1)
+        decoded = torch.sigmoid(vae.decoder(mean + noise * torch.exp(log_variance / 2)))
+        fit = torch.nn.functional.binary_cross_entropy(decoded, images, reduction="sum") / 8
+        divergence = -0.5 * (1 + log_variance - mean**2 - log_variance.exp()).sum() / 8
+        loss = fit + 2.0 * divergence
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        assert ours.advance(step)["loss/vae"].item() == pytest.approx(loss.item(), rel=1e-4)
+    assert loss.item() < 400  # from 712 = 1 024 pixels at log 2 and a little: it learned something
+
+
+def test_initial_weights_are_those_of_the_seed_and_leave_no_trace():
+    family = FAMILIES["vae"]
+    settings = structural_settings(family, [member("vae")])
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    first = build_member(family, (32, 32, 1), settings, 1).state_dict()
+    assert torch.equal(torch.rand(3), expected)
+    again = build_member(family, (32, 32, 1), settings, 1).state_dict()
+    other = build_member(family, (32, 32, 1), settings, 2).state_dict()
+    assert all(torch.equal(first[name], again[name]) for name in first)
+    assert not torch.equal(first["vae.encoder.0.weight"], other["vae.encoder.0.weight"])
+
+
+def test_a_diverged_member_keeps_its_last_finite_weights_and_disturbs_nobody():
+    """A learning rate of 0.9 overflows the decoder within a few steps."""
+    members = [member("vae", 0, learning_rate=1e-3), member("vae", 1, learning_rate=0.9), member("vae", 2)]
+    stacked = population("vae", members, torch.float32)
+    alone = population("vae", [members[1]], torch.float32, stacked=False)
+    healthy = population("vae", [members[0], members[2]], torch.float32)
+    for step in range(60):
+        for each in (stacked, alone, healthy):
+            each.advance(step)
+    states = [stacked.diverged()[1], alone.diverged()[0]]
+    for state in states:
+        assert isinstance(state, Diverged)
+        assert "vae is not finite" in state.reason
+    assert stacked.diverged()[0] is None
+    assert stacked.diverged()[2] is None
+    for tensors in (stacked.state(1), alone.state(0)):
+        assert all(torch.isfinite(value).all() for name, value in tensors.items() if name.startswith("model/"))
+    for mine, theirs in ((0, 0), (2, 1)):
+        one, other = stacked.state(mine), healthy.state(theirs)
+        assert all(torch.allclose(one[name], other[name], rtol=1e-5, atol=1e-6) for name in one)
+    frozen = stacked.state(1)
+    stacked.advance(60)
+    assert all(torch.equal(frozen[name], stacked.state(1)[name]) for name in frozen if name.startswith("model/"))
+
+
+def test_stacked_members_must_agree_in_structure():
+    with pytest.raises(ValueError, match="agree in latents; got 10 and 5"):
+        population("vae", [member("vae"), member("vae", 1, latents=5)])
