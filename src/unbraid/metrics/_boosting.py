@@ -1,8 +1,9 @@
 """Gradient-boosted trees of depth 3 for classes.
 
 What is fitted is what scikit-learn's GradientBoostingClassifier fits: multinomial deviance, one tree per class and
-iteration, squared-error splits, one Newton step per leaf. A split is searched on a histogram of at most `MAX_BINS` bins
-per code, then placed exactly, value by value, within the two bins that adjoin the best cut.
+iteration, squared-error splits, one Newton step per leaf. A split is searched on histograms of at most `MAX_BINS` bins
+per code, then value by value within the few bins that may hold a better cut than those at their ends: bins alone move
+disentanglement by several hundredths.
 """
 
 from dataclasses import dataclass
@@ -17,8 +18,9 @@ from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 Whole: TypeAlias = int | np.integer[Any]
 
 MAX_BINS = 128
-# Standard deviations by which a walk of residuals through a bin is expected to stay below what it might gain.
-SLACK = 0.7
+# A bin is searched value by value where the cut at one of its ends, raised by this many standard deviations of a walk
+# of residuals through it, would be the best. At 1.5 no better cut inside another bin was missed in trials.
+SLACK = 1.5
 # Probabilities stay away from 0 and Newton steps from overflow: only a class of a few samples comes near either.
 SMALLEST = 1e-60
 LARGEST_STEP = 100.0

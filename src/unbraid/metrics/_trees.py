@@ -21,11 +21,13 @@ def coarse_bins(train_ranks: IntArray, max_bins: int) -> IntArray:
     counts = np.bincount(train_ranks)
     if len(counts) <= max_bins:
         return np.arange(len(counts))
-    # Bins end where the count comes nearest to each quantile, so that mirroring a column mirrors its bins.
+    # Bins end where the count comes nearest to each quantile, of two as near ones the inner: a mirrored column has its
+    # bins mirrored.
     below = np.cumsum(counts)[:-1]
     targets = np.arange(1, max_bins) * (len(train_ranks) / max_bins)
     after = np.clip(np.searchsorted(below, targets), 1, len(below) - 1)
-    last = np.unique(after - (targets - below[after - 1] < below[after] - targets))
+    nearer = np.sign(below[after] + below[after - 1] - 2 * targets)  # 1 where the one before is
+    last = np.unique(after - ((nearer > 0) | ((nearer == 0) & (targets > len(train_ranks) / 2))))
     return np.searchsorted(last, np.arange(len(counts)))
 
 

@@ -147,7 +147,7 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
         code_mean=code_mean,
         code_scale=code_scale,
         factor_mean=factor_mean,
-        factor_scale=factor_scale,
+        factor_scale=np.where(np.isfinite(factor_scale), factor_scale, 0.0),
     )
 
 

@@ -1,0 +1,179 @@
+"""Disentanglement and completeness of given matrices, by hand and by loops."""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from tests.examples import entangled_codes, grid_factors
+from unbraid.metrics import dci_boosted, dci_forest, dci_from_importance, dci_lasso
+from unbraid.metrics.dci import DCI
+from unbraid.types import FloatArray
+
+
+def dci_by_loops(matrix: FloatArray, weighted: bool) -> tuple[float, float]:
+    """Section 2 of the paper, entry by entry."""
+    n_codes, n_factors = matrix.shape
+    total = matrix.sum()
+    disentanglement = 0.0
+    for i in range(n_codes):
+        row = sum(matrix[i, j] for j in range(n_factors))
+        entropy = 0.0
+        for j in range(n_factors):
+            if matrix[i, j] > 0:
+                entropy -= matrix[i, j] / row * math.log(matrix[i, j] / row, n_factors)
+        disentanglement += row / total * (1 - entropy)
+    completeness = 0.0
+    for j in range(n_factors):
+        column = sum(matrix[i, j] for i in range(n_codes))
+        entropy = 0.0
+        for i in range(n_codes):
+            if matrix[i, j] > 0:
+                entropy -= matrix[i, j] / column * math.log(matrix[i, j] / column, n_codes)
+        completeness += (column / total if weighted else 1 / n_factors) * (1 - entropy)
+    return disentanglement, completeness
+
+
+@pytest.mark.parametrize(
+    ("matrix", "disentanglement", "weighted", "mean"),
+    [
+        ([[0.5, 0.5], [0, 0]], 0.0, 1.0, 1.0),
+        # 7/12 of all importance is in the second column, of shares 5/7 and 2/7 and entropy .8631; the first has none.
+        ([[0.5, 0.5], [0, 0.2]], 1 / 6, 5 / 12 + 7 / 12 * 0.13688, (1 + 0.13688) / 2),
+        ([[0.1887, 0.1887], [0, 0.1187]], 0.2393, 0.4038, 0.5188),
+    ],
+)
+def test_worked_examples_of_snc_nk(matrix: list, disentanglement: float, weighted: float, mean: float) -> None:
+    assert dci_from_importance(matrix).disentanglement == pytest.approx(disentanglement, abs=1e-4)
+    assert dci_from_importance(matrix).completeness == pytest.approx(mean, abs=1e-4)
+    assert dci_from_importance(matrix, completeness="weighted").completeness == pytest.approx(weighted, abs=1e-4)
+
+
+def test_means_printed_in_snc_nk() -> None:
+    for matrix, printed in (([[0.5, 0.5], [0, 0.2]], 0.471), ([[0.1887, 0.1887], [0, 0.1187]], 0.464)):
+        scores = dci_from_importance(matrix, completeness="weighted")
+        assert (scores.disentanglement + scores.completeness + 0.75) / 3 == pytest.approx(printed, abs=5e-4)
+
+
+@pytest.mark.parametrize("shape", [(4, 4), (10, 5), (3, 7), (2, 2)])
+@pytest.mark.parametrize("completeness", ["mean", "weighted"])
+def test_twin_in_plain_loops(shape: tuple[int, int], completeness: str) -> None:
+    rng = np.random.default_rng(shape[0])
+    matrix = rng.exponential(size=shape) ** 3 * (rng.random(shape) < 0.8)
+    matrix[0] += 0.01
+    matrix[:, 0] += 0.01
+    scores = dci_from_importance(matrix, completeness=completeness)
+    expected = dci_by_loops(matrix, completeness == "weighted")
+    assert (scores.disentanglement, scores.completeness) == pytest.approx(expected, abs=1e-12)
+    assert scores.per_code @ scores.code_weights == pytest.approx(expected[0], abs=1e-12)
+    assert (scores.per_code.shape, scores.per_factor.shape) == ((shape[0],), (shape[1],))
+
+
+@pytest.mark.parametrize("n", [2, 4, 16])
+def test_a_factor_that_two_codes_carry_together(n: int) -> None:
+    """SNC/NK theorem 3.1: rows and columns of two equal entries give 1 - log_n 2."""
+    matrix = np.eye(n) + np.roll(np.eye(n), 1, axis=1)
+    scores = dci_from_importance(matrix)
+    assert scores.disentanglement == pytest.approx(1 - math.log(2, n), abs=1e-12)
+    assert scores.completeness == pytest.approx(1 - math.log(2, n), abs=1e-12)
+
+
+def test_dead_codes_weigh_nothing_wherever_they_stand() -> None:
+    live = np.array([[3.0, 1.0], [0.0, 2.0]])
+    expected = dci_from_importance(live)
+    for order in ([0, 1, 2], [2, 0, 1], [0, 2, 1]):
+        scores = dci_from_importance(np.vstack([live, [0.0, 0.0]])[order])
+        assert scores.disentanglement == pytest.approx(expected.disentanglement, abs=1e-12)
+        assert scores.code_weights[order.index(2)] == scores.per_code[order.index(2)] == 0.0
+    # Completeness knows of it by the base of the logarithm alone.
+    entropies = (1 - expected.per_factor) * math.log(2) / math.log(3)
+    assert dci_from_importance(np.vstack([live, [0.0, 0.0]])).per_factor == pytest.approx(1 - entropies, abs=1e-12)
+
+
+def test_a_factor_without_importances_is_incomplete() -> None:
+    scores = dci_from_importance([[1.0, 0.0], [0.0, 0.0]])
+    assert scores.per_factor.tolist() == [1.0, 0.0]
+    assert scores.completeness == 0.5
+    assert dci_from_importance([[1.0, 0.0], [0.0, 0.0]], completeness="weighted").completeness == 1.0
+
+
+def test_zeros_everywhere() -> None:
+    scores = dci_from_importance(np.zeros((3, 2)))
+    assert (scores.disentanglement, scores.completeness) == (0.0, 0.0)
+    assert scores.notes == ("no code is important for any factor: disentanglement and completeness are 0",)
+
+
+def test_one_factor_and_one_code() -> None:
+    one_factor, one_code = dci_from_importance([[1.0], [3.0]]), dci_from_importance([[1.0, 3.0]])
+    assert one_factor.disentanglement == one_code.completeness == 1.0
+    assert one_factor.completeness == one_code.disentanglement == pytest.approx(0.18872, abs=1e-5)
+    assert dci_from_importance([[2.0]]).disentanglement == dci_from_importance([[2.0]]).completeness == 1.0
+    assert one_factor.notes == ("one factor: disentanglement is 1 by definition",)
+    assert one_code.notes == ("one code: completeness is 1 by definition",)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e300])
+def test_only_ratios_matter(scale: float) -> None:
+    matrix = np.array([[3.0, 1.0], [0.5, 2.0]])
+    assert dci_from_importance(matrix * scale).disentanglement == pytest.approx(
+        dci_from_importance(matrix).disentanglement, abs=1e-12
+    )
+
+
+@pytest.mark.parametrize(
+    ("matrix", "option", "message"),
+    [
+        ([[1.0, -1.0]], "mean", "importance must not be negative; row 0, column 1 is -1"),
+        ([[1.0, np.nan]], "mean", "importance must be finite"),
+        ([1.0, 2.0], "mean", "importance must be a matrix"),
+        (np.zeros((0, 2)), "mean", "importance has no rows"),
+        ([[1.0]], "median", "completeness must be 'mean' or 'weighted'; got 'median'"),
+    ],
+)
+def test_unsound_matrices_are_refused(matrix: list, option: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        dci_from_importance(matrix, completeness=option)
+
+
+@pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])
+def test_a_result_is_what_its_matrix_says(metric: Callable[..., DCI]) -> None:
+    factors = grid_factors(12)
+    codes = entangled_codes(factors)[:, [0, 1, 2, 0]]
+    for completeness in ("mean", "weighted"):
+        result = metric(codes, factors, completeness=completeness)
+        expected = dci_from_importance(result.importance, completeness=completeness)
+        assert (result.disentanglement, result.completeness) == (expected.disentanglement, expected.completeness)
+        assert result.importance.shape == (4, 3)
+        assert result.informativeness == pytest.approx(result.errors.mean())
+        assert "training" in result.notes[0]
+
+
+@pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])
+def test_rows_to_test_on(metric: Callable[..., DCI]) -> None:
+    """What is learnt from rows whose codes are good fails on test rows whose codes are shuffled, and only there."""
+    factors = grid_factors(12)
+    codes = entangled_codes(factors)
+    shuffled = np.random.default_rng(0).permutation(codes)
+    own, other = (metric(codes, factors, test_codes=z, test_factors=factors) for z in (codes, shuffled))
+    assert other.informativeness > own.informativeness + 0.3
+    np.testing.assert_array_equal(own.importance, other.importance)
+    assert f"{len(factors)} test rows" in own.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"test_codes": np.ones((4, 3))}, "must be given together"),
+        ({"test_codes": np.ones((4, 2)), "test_factors": np.ones((4, 3))}, "as many columns as codes"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 2))}, "as many columns as factors"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((5, 3))}, "same number of rows"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 3)) * np.nan}, "test_factors must be finite"),
+        ({"completeness": "sum"}, "completeness must be"),
+    ],
+)
+@pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])
+def test_unsound_arguments_are_refused(metric: Callable[..., DCI], arguments: dict, message: str) -> None:
+    factors = grid_factors(3)
+    with pytest.raises(ValueError, match=message):
+        metric(entangled_codes(factors), factors, **arguments)

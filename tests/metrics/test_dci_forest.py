@@ -1,0 +1,142 @@
+"""Random forests against scikit-learn's trees and forests."""
+
+import numpy as np
+import pytest
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from tests.examples import SPACE, entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.metrics import dci_forest
+from unbraid.metrics._forest import classification_forest, regression_forest
+from unbraid.metrics._inputs import split_rows
+
+FACTORS = grid_factors()
+
+
+def drawn(seed: int, n: int) -> np.ndarray:
+    """The rows that the one tree of a forest sees."""
+    return np.random.default_rng(seed).integers(0, n, n)
+
+
+# In nodes of a few rows several codes may split equally well, and chance decides: deep trees have one code here.
+@pytest.mark.parametrize(
+    ("depth", "n_codes", "n"), [(1, 5, 3000), (2, 5, 3000), (3, 5, 3000), (4, 1, 300), (12, 1, 300), (40, 1, 300)]
+)
+@pytest.mark.parametrize("classes", [0, 4])
+def test_one_tree_is_scikit_learns_at_every_depth(depth: int, n_codes: int, n: int, classes: int) -> None:
+    rng = np.random.default_rng(depth)
+    codes, others = rng.standard_normal((n, n_codes)), rng.standard_normal((200, n_codes))
+    target = codes[:, 0] * codes[:, n_codes // 4] + codes[:, n_codes // 2] + 0.5 * rng.standard_normal(n)
+    rows = drawn(7, n)
+    if classes:
+        labels = np.digitize(target, np.quantile(target, [0.2, 0.4, 0.7]))
+        forest = classification_forest(codes, labels, others, n_trees=1, seed=7, by="impurity")
+        tree = DecisionTreeClassifier(max_depth=depth, random_state=0).fit(codes[rows], labels[rows])
+        expected = tree.predict_proba(others)
+    else:
+        forest = regression_forest(codes, target, others, n_trees=1, seed=7, by="impurity")
+        tree = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(codes[rows], target[rows])
+        expected = tree.predict(others)[:, None]
+    np.testing.assert_allclose(forest.predictions[depth - 1], expected, atol=1e-9)
+    np.testing.assert_allclose(forest.importance[depth - 1], tree.feature_importances_, atol=1e-9)
+
+
+def test_shares_of_splits_are_those_of_scikit_learn() -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((300, 4))
+    target = codes[:, 0] + 0.3 * rng.standard_normal(300)
+    forest = regression_forest(codes, target, codes[:1], n_trees=1, seed=7, by="splits")
+    rows = drawn(7, 300)
+    for depth in (1, 4):
+        splits = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(codes[rows], target[rows]).tree_.feature
+        counts = np.bincount(splits[splits >= 0], minlength=4)
+        np.testing.assert_allclose(forest.importance[depth - 1], counts / counts.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("codes", [noisy_codes(FACTORS), rotated_codes(FACTORS, noise=0.3), entangled_codes(FACTORS)])
+@pytest.mark.parametrize("kinds", [("ordinal",) * 3, SPACE.kinds])
+def test_forests_of_scikit_learn_come_near(codes: np.ndarray, kinds: tuple) -> None:
+    result = dci_forest(codes, FACTORS, kinds=kinds, seed=2)
+    train, _, test = split_rows(len(codes), (0.8, 0.1, 0.1), 2)
+    for column, kind in enumerate(kinds):
+        values, depth = FACTORS[:, column], int(result.tuned[column])
+        if kind == "categorical":
+            forest = RandomForestClassifier(10, max_depth=depth, max_features=None, random_state=0)
+            missed = forest.fit(codes[train], values[train]).predict(codes[test]) != values[test]
+            error = missed.mean()
+        else:
+            forest = RandomForestRegressor(10, max_depth=depth, random_state=0).fit(codes[train], values[train])
+            missed = forest.predict(codes[test]) - values[test]
+            error = np.sqrt(np.mean(missed**2)) / values[train].std()
+        np.testing.assert_allclose(result.importance[:, column], forest.feature_importances_, atol=0.06)
+        assert result.errors[column] == pytest.approx(error, abs=0.03)
+
+
+def test_the_depth_is_the_one_that_validates_best() -> None:
+    codes = rotated_codes(FACTORS, noise=0.6)
+    result = dci_forest(codes, FACTORS, seed=4)
+    train, valid, test = split_rows(len(codes), (0.8, 0.1, 0.1), 4)
+    for column in range(3):
+        values = FACTORS[:, column].astype(float)
+        forest = regression_forest(codes[train], values[train], codes, n_trees=10, seed=[4, column], by="impurity")
+        squared = (forest.predictions[:, :, 0] - values) ** 2
+        best = squared[:, valid].mean(axis=1).argmin()
+        assert 1 < best + 1 == result.tuned[column] < 40
+        np.testing.assert_array_equal(result.importance[:, column], forest.importance[best])
+        expected = np.sqrt(squared[best, test].mean()) / values[train].std()
+        assert result.errors[column] == pytest.approx(expected, rel=1e-12)
+
+
+def test_errors_of_each_sort_are_reported_apart() -> None:
+    result = dci_forest(noisy_codes(FACTORS), FACTORS, kinds=SPACE.kinds)
+    assert result.error_rate == result.errors[0]
+    assert result.nrmse == pytest.approx(result.errors[1:].mean())
+    assert result.informativeness == pytest.approx(result.errors.mean())
+    assert dci_forest(noisy_codes(FACTORS), FACTORS).error_rate is None
+    assert dci_forest(noisy_codes(FACTORS), FACTORS, kinds=("categorical",) * 3).nrmse is None
+
+
+def test_a_categorical_factor_may_be_numbered_anyhow() -> None:
+    codes = entangled_codes(FACTORS)
+    renumbered = FACTORS.copy()
+    renumbered[:, 0] = np.array([5, 0, 2])[FACTORS[:, 0]]
+    one, other = (dci_forest(codes, factors, kinds=SPACE.kinds) for factors in (FACTORS, renumbered))
+    np.testing.assert_allclose(one.importance[:, 0], other.importance[:, 0], atol=0.02)
+    assert one.errors[0] == pytest.approx(other.errors[0], abs=0.01)
+
+
+def test_perfect_codes_by_either_importance() -> None:
+    for importance in ("impurity", "splits"):
+        result = dci_forest(perfect_codes(FACTORS), FACTORS, importance=importance)
+        assert (result.disentanglement, result.completeness, result.informativeness) == (1.0, 1.0, 0.0)
+
+
+def test_counting_splits_is_another_number() -> None:
+    impurity, splits = (dci_forest(noisy_codes(FACTORS), FACTORS, importance=i) for i in ("impurity", "splits"))
+    assert impurity.disentanglement > splits.disentanglement + 0.1
+    assert "share of splits" in splits.notes[0]
+
+
+def test_identical_codes_share_their_importance() -> None:
+    codes = perfect_codes(FACTORS)
+    result = dci_forest(np.column_stack([codes, -codes[:, 0]]), FACTORS, importance="splits")
+    assert result.importance[0, 2] == pytest.approx(0.5, abs=0.2)
+    assert result.importance[[0, 3], 2].sum() == pytest.approx(1.0)
+
+
+def test_dead_codes_predict_the_mean() -> None:
+    result = dci_forest(np.zeros((len(FACTORS), 2)), FACTORS, kinds=SPACE.kinds)
+    assert not result.importance.any()
+    assert result.errors == pytest.approx([2 / 3, 1.0, 1.0], abs=0.08)
+
+
+def test_values_far_from_zero_are_no_obstacle() -> None:
+    factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
+    codes = entangled_codes(FACTORS)
+    near, far = (dci_forest(codes, values) for values in (factors, factors * 1e-6 + 1e3))
+    assert far.disentanglement == pytest.approx(near.disentanglement, abs=1e-3)
+
+
+def test_an_unknown_importance_is_refused() -> None:
+    with pytest.raises(ValueError, match="importance must be 'impurity' or 'splits'; got 'gain'"):
+        dci_forest(perfect_codes(FACTORS), FACTORS, importance="gain")  # type: ignore[arg-type]
