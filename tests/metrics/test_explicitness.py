@@ -1,0 +1,88 @@
+"""Explicitness against scikit-learn and plain counting of pairs."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+from sklearn.multiclass import OneVsRestClassifier
+
+from tests.examples import entangled_codes, grid_factors, perfect_codes
+from unbraid.metrics import explicitness
+from unbraid.metrics._trial import standardised_codes, trial
+from unbraid.metrics.explicitness import roc_areas
+
+FACTORS = grid_factors(6)
+
+
+@pytest.mark.parametrize("classifier", ["one_vs_rest", "softmax"])
+def test_areas_are_those_of_scikit_learn(classifier: str) -> None:
+    codes = entangled_codes(FACTORS)
+    rows = trial(codes, FACTORS, None, 0)
+    standard, levels = standardised_codes(rows), rows.levels.levels
+    result = explicitness(codes, FACTORS, classifier=classifier)
+    areas = []
+    for factor, size in enumerate((3, 4, 8)):
+        head = LogisticRegression(tol=1e-8, max_iter=5000)
+        head = OneVsRestClassifier(head) if classifier == "one_vs_rest" else head
+        head.fit(standard[rows.train], levels[rows.train, factor])
+        scores = head.decision_function(standard[rows.test])
+        scores = scores if classifier == "one_vs_rest" else head.predict_proba(standard[rows.test])
+        truth = levels[rows.test, factor][:, None] == np.arange(size)
+        expected = np.array([roc_auc_score(truth[:, c], scores[:, c]) for c in range(size)])
+        np.testing.assert_allclose(result.auc_per_class[factor], expected, atol=2e-4)
+        areas.append(expected.mean())
+    assert result.auc == pytest.approx(np.mean(areas), abs=1e-4)
+    assert result.score == pytest.approx(2 * np.mean(areas) - 1, abs=2e-4)
+    np.testing.assert_allclose(result.per_factor, 2 * np.array(areas) - 1, atol=3e-4)
+    assert 0.2 < result.score < 0.99
+
+
+def test_area_counts_pairs_and_halves_ties() -> None:
+    rng = np.random.default_rng(0)
+    scores, positive = rng.integers(0, 5, (40, 3)).astype(float), rng.random((40, 3)) < 0.3
+    for column, area in enumerate(roc_areas(scores, positive)):
+        own, other = scores[positive[:, column], column], scores[~positive[:, column], column]
+        wins = sum((a > b) + 0.5 * (a == b) for a in own for b in other)
+        assert area == pytest.approx(wins / (len(own) * len(other)))
+    assert np.isnan(roc_areas(np.ones((3, 2)), np.array([[1, 0]] * 3, dtype=bool))).all()
+
+
+def test_a_line_through_one_code_cannot_single_out_a_middle_level() -> None:
+    """Level j of n stands before a share max(j, n - 1 - j) / (n - 1) of the others: 5/6, 5/6 and 11/14 on average."""
+    factors = grid_factors()
+    codes = perfect_codes(factors)
+    assert explicitness(codes, factors).auc == pytest.approx((5 / 6 + 5 / 6 + 11 / 14) / 3, abs=0.01)
+    assert explicitness(codes, factors, classifier="softmax").score == 1.0
+
+
+def test_one_direction_per_level_is_the_best() -> None:
+    codes = np.concatenate([np.eye(size)[FACTORS[:, k]] for k, size in enumerate((3, 4, 8))], axis=1)
+    assert explicitness(codes, FACTORS).score == 1.0
+
+
+def test_a_level_missing_from_a_part_is_left_out_and_named() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (100, 1))
+    codes = factors + 0.1 * rng.standard_normal((100, 1))
+    train = trial(codes, factors, None, 0).train
+    test = trial(codes, factors, None, 0).test
+    for row in (train[0], test[0]):
+        rare = factors.copy()
+        rare[row] = 7
+        result = explicitness(codes, rare)
+        assert np.isnan(result.auc_per_class[0]).tolist() == [False, False, False, True]
+        assert result.auc == pytest.approx(np.nanmean(result.auc_per_class[0]))
+        assert "1 of 4 levels" in result.notes[0]
+
+
+def test_a_factor_that_cannot_be_tested_counts_as_chance() -> None:
+    codes, factors = np.random.default_rng(0).standard_normal((20, 2)), np.zeros((20, 1), int)
+    factors[trial(codes, np.arange(20)[:, None] % 2, None, 0).train[0]] = 1
+    result = explicitness(codes, factors)
+    assert result.score == 0.0
+    assert "counts as chance" in result.notes[0]
+
+
+def test_an_unknown_classifier_is_refused() -> None:
+    with pytest.raises(ValueError, match="classifier must be"):
+        explicitness(FACTORS, FACTORS, classifier="svm")

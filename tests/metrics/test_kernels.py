@@ -1,0 +1,177 @@
+"""The compiled steps of the probes against gradients and optimisers that we did not write."""
+
+import numpy as np
+import pytest
+
+from unbraid.metrics._kernels import (
+    HIDDEN,
+    adam,
+    linear_classes,
+    linear_epoch,
+    linear_gradient,
+    perceptron_classes,
+    perceptron_epoch,
+    perceptron_gradient,
+    softmax_errors,
+)
+from unbraid.types import FloatArray
+
+WIDTH, CLASSES, PADDED, ROWS = 8, 6, 8, 12  # 5 codes and the ones, in 8 columns; 10 of 12 rows count
+
+
+def batch(seed: int = 0) -> tuple[FloatArray, FloatArray, FloatArray]:
+    rng = np.random.default_rng(seed)
+    inputs = np.zeros((ROWS, WIDTH), dtype=np.float32)
+    inputs[:10, :5], inputs[:10, 5] = rng.standard_normal((10, 5)), 1.0
+    labels = rng.integers(0, CLASSES, ROWS)
+    parameters = rng.standard_normal((WIDTH + PADDED) * HIDDEN + PADDED).astype(np.float32) * 0.3
+    parameters[(WIDTH + CLASSES) * HIDDEN : (WIDTH + PADDED) * HIDDEN] = 0
+    parameters[-2:] = 0
+    return inputs, labels, parameters
+
+
+def gradient_of(inputs: FloatArray, labels: FloatArray, parameters: FloatArray) -> FloatArray:
+    gradient = np.empty_like(parameters)
+    hidden, errors = np.empty((ROWS, HIDDEN), np.float32), np.empty((ROWS, PADDED), np.float32)
+    powers = np.empty(PADDED, np.int32)
+    perceptron_gradient(inputs, labels, 10, CLASSES, parameters, gradient, hidden, errors, powers)
+    return gradient
+
+
+def loss_of(inputs: FloatArray, labels: FloatArray, parameters: FloatArray) -> float:
+    """Mean cross-entropy in float64, straight from the definition."""
+    parameters = parameters.astype(float)
+    first = parameters[: WIDTH * HIDDEN].reshape(WIDTH, HIDDEN)
+    second = parameters[WIDTH * HIDDEN : -PADDED].reshape(PADDED, HIDDEN)
+    total = 0.0
+    for row, label in zip(inputs[:10].astype(float), labels[:10], strict=True):
+        logits = (second @ np.maximum(row @ first, 0) + parameters[-PADDED:])[:CLASSES]
+        total += np.log(np.exp(logits - logits.max()).sum()) + logits.max() - logits[label]
+    return total / 10
+
+
+def test_perceptron_gradient_is_that_of_autograd() -> None:
+    torch = pytest.importorskip("torch")
+    inputs, labels, parameters = batch()
+    leaf = torch.tensor(parameters, dtype=torch.float64, requires_grad=True)
+    first = leaf[: WIDTH * HIDDEN].reshape(WIDTH, HIDDEN)
+    second = leaf[WIDTH * HIDDEN : (WIDTH + CLASSES) * HIDDEN].reshape(CLASSES, HIDDEN)
+    hidden = torch.relu(torch.tensor(inputs[:10], dtype=torch.float64) @ first)
+    logits = hidden @ second.T + leaf[-PADDED:][:CLASSES]
+    torch.nn.functional.cross_entropy(logits, torch.tensor(labels[:10])).backward()
+    np.testing.assert_allclose(gradient_of(inputs, labels, parameters), leaf.grad.numpy(), atol=2e-6)
+
+
+def test_perceptron_gradient_is_the_slope_of_the_loss() -> None:
+    inputs, labels, parameters = batch(1)
+    gradient = gradient_of(inputs, labels, parameters)
+    rng = np.random.default_rng(2)
+    for _ in range(5):
+        direction = rng.standard_normal(len(parameters))
+        step = 1e-6 * direction
+        slope = (loss_of(inputs, labels, parameters + step) - loss_of(inputs, labels, parameters - step)) / 2e-6
+        assert np.dot(gradient, direction) == pytest.approx(slope, rel=1e-3, abs=1e-3)
+
+
+def test_padding_rows_and_classes_get_no_gradient() -> None:
+    inputs, labels, parameters = batch()
+    gradient = gradient_of(inputs, labels, parameters)
+    assert not gradient[6 * HIDDEN : WIDTH * HIDDEN].any()
+    assert not gradient[(WIDTH + CLASSES) * HIDDEN : -PADDED].any()
+    assert not gradient[-2:].any()
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0, 1e4])
+def test_softmax_errors_keep_single_precision(spread: float) -> None:
+    rng = np.random.default_rng(0)
+    logits = (rng.standard_normal((8, 12)) * spread).astype(np.float32)
+    labels = rng.integers(0, 5, 8)
+    exact = np.exp(logits[:, 3:8].astype(float) - logits[:, 3:8].max(axis=1, keepdims=True))
+    exact /= exact.sum(axis=1, keepdims=True)
+    exact[np.arange(8), labels] -= 1
+    kept = logits.copy()
+    softmax_errors(logits, labels, 7, 3, 5, np.empty(5, np.int32))
+    np.testing.assert_allclose(logits[:7, 3:8], exact[:7] / 7, atol=1e-7)
+    assert not logits[7, 3:8].any()
+    np.testing.assert_array_equal(logits[:, [0, 1, 2, 8, 9, 10, 11]], kept[:, [0, 1, 2, 8, 9, 10, 11]])
+
+
+def test_adam_is_that_of_torch() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(37).astype(np.float32)
+    own, mean, square = start.copy(), np.zeros(37, np.float32), np.zeros(37, np.float32)
+    peer = torch.tensor(start, requires_grad=True)
+    optimizer = torch.optim.Adam([peer], lr=1e-3, betas=(0.9, 0.999))
+    for step in range(1, 21):
+        gradient = (rng.standard_normal(37) * 10.0 ** rng.integers(-6, 2)).astype(np.float32)
+        adam(own, gradient, mean, square, step, 1e-3)
+        peer.grad = torch.tensor(gradient)
+        optimizer.step()
+    np.testing.assert_allclose(own, peer.detach().numpy(), atol=1e-6)
+
+
+def test_an_epoch_is_one_step_of_adam_per_batch_with_the_last_one_short() -> None:
+    """Ten rows in batches of 4, 4 and 2, the hidden column reading as 0, replayed through the checked pieces."""
+    inputs, labels, parameters = batch(3)
+    order = np.random.default_rng(0).permutation(10)
+    state = np.zeros((3, len(parameters)), np.float32)
+    state[0] = parameters
+    assert perceptron_epoch(inputs, labels, order, 2, CLASSES, 4, state, 0, 1e-3) == 3
+    expected = np.zeros_like(state)
+    expected[0] = parameters
+    hidden, errors = np.empty((4, HIDDEN), np.float32), np.empty((4, PADDED), np.float32)
+    gradient, powers = np.empty_like(parameters), np.empty(PADDED, np.int32)
+    for step, rows in enumerate((order[:4], order[4:8], order[8:]), start=1):
+        chosen, chosen_labels = np.zeros((4, WIDTH), np.float32), np.zeros(4, int)
+        chosen[: len(rows)], chosen_labels[: len(rows)] = inputs[rows], labels[rows]
+        chosen[:, 2] = 0
+        perceptron_gradient(chosen, chosen_labels, len(rows), CLASSES, expected[0], gradient, hidden, errors, powers)
+        adam(*expected[:1], gradient, *expected[1:], step, 1e-3)
+    np.testing.assert_allclose(state, expected, atol=1e-7)
+
+
+def test_perceptron_names_the_class_of_the_highest_logit() -> None:
+    inputs, _, parameters = batch(4)
+    first = parameters[: WIDTH * HIDDEN].reshape(WIDTH, HIDDEN)
+    second = parameters[WIDTH * HIDDEN : -PADDED].reshape(PADDED, HIDDEN)
+    for knocked_out in (-1, 1):
+        seen = inputs[:9].copy()
+        if knocked_out >= 0:
+            seen[:, knocked_out] = 0
+        logits = (np.maximum(seen @ first, 0) @ second.T + parameters[-PADDED:])[:, :CLASSES]
+        found = perceptron_classes(inputs[:9], knocked_out, CLASSES, parameters)
+        np.testing.assert_array_equal(found, logits.argmax(axis=1))
+
+
+def test_linear_gradient_is_that_of_autograd_for_each_factor() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    inputs, _, _ = batch()
+    starts, columns = np.array([0, 3, 8]), 16
+    labels = np.stack([rng.integers(0, 3, ROWS), rng.integers(0, 5, ROWS)], axis=1)
+    weights = np.zeros((WIDTH, columns), np.float32)
+    weights[:, :8] = rng.standard_normal((WIDTH, 8))
+    gradient = np.empty_like(weights)
+    linear_gradient(
+        inputs, labels, 10, starts, weights, gradient, np.empty((ROWS, columns), np.float32), np.empty(16, np.int32)
+    )
+    leaf = torch.tensor(weights, dtype=torch.float64, requires_grad=True)
+    logits = torch.tensor(inputs[:10], dtype=torch.float64) @ leaf
+    for factor, (start, stop) in enumerate(((0, 3), (3, 8))):
+        torch.nn.functional.cross_entropy(logits[:, start:stop], torch.tensor(labels[:10, factor])).backward(
+            retain_graph=True
+        )
+    np.testing.assert_allclose(gradient, leaf.grad.numpy(), atol=1e-6)
+
+
+def test_linear_epochs_learn_separable_classes() -> None:
+    rng = np.random.default_rng(0)
+    inputs = np.zeros((300, 4), np.float32)
+    inputs[:, :2], inputs[:, 2] = rng.standard_normal((300, 2)), 1.0
+    labels = np.stack([inputs[:, 0] > 0, inputs[:, 1] > 0], axis=1).astype(np.int64)
+    starts, state, step = np.array([0, 2, 4]), np.zeros((3, 4 * 64), np.float32), 0
+    for _ in range(20):
+        step = linear_epoch(inputs, labels, rng.permutation(300), starts, 32, state, step, 0.1)
+    assert step == 20 * 10
+    assert np.mean(linear_classes(inputs, starts, state[0].reshape(4, 64)) == labels) > 0.97

@@ -1,0 +1,144 @@
+"""NK against the cases that it exists for, and against what a perceptron of PyTorch learns."""
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
+from tests.metrics.test_snc import toy_model
+from unbraid.metrics import METRICS, explicitness, linear_accuracy, mlp_accuracy, nk, snc
+from unbraid.metrics import _probes as probes
+from unbraid.metrics._probes import perceptrons
+from unbraid.metrics._sharing import sharing
+from unbraid.metrics._trial import accuracies, trial
+from unbraid.types import FloatArray, IntArray
+
+
+def xor_codes(n_factors: int, n_samples: int = 1500) -> tuple[FloatArray, IntArray]:
+    """Each factor is the XOR of two binary codes of its own, so that one code alone tells nothing."""
+    bits = np.random.default_rng(0).integers(0, 2, (n_samples, 2 * n_factors))
+    return bits.astype(float), bits[:, ::2] ^ bits[:, 1::2]
+
+
+@pytest.mark.parametrize("n_factors", [1, 3])
+def test_a_factor_that_is_the_xor_of_two_codes_is_lost_without_one(n_factors: int) -> None:
+    codes, factors = xor_codes(n_factors)
+    result = nk(codes, factors)
+    np.testing.assert_array_equal(result.accuracy, 1.0)
+    np.testing.assert_allclose(result.knocked_out_accuracy, 0.5, atol=0.08)
+    np.testing.assert_array_equal(result.alignment // 2, np.arange(n_factors))
+    assert result.score > 0.85
+    assert result.drop == pytest.approx(0.5, abs=0.06)
+    assert "shuffling costs" in result.notes[-1]
+
+
+def two_digit_codes() -> tuple[FloatArray, IntArray]:
+    """Theorem 3.1: g_i = (coarse digit of z_i) + (fine digit of the next code), mod k = 2."""
+    coarse, fine = np.random.default_rng(0).integers(0, 2, (2, 3000, 4))
+    return (coarse + (fine + 0.5) / 2) / 2, (coarse + np.roll(fine, -1, axis=1)) % 2
+
+
+def test_ten_epochs_would_not_learn_it() -> None:
+    rows = trial(*two_digit_codes(), None, 0)
+    assert accuracies(perceptrons(rows, 0, epochs=10).predicted, rows).max() < 0.75
+    assert accuracies(perceptrons(rows, 0).predicted, rows).min() > 0.98
+
+
+def test_theorem_3_1() -> None:
+    """No code tells anything and two tell everything: SNC is about 0, NK about 1."""
+    codes, factors = two_digit_codes()
+    assert nk(codes, factors).score > 0.85
+    assert snc(codes, factors).score < 0.06
+
+
+@pytest.mark.parametrize("second", ["noise", "shape"])
+def test_table_1_of_the_paper(second: str) -> None:
+    """NK is 12.5 for both models: 25 for the factor that loses z1, 0 for the other."""
+    codes, factors = toy_model(second)
+    result = nk(codes, factors, test_codes=codes, test_factors=factors)
+    np.testing.assert_allclose(result.accuracy, 0.75)
+    assert sorted(result.knocked_out_accuracy) == pytest.approx([0.5, 0.75])
+    assert result.drop == pytest.approx(0.125)
+    assert result.score == pytest.approx(0.25)
+
+
+def test_what_two_codes_tell_alike_is_not_lost_without_one() -> None:
+    factors = grid_factors(8)
+    codes = perfect_codes(factors)
+    result = nk(np.column_stack([codes, codes]), factors)
+    np.testing.assert_allclose(result.accuracy, 1.0)
+    assert result.score == pytest.approx(0.0, abs=1e-12)
+
+
+def test_knockout_equals_a_perceptron_that_never_saw_the_code() -> None:
+    """Perfect codes: without its own code a factor is guessed, and the others keep theirs."""
+    factors = grid_factors(8)
+    result = nk(perfect_codes(factors), factors)
+    assert result.alignment.tolist() == [2, 1, 0]
+    np.testing.assert_allclose(result.knocked_out_accuracy, [1 / 3, 1 / 4, 1 / 8], atol=0.12)
+    assert result.score > 0.85
+
+
+def test_one_code_and_no_code_left() -> None:
+    factors = grid_factors(4)
+    result = nk(perfect_codes(factors)[:, :1], factors)
+    assert result.alignment.tolist() == [-1, -1, 0]
+    assert result.per_factor[:2].tolist() == [0.0, 0.0]
+    assert result.per_factor[2] > 0.8
+    assert sum("no code of its own" in note for note in result.notes) == 2
+
+
+def test_perceptrons_learn_what_those_of_torch_learn() -> None:
+    torch = pytest.importorskip("torch")
+    factors = grid_factors()
+    codes = rotated_codes(factors, noise=0.4)
+    own, peer = [], []
+    for seed in range(3):
+        rows = trial(codes, factors, None, seed)
+        own.append(accuracies(perceptrons(rows, seed).predicted, rows)[2])
+        standard = torch.tensor(probes.standardised_codes(rows), dtype=torch.float32)
+        labels = torch.tensor(rows.levels.levels[:, 2])
+        torch.manual_seed(seed)
+        head = torch.nn.Sequential(torch.nn.Linear(3, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8))
+        optimizer = torch.optim.Adam(head.parameters(), lr=1e-3)
+        for _ in range(75):
+            for batch in torch.tensor(np.random.default_rng(seed).permutation(rows.train)).split(64):
+                optimizer.zero_grad()
+                torch.nn.functional.cross_entropy(head(standard[batch]), labels[batch]).backward()
+                optimizer.step()
+        with torch.no_grad():
+            peer.append(float((head(standard[rows.test]).argmax(dim=1) == labels[rows.test]).float().mean()))
+    assert np.mean(own) == pytest.approx(np.mean(peer), abs=0.02)
+    assert 0.3 < np.mean(peer) < 0.9
+
+
+def test_a_score_card_trains_the_perceptrons_on_all_codes_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes, factors = entangled_codes(grid_factors(2)), grid_factors(2)
+    trained = []
+    train = probes._train
+    monkeypatch.setattr(probes, "_train", lambda *args: trained.append(args[2]) or train(*args))
+    with sharing():
+        together = nk(codes, factors), mlp_accuracy(codes, factors)
+    assert len(trained) == 2
+    assert sum(max(lacking) < 0 for lacking in trained) == 1
+    np.testing.assert_array_equal(together[0].accuracy, together[1].accuracy)
+    assert mlp_accuracy(codes, factors).score == together[1].score
+
+
+@pytest.mark.parametrize("metric", [nk, mlp_accuracy, linear_accuracy, explicitness, snc])
+def test_threads_change_nothing(metric) -> None:
+    codes, factors = entangled_codes(grid_factors(4)), grid_factors(4)
+    scores = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            scores.append(metric(codes, factors).score)
+    assert scores[0] == scores[1]
+
+
+def test_seeds_differ_by_no_more_than_the_table_says() -> None:
+    """The rows held out stay the same, so that only weights and batches vary."""
+    factors = grid_factors()
+    codes = entangled_codes(factors)
+    rows = trial(codes, factors, None, 0)
+    spread = [accuracies(perceptrons(rows, seed).predicted, rows).mean() for seed in range(4)]
+    assert 0 < np.ptp(spread) < METRICS["mlp_accuracy"].tolerance * 1.5

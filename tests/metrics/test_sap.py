@@ -1,0 +1,93 @@
+"""SAP against worked gaps, NumPy's correlation and scikit-learn's linear SVM."""
+
+import numpy as np
+import pytest
+from sklearn.svm import LinearSVC
+
+from tests.examples import entangled_codes, grid_factors, perfect_codes
+from unbraid.metrics import sap
+from unbraid.metrics._trial import trial
+from unbraid.metrics.sap import svm_classes
+
+FACTORS = grid_factors(6)
+KINDS = ["categorical", "ordinal", "cyclic"]
+
+
+def test_squared_correlations_and_their_gaps() -> None:
+    codes = entangled_codes(FACTORS)
+    result = sap(codes, FACTORS)
+    expected = np.array([[np.corrcoef(z, v)[0, 1] ** 2 for v in FACTORS.T] for z in codes.T])
+    np.testing.assert_allclose(result.predictability, expected, atol=1e-12)
+    for factor in range(3):
+        best, second = sorted(expected[:, factor])[::-1][:2]
+        assert result.per_factor[factor] == pytest.approx(best - second)
+    assert result.score == pytest.approx(result.per_factor.mean())
+
+
+@pytest.mark.parametrize("standardise", [True, False])
+def test_svm_is_that_of_disentanglement_lib(standardise: bool) -> None:
+    codes = np.column_stack([entangled_codes(FACTORS), np.full(len(FACTORS), 0.3)]) * [1, 0.03, 5, 1]
+    rows = trial(codes, FACTORS, None, 0)
+    result = sap(codes, FACTORS, ordered="svm", standardise=standardise)
+    seen = (codes - codes.mean(axis=0)) / np.where(codes.std(axis=0) > 1e-9, codes.std(axis=0), 1)
+    seen = seen if standardise else codes
+    for factor in range(3):
+        for code in range(4):
+            peer = LinearSVC(C=0.01, class_weight="balanced", dual=False, tol=1e-10, max_iter=10_000)
+            peer.fit(seen[rows.train][:, [code]], FACTORS[rows.train, factor])
+            expected = peer.score(seen[rows.test][:, [code]], FACTORS[rows.test, factor])
+            assert result.predictability[code, factor] == pytest.approx(expected, abs=1e-12)
+
+
+def test_svm_of_two_unequal_classes() -> None:
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal(400)
+    levels = (values + rng.standard_normal(400) > 1.2).astype(int)
+    peer = LinearSVC(C=0.01, class_weight="balanced", dual=False, tol=1e-10).fit(values[:, None], levels)
+    test = np.linspace(-4, 4, 1001)
+    np.testing.assert_array_equal(svm_classes(values, levels, 2, test), peer.predict(test[:, None]))
+    np.testing.assert_array_equal(svm_classes(values, np.zeros(400, int), 2, test), 0)
+
+
+def test_the_notes_name_the_branch_of_each_factor() -> None:
+    notes = sap(FACTORS, FACTORS, kinds=KINDS).notes
+    assert notes[0] == "factor 0 (categorical): accuracy of a linear SVM"
+    assert notes[1] == "factor 1 (ordinal): squared correlation"
+    assert notes[2].startswith("factor 2 (cyclic): squared correlation, its levels as steps")
+    mixed = sap(FACTORS, FACTORS, kinds=KINDS)
+    np.testing.assert_allclose(mixed.per_factor[1:], 1.0)
+    assert mixed.per_factor[0] < 1
+
+
+def test_an_svm_on_one_code_cannot_isolate_middle_levels() -> None:
+    """The trap: a perfect code of the factors of dSprites scores .24 by SVM and about 1 by squared correlation."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(0, size, 10_000) for size in (3, 6, 40, 32, 32)], axis=1)
+    assert sap(factors, factors).score == pytest.approx(1.0, abs=0.001)
+    assert sap(factors, factors, ordered="svm").score == pytest.approx(0.24, abs=0.02)
+    assert sap(factors, factors, ordered="svm").per_factor[2:].max() < 0.1
+
+
+def test_a_continuous_factor_is_correlated_as_it_is_and_binned_for_the_svm() -> None:
+    values = np.random.default_rng(0).random((500, 1))
+    codes = np.column_stack([values**3, np.random.default_rng(1).random(500)])
+    result = sap(codes, values)
+    assert result.predictability[0, 0] == pytest.approx(np.corrcoef(codes[:, 0], values[:, 0])[0, 1] ** 2)
+    assert not any("cut into" in note for note in result.notes)
+    assert any("cut into" in note for note in sap(codes, values, ordered="svm").notes)
+
+
+def test_scale_does_not_matter_unless_asked_for() -> None:
+    codes = entangled_codes(FACTORS)
+    small = codes * [1.0, 0.001, 1.0]
+    arguments = {"kinds": ["categorical"] * 3}
+    assert sap(small, FACTORS, **arguments).score == sap(codes, FACTORS, **arguments).score
+    assert sap(small, FACTORS, standardise=False, **arguments).score != sap(codes, FACTORS, **arguments).score
+
+
+def test_a_dead_code_and_a_single_code() -> None:
+    dead = np.zeros((len(FACTORS), 1))
+    assert sap(dead, FACTORS).score == 0.0
+    assert sap(perfect_codes(FACTORS)[:, :1], FACTORS).per_factor == pytest.approx([0, 0, 1.0])
+    with pytest.raises(ValueError, match="ordered must be"):
+        sap(FACTORS, FACTORS, ordered="tree")

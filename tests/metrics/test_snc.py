@@ -1,0 +1,190 @@
+"""SNC against worked examples, plain loops over every assignment, and the ways in which it goes wrong elsewhere."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from tests.examples import grid_factors, perfect_codes
+from unbraid.metrics import snc
+from unbraid.metrics._alignment import align, beyond_luck
+from unbraid.metrics._information import binned_information
+from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics.snc import _cut, _places
+from unbraid.types import FloatArray, IntArray
+
+
+def toy_model(second: str) -> tuple[FloatArray, IntArray]:
+    """The two models of SNC/NK Table 1, in 160 rows with exactly the stated frequencies.
+
+    z1 is 0 for blue squares, 1 for yellow circles, and half and half for the others. z2 is noise (M1) or tells the
+    shape to 70 % (M2).
+    """
+    blue, square, row = (each.ravel() for each in np.meshgrid([0, 1], [0, 1], np.arange(40), indexing="ij"))
+    first = np.where(blue == square, blue, row % 2)
+    noise, shape = (row // 2) % 2, np.where((row // 2) % 10 < 7, square, 1 - square)
+    return np.stack([first, noise if second == "noise" else shape], axis=1).astype(float), np.stack(
+        [blue, square], axis=1
+    )
+
+
+@pytest.mark.parametrize("bins", ["classes", "paper"])
+@pytest.mark.parametrize(("second", "expected"), [("noise", 0.125), ("shape", 0.225)])
+def test_table_1_of_the_paper(bins: str, second: str, expected: float) -> None:
+    """Table 1 prints accuracy minus chance: 12.5 for M1, 22.5 for M2."""
+    codes, factors = toy_model(second)
+    result = snc(codes, factors, bins=bins, test_codes=codes, test_factors=factors)
+    assert (result.accuracy - result.chance).mean() == pytest.approx(expected, abs=1e-12)
+    assert sorted(result.accuracy) == pytest.approx([0.5 if second == "noise" else 0.7, 0.75])
+    np.testing.assert_allclose(result.chance, 0.5)
+    np.testing.assert_allclose(result.per_factor, (result.accuracy - 0.5) / 0.5)
+    assert sorted(result.alignment) == [0, 1]
+
+
+def drawn(counts: list[int], noise: float, seed: int = 0) -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(seed)
+    levels = rng.permutation(np.repeat(np.arange(len(counts)), counts))
+    return (levels + noise * rng.standard_normal(len(levels)))[:, None], levels[:, None]
+
+
+def best_accuracy(bin_of_row: IntArray, classes: IntArray, owners: list[tuple[int, ...]]) -> tuple[int, ...]:
+    return max(owners, key=lambda owner: sum(owner[b] == c for b, c in zip(bin_of_row, classes, strict=True)))
+
+
+def test_one_interval_per_class_equals_a_search_over_all_assignments() -> None:
+    codes, factors = drawn([24, 40, 16], 0.8)
+    test_codes, test_factors = drawn([30, 50, 20], 0.8, seed=1)
+    values, classes = codes[:, 0], factors[:, 0]
+    order = sorted(range(3), key=lambda c: values[classes == c].mean())
+    ranked = np.sort(values)
+    cuts, below = [], 0
+    for c in order[:-1]:
+        below += int((classes == c).sum())
+        cuts.append((ranked[below - 1] + ranked[below]) / 2)
+    bin_of = lambda column: np.array([sum(v > cut for cut in cuts) for v in column])  # noqa: E731
+    owner = best_accuracy(bin_of(values), classes, list(permutations(range(3))))
+    accuracy = np.mean([owner[b] == c for b, c in zip(bin_of(test_codes[:, 0]), test_factors[:, 0], strict=True)])
+    chance = 0.3 * 0.3 + 0.5 * 0.5 + 0.2 * 0.2
+    result = snc(codes, factors, test_codes=test_codes, test_factors=test_factors)
+    assert 0.5 < accuracy < 0.9
+    assert result.accuracy[0] == pytest.approx(accuracy)
+    assert result.chance[0] == pytest.approx(chance)
+    assert result.score == pytest.approx((accuracy - chance) / (1 - chance))
+
+
+def test_intervals_of_the_paper_equal_a_search_over_all_assignments() -> None:
+    """Counts of 40, 30 and 30 in a hundred: ten intervals of ten, of which the classes own 4, 3 and 3."""
+    codes, factors = drawn([40, 30, 30], 0.7)
+    values, classes = codes[:, 0], factors[:, 0]
+    bin_of_row = np.argsort(np.argsort(values)) // 10
+    owners = _distributions((4, 3, 3))
+    owner = best_accuracy(bin_of_row, classes, owners)
+    expected = np.mean([owner[b] == c for b, c in zip(bin_of_row, classes, strict=True)])
+    result = snc(codes, factors, bins="paper", test_codes=codes, test_factors=factors)
+    assert result.accuracy[0] == pytest.approx(expected)
+    assert result.chance[0] == pytest.approx(0.34)
+
+
+def _distributions(capacities: tuple[int, ...]) -> list[tuple[int, ...]]:
+    """Every way to give sum(capacities) bins to classes that take so many each."""
+    if not any(capacities):
+        return [()]
+    return [
+        (c, *rest)
+        for c, left in enumerate(capacities)
+        if left
+        for rest in _distributions(tuple(n - (k == c) for k, n in enumerate(capacities)))
+    ]
+
+
+IMBALANCED = [600, 290, 70, 40]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_imbalance_is_no_handicap(seed: int) -> None:
+    codes, factors = drawn(IMBALANCED, 0.01, seed)
+    assert snc(codes, factors, seed=seed).score > 0.98
+    assert snc(codes, factors, seed=seed, bins="paper").score > 0.9
+
+
+@pytest.mark.parametrize("bins", ["classes", "paper"])
+def test_a_perfect_integer_code_is_one_whatever_the_counts(bins: str) -> None:
+    """K equal intervals would score well below 1 here, for ties and for unequal classes."""
+    codes, factors = drawn(IMBALANCED, 0.0)
+    assert snc(codes, factors, bins=bins).score == 1.0
+    relabelled = np.array([5.0, -2.0, 9.0, 1.0])[factors]
+    assert snc(relabelled, factors, bins=bins).score == 1.0
+
+
+@pytest.mark.parametrize("bins", ["classes", "paper"])
+@pytest.mark.parametrize("values", [1, 2, 3, 0])
+def test_noise_is_about_zero_whatever_the_counts_and_ties(bins: str, values: int) -> None:
+    """Noise of one, two, three or arbitrarily many values."""
+    _, factors = drawn([2400, 1160, 280, 160], 0.0)
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, values, (4000, 1)).astype(float) if values else rng.standard_normal((4000, 1))
+    assert np.mean([snc(codes, factors, bins=bins, seed=seed).score for seed in range(6)]) < 0.04
+
+
+def test_one_row_per_interval_scores_noise_fully_on_the_rows_that_chose_it() -> None:
+    """Counts of 101, 60 and 40 have no common divisor: the trap that a minimum size and a test split avoid."""
+    _, factors = drawn([101, 60, 40], 0.0)
+    noise = np.random.default_rng(1).standard_normal((201, 1))
+    again = {"test_codes": noise, "test_factors": factors}
+    assert snc(noise, factors, bins="paper", min_bin_size=1, **again).score == 1.0
+    assert snc(noise, factors, bins="paper", **again).score < 0.4
+    assert np.mean([snc(noise, factors, bins="paper", min_bin_size=1, seed=s).score for s in range(8)]) < 0.15
+
+
+def test_equal_values_are_never_parted() -> None:
+    values = np.array([0, 0, 0, 1, 1, 2, 2, 2, 2, 3.0])
+    assert _cut(values, np.array([2, 4, 8])).tolist() == [0.5, 1.5, 2.5]
+    assert _cut(values, np.array([1])).tolist() == []
+    assert _cut(np.zeros(5), np.array([1, 2])).tolist() == []
+
+
+def test_places_follow_the_counts() -> None:
+    assert _places(np.array([40, 30, 30]), 1).tolist() == [4, 3, 3]
+    assert _places(np.array([50, 50]), None).tolist() == [1, 1]
+    assert _places(np.array([101, 60, 39]), 10).tolist() == [10, 6, 4]
+
+
+def test_fewer_codes_than_factors_leave_one_without() -> None:
+    factors = grid_factors()
+    result = snc(perfect_codes(factors)[:, :2], factors)
+    assert result.alignment.tolist() == [-1, 1, 0]
+    assert result.per_factor.tolist() == [0.0, 1.0, 1.0]
+    assert "factor 0 has no code" in " ".join(result.notes)
+
+
+def test_two_factors_never_share_a_code() -> None:
+    """z1 knows more about both factors than z2 does; the total is largest when the second factor moves to z2."""
+    assert align(np.array([[0.9, 0.8], [0.1, 0.5]])).tolist() == [0, 1]
+    assert align(np.array([[0.9, 0.8], [0.5, 0.1]])).tolist() == [1, 0]
+    assert align(np.array([[0.2, 0.8]])).tolist() == [-1, 0]
+
+
+def test_luck_is_told_from_knowledge() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 5, (4000, 2))
+    codes = np.stack([rng.standard_normal(4000), factors[:, 1] + 3 * rng.standard_normal(4000)], axis=1)
+    inputs = check_inputs(codes, factors)
+    assert beyond_luck(inputs, binned_information(inputs)).tolist() == [[False, False], [False, True]]
+
+
+def test_test_rows_of_their_own_are_checked() -> None:
+    codes, factors = drawn([20, 20], 0.1)
+    with pytest.raises(ValueError, match="come together"):
+        snc(codes, factors, test_codes=codes)
+    with pytest.raises(ValueError, match="test_codes and test_factors must have"):
+        snc(codes, factors, test_codes=np.ones((3, 2)), test_factors=np.ones((3, 1)))
+    with pytest.raises(ValueError, match="test_codes must be finite"):
+        snc(codes, factors, test_codes=[[np.nan]], test_factors=[[0]])
+    with pytest.raises(ValueError, match="bins must be"):
+        snc(codes, factors, bins="equal")
+
+
+def test_a_level_that_training_never_saw_counts_as_wrong() -> None:
+    codes, factors = drawn([30, 30], 0.0)
+    result = snc(codes, factors, test_codes=[[0.0], [1.0], [2.0], [2.0]], test_factors=[[0], [1], [2], [2]])
+    assert result.accuracy[0] == 0.5
