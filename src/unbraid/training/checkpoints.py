@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor
 
 from unbraid._files import written_whole
@@ -56,7 +56,7 @@ def save_checkpoint(path: Path, progress: Progress, facts: Mapping[str, str]) ->
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
     with written_whole(path) as temporary:
-        save_file(tensors, temporary, metadata)
+        temporary.write_bytes(save(tensors, metadata))
 
 
 def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Progress:

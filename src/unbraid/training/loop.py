@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -185,6 +184,8 @@ class _Session:
             self.population.load_state(index, each.state)
         needed = 2 * len(self.chosen) * sum(value.nbytes for value in expected.values())
         for folder in {folder for folder in self.folders if folder}:
+            for left in folder.glob(f".{FILE}.*.part"):
+                left.unlink()  # of a process that was killed while it wrote
             if (free := shutil.disk_usage(folder).free) < needed:
                 raise OSError(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
 

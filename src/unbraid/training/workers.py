@@ -10,6 +10,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -125,6 +126,7 @@ class _Workers:
         self.inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self.running: list[subprocess.Popen[bytes]] = []
         self.ready: set[int] = set()  # process ids of those that understand an interrupt
+        self.leaving: set[int] = set()  # and of those with nothing left to do
 
     def run(self, n_workers: int) -> Iterator[tuple[int, Trained]]:
         for number in range(len(self.members)):
@@ -147,6 +149,7 @@ class _Workers:
             self._stop()
             for thread in threads:
                 thread.join()
+            self._close()
 
     def _start(self) -> subprocess.Popen[bytes]:
         # A session of its own: an interrupt typed at the terminal reaches this process only, which passes it on once.
@@ -180,6 +183,8 @@ class _Workers:
                     self.inbox.put((kind, number, content))
                 if kind != "done":
                     return
+            self.ready.discard(process.pid)
+            self.leaving.add(process.pid)
             process.stdin.close()
         except (EOFError, OSError, pickle.UnpicklingError):
             code = process.wait()
@@ -189,14 +194,18 @@ class _Workers:
         while not self.waiting.empty():
             self.waiting.get()
         for process in self.running:
-            if process.poll() is None:
+            if process.poll() is None and process.pid not in self.leaving:
                 process.send_signal(signal.SIGINT if process.pid in self.ready else signal.SIGKILL)
         for process in self.running:
             try:
                 process.wait(GRACE_SECONDS)
             except subprocess.TimeoutExpired:
                 process.kill()
-                process.wait()
+
+    def _close(self) -> None:
+        for process in self.running:
+            with process, suppress(BrokenPipeError):  # closes its pipes, what could not be sent included
+                pass
 
 
 def _send(stream: IO[bytes], content: Any) -> None:
@@ -216,11 +225,10 @@ def main() -> None:
         while True:
             member, folder = pickle.load(inbox)
             _send(outbox, _answer(plan, member, dataset, folder, lambda sent: _send(outbox, ("report", sent))))
-    except (EOFError, KeyboardInterrupt):
-        return
-    except BrokenPipeError:
-        # Nobody waits for the result any more; the last checkpoint stands. Flushing again at exit would only complain.
-        os._exit(1)
+    except (EOFError, KeyboardInterrupt, BrokenPipeError):
+        # All done, stopped, or nobody waits for the result any more; the last checkpoint stands. Taking the
+        # interpreter down in good order takes longer, and trips over another interrupt or the broken pipe.
+        os._exit(0)
 
 
 def _answer(

@@ -1,0 +1,88 @@
+"""Members in processes of their own."""
+
+import os
+import signal
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from tests.training.examples import blocks, member
+from unbraid.datasets.base import ArrayDataset
+from unbraid.training import workers
+from unbraid.training.checkpoints import FILE, CheckpointError
+from unbraid.training.loop import Plan, Report, train_here
+from unbraid.training.workers import WorkerDied, train_members
+
+DATASET = blocks()
+PLAN = Plan("beta_vae", steps=25, batch_size=8, device="cpu", precision="float32")
+MEMBERS = [member("beta_vae", seed, latents=latents) for seed, latents in ((0, 10), (1, 4), (2, 10))]
+
+
+def test_workers_give_to_the_bit_what_this_process_gives():
+    """Members of different structure; the second dataset is large enough to be mapped by the workers."""
+    dataset = blocks(side=64, channels=2)
+    assert dataset.array.nbytes > workers.LARGE
+    sent: list[Report] = []
+    done = dict(train_members(PLAN, MEMBERS, dataset, report=sent.append, processes=2))
+    assert sorted(done) == [0, 1, 2]
+    assert {report.members for report in sent} == {(0,), (1,), (2,)}
+    for number, trained in done.items():
+        here = train_here(PLAN, [MEMBERS[number]], dataset)[0]
+        assert all(torch.equal(trained.weights[name], here.weights[name]) for name in here.weights)
+        assert trained.curves["kl"].tolist() == here.curves["kl"].tolist()
+
+
+def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tmp_path):
+    plan, two = replace(PLAN, steps=120), MEMBERS[:2]
+    folders = [tmp_path / "0", tmp_path / "1"]
+    for folder in folders:
+        folder.mkdir()
+    seen: set[int] = set()
+
+    def report(sent: Report) -> None:
+        seen.update(sent.members)
+        if len(seen) == 2:
+            signal.raise_signal(signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        dict(train_members(plan, two, DATASET, folders=folders, report=report, processes=2))
+    kept = [load_file(folder / FILE)["model/vae.encoder.0.weight"] for folder in folders]
+    done = dict(train_members(plan, two, DATASET, folders=folders, processes=0))
+    whole = train_here(plan, two[:1], DATASET)[0]
+    assert all(torch.equal(done[0].weights[name], whole.weights[name]) for name in whole.weights)
+    assert not any(torch.equal(done[number].weights["vae.encoder.0.weight"], kept[number]) for number in (0, 1))
+
+
+def test_a_worker_that_is_killed_is_named():
+    """The kernel kills a process that asks for too much memory just like this."""
+
+    def report(_: Report) -> None:
+        for process in children():
+            os.kill(process, signal.SIGKILL)
+
+    with pytest.raises(WorkerDied, match=r"the process that trained member 0 ended \(-9\)"):
+        dict(train_members(replace(PLAN, steps=100_000), MEMBERS[:1], DATASET, report=report, processes=1))
+
+
+def children() -> list[int]:
+    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
+    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+
+
+def test_an_error_in_a_worker_is_raised_here_with_its_traceback(tmp_path):
+    (tmp_path / FILE).write_bytes(b"not a checkpoint")
+    with pytest.raises(CheckpointError, match="damaged") as caught:
+        dict(train_members(PLAN, MEMBERS[:1], DATASET, folders=[tmp_path], processes=1))
+    assert "load_checkpoint" in caught.value.__notes__[0]
+
+
+def test_what_only_this_process_knows_is_trained_in_it():
+    class Local(ArrayDataset):
+        """Cannot be pickled: no other process could import it."""
+
+    here = train_here(PLAN, MEMBERS[:1], DATASET)[0]
+    done = dict(train_members(PLAN, MEMBERS[:1], Local(DATASET.array, DATASET.space), processes=2))
+    assert all(torch.equal(done[0].weights[name], here.weights[name]) for name in here.weights)
