@@ -11,7 +11,7 @@ import numba
 import numpy as np
 
 from unbraid.metrics._trees import shuffle
-from unbraid.types import FloatArray, IntArray
+from unbraid.types import BoolArray, FloatArray, IntArray
 
 Importance: TypeAlias = Literal["impurity", "splits"]
 MAX_DEPTH = 40
@@ -232,7 +232,7 @@ def _best_split(
 
 
 @numba.njit(cache=True)
-def _partition(rows: IntArray, goes_left: np.ndarray, kept: IntArray) -> None:
+def _partition(rows: IntArray, goes_left: BoolArray, kept: IntArray) -> None:
     """Move the rows that go left to the front, both sides staying in order."""
     n_left, n_right = 0, 0
     for row in rows:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numba
 import numpy as np
+from scipy.special import fdtrc
 
 from unbraid.metrics._inputs import Inputs, check_inputs
 from unbraid.metrics._sharing import shared
@@ -17,7 +18,7 @@ from unbraid.metrics.dci import (
     target_scale,
     train_valid_test,
 )
-from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 SIGNIFICANCE = 1e-3
 N_PENALTIES = 100
@@ -166,17 +167,15 @@ def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:
     return first, np.where(gram[np.arange(len(gram)), first] < 0, -1.0, 1.0)
 
 
-def _explained(gram: FloatArray, moments: FloatArray, n_samples: int, significance: float) -> np.ndarray:
+def _explained(gram: FloatArray, moments: FloatArray, n_samples: int, significance: float) -> BoolArray:
     """(n_factors,) whether least squares on all codes explains a factor better than chance."""
-    from scipy.stats import f as f_distribution
-
     rank = int(np.linalg.matrix_rank(gram, hermitian=True))
     freedom = n_samples - rank - 1
     if significance == 1.0 or rank == 0 or freedom < 1:
         return np.ones(moments.shape[1], dtype=bool)
     explained = np.clip((moments * (np.linalg.pinv(gram, hermitian=True) @ moments)).sum(axis=0), 0.0, 1.0)
     statistic = (explained / rank) / (np.maximum(1.0 - explained, 1e-300) / freedom)
-    return f_distribution.sf(statistic, rank, freedom) < significance
+    return fdtrc(rank, freedom, statistic) < significance
 
 
 @numba.njit(cache=True)
