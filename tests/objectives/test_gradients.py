@@ -1,0 +1,103 @@
+"""Every objective: derivatives against finite differences, and members of a stack against the same members alone."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.objectives.examples import normal, outputs_of, posteriors
+from unbraid.models.flows import FactorialFlow
+from unbraid.objectives.beta_tcvae import beta_tcvae
+from unbraid.objectives.beta_vae import beta_vae
+from unbraid.objectives.cci_vae import cci_vae
+from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
+from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permute_dimensions
+from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
+
+N, D = 5, 3
+Logs = dict[str, Tensor]
+PERMUTATION = torch.tensor([[1, 0, 4], [0, 3, 2], [4, 1, 0], [2, 2, 1], [3, 4, 3]])
+NOISE, REAL, FAKE = normal(N, D), normal(7, D, seed=2), normal(7, D, seed=3)
+MIX = torch.linspace(0, 1, 7, dtype=torch.float64)
+FLOW = FactorialFlow(D, depth=4).double().requires_grad_(False)
+
+
+def of_vae(objective: Callable[..., tuple[Tensor, Logs]]) -> Callable[..., tuple[Tensor, Logs]]:
+    def loss(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:
+        outputs = outputs_of(x, y - 1, NOISE)
+        return objective(outputs, (x - y).square().sum(1), weight, step)
+
+    return loss
+
+
+def discriminator(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
+    loss, logs = discriminator_loss(x[:, :2] * weight, permute_dimensions(y, PERMUTATION)[:, :2])
+    return loss, {"discriminator": logs["discriminator"]}
+
+
+def critic(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
+    """Here x are the critic's parameters: second derivatives must reach them through the penalty."""
+
+    def score(images: Tensor) -> Tensor:
+        return (torch.tanh(images @ x.T) * y[:, 0]).sum(1)
+
+    penalty = gradient_penalty(score, REAL, FAKE, MIX)
+    information = code_information(y, x, code_entropy=0.7)
+    return critic_loss(score(REAL), score(FAKE), penalty, information, gradient_weight=weight)
+
+
+OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Logs]]] = {
+    "beta_vae": of_vae(lambda o, r, w, _: beta_vae(o, r, beta=w)),
+    "cci_vae": of_vae(lambda o, r, w, s: cci_vae(o, r, step=s, gamma=w, c_max=100 * w, capacity_steps=1000)),
+    "factor_vae": of_vae(lambda o, r, w, _: factor_vae(o, r, o.sample[:, :2] ** 2, gamma=w)),
+    "weighted": of_vae(lambda o, r, w, _: beta_tcvae(o, r, n_train=90, beta=w, alpha=w - 1, gamma=2 * w)),
+    "stratified": of_vae(lambda o, r, w, _: beta_tcvae(o, r, n_train=90, beta=w, estimator="stratified")),
+    "flow": of_vae(lambda o, r, w, _: beta_tcvae(o, r, n_train=90, beta=w, log_prior=FLOW(o.sample))),
+    "dip_vae_i": of_vae(lambda o, r, w, _: dip_vae_i(o, r, lambda_od=w, lambda_d=10 * w)),
+    "dip_vae_ii": of_vae(lambda o, r, w, _: dip_vae_ii(o, r, lambda_od=w, lambda_d=w)),
+    "discriminator": discriminator,
+    "critic": critic,
+    "generator": lambda x, y, w, _: generator_loss(
+        x[:, 0].sin(), code_information(x, y, code_entropy=0.7), information_weight=w
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_derivatives_are_those_of_finite_differences(name: str) -> None:
+    x, y = posteriors(N, D)
+    weight = torch.tensor(3.0, dtype=torch.float64, requires_grad=True)
+    inputs = (x.requires_grad_(), y.requires_grad_(), weight)
+    assert torch.autograd.gradcheck(lambda *given: OBJECTIVES[name](*given, torch.tensor(7))[0], inputs)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_a_stacked_member_is_the_member_alone(name: str) -> None:
+    members = [posteriors(N, D, seed) for seed in range(3)]
+    x, y = (torch.stack(parts) for parts in zip(*members, strict=True))
+    weights = torch.tensor([0.5, 2.0, 30.0], dtype=torch.float64)
+    steps = torch.tensor([0, 300, 5000])
+
+    def loss(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:
+        return OBJECTIVES[name](x, y, weight, step)
+
+    stacked = torch.func.vmap(torch.func.grad_and_value(loss, argnums=(0, 1), has_aux=True))(x, y, weights, steps)
+    for member in range(3):
+        own = [x[member].clone().requires_grad_(), y[member].clone().requires_grad_()]
+        value, logs = loss(own[0], own[1], weights[member], steps[member])
+        gradients, (values, many_logs) = stacked
+        torch.testing.assert_close(values[member], value)
+        torch.testing.assert_close({key: many_logs[key][member] for key in logs}, logs)
+        expected = torch.autograd.grad(value, own, allow_unused=True)
+        for gradient, alone in zip(gradients, expected, strict=True):
+            torch.testing.assert_close(gradient[member], torch.zeros_like(x[0]) if alone is None else alone)
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_inputs_stay_untouched_and_no_random_number_is_drawn(name: str) -> None:
+    x, y = posteriors(N, D)
+    before, state = (x.clone(), y.clone()), torch.get_rng_state()
+    OBJECTIVES[name](x, y, torch.tensor(3.0), torch.tensor(7))
+    torch.testing.assert_close((x, y), before, rtol=0, atol=0)
+    assert torch.equal(torch.get_rng_state(), state)
