@@ -50,20 +50,20 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
 
     down: list[nn.Module] = []
     for before, after in pairwise(widths):
-        down += [nn.Conv2d(before, after, 4, stride=2, padding=1), nn.ReLU()]
+        down += [nn.Conv2d(before, after, 4, stride=2, padding=1), nn.ReLU(inplace=True)]
     encoder = nn.Sequential(
-        *down, nn.Flatten(), nn.Linear(math.prod(inner), HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, n_outputs)
+        *down, nn.Flatten(), nn.Linear(math.prod(inner), HIDDEN), nn.ReLU(inplace=True), nn.Linear(HIDDEN, n_outputs)
     )
 
     up: list[nn.Module] = []
     for level in reversed(range(depth)):
         odd = (sizes[level][0] % 2, sizes[level][1] % 2)
         up += [
-            nn.ReLU(),
+            nn.ReLU(inplace=True),
             nn.ConvTranspose2d(widths[level + 1], widths[level], 4, stride=2, padding=1, output_padding=odd),
         ]
     decoder = nn.Sequential(
-        nn.Linear(n_latents, HIDDEN), nn.ReLU(), nn.Linear(HIDDEN, math.prod(inner)), nn.Unflatten(1, inner), *up
+        nn.Linear(n_latents, HIDDEN), nn.ReLU(inplace=True), nn.Linear(HIDDEN, math.prod(inner)), nn.Unflatten(1, inner), *up
     )
     return encoder, decoder
 
@@ -83,7 +83,7 @@ def dense_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
 def _layers(*sizes: int) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
-        layers += [nn.Linear(before, after), nn.ReLU()]
+        layers += [nn.Linear(before, after), nn.ReLU(inplace=True)]
     return layers[:-1]
 
 
