@@ -46,7 +46,7 @@ def metrics_page() -> str:
             f"- headline: `{metric.headline}`, {direction(metric)} is better, {interval(metric)}",
             f"- best: {metric.best:g}"
             + ("" if metric.chance is None else f"; independent noise: about {metric.chance:g}"),
-            f"- unchanged by: {', '.join(sorted(metric.invariant_to)) or 'none of permute, flip, scale'} of codes"
+            f"- unchanged by: {', '.join(sorted(metric.invariant_to)) or 'nothing'} of codes"
             + (" (within the spread of its seeds)" if metric.stochastic and metric.invariant_to else ""),
             f"- source: {metric.source}",
         ]
