@@ -23,7 +23,7 @@ def test_softmax_regression_is_that_of_scikit_learn(factor: int) -> None:
 
 def test_binary_regressions_are_those_of_scikit_learn() -> None:
     codes = noisy_codes(FACTORS)
-    positive = np.column_stack([FACTORS == 0, FACTORS[:, 2] == 7, codes[:, 0] > 0]).astype(float)
+    positive = np.column_stack([FACTORS == 0, FACTORS[:, 2] == 7, codes[:, 0] > 0])
     own = one_vs_rest_regression(codes, positive)
     for problem, target in enumerate(positive.T):
         peer = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000).fit(codes, target)

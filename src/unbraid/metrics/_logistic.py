@@ -3,14 +3,17 @@
 The objective is that of scikit-learn's LogisticRegression with its default C = 1. Inputs are standardised codes.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
-from unbraid.types import FloatArray, IntArray
+from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 MAX_STEPS = 100
+BLOCK = 2048  # rows at a time, so that what belongs to them stays in the cache
 
 
 def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> FloatArray:
@@ -19,10 +22,10 @@ def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> F
     Newton's method; each step is found by conjugate gradients and shortened until the slope along it has fallen.
     """
     with threadpool_limits(1, "blas"):
-        return _softmax_newton(_with_ones(codes), np.eye(n_classes)[levels])
+        return _softmax_newton(_with_ones(codes), levels, n_classes)
 
 
-def one_vs_rest_regression(codes: FloatArray, positive: FloatArray) -> FloatArray:
+def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> FloatArray:
     """(n_codes + 1, n_problems) coefficients of one binary classifier per column of `positive` (n_samples, n_problems).
 
     Newton's method on all problems at once.
@@ -42,10 +45,14 @@ def _penalty(inputs: FloatArray) -> FloatArray:
     return penalty
 
 
-def _softmax_newton(inputs: FloatArray, one_hot: FloatArray) -> FloatArray:
+def _blocks(n_samples: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, n_samples, BLOCK))
+
+
+def _softmax_newton(inputs: FloatArray, levels: IntArray, n_classes: int) -> FloatArray:
     penalty = _penalty(inputs)
-    weights = np.zeros((inputs.shape[1], one_hot.shape[1]))
-    chances, gradient = _softmax_slope(inputs, one_hot, weights, penalty)
+    weights = np.zeros((inputs.shape[1], n_classes))
+    chances, gradient = _softmax_slope(inputs, levels, weights, penalty)
     for _ in range(MAX_STEPS):
         size = np.abs(gradient).max()
         if size <= TOLERANCE:
@@ -54,7 +61,7 @@ def _softmax_newton(inputs: FloatArray, one_hot: FloatArray) -> FloatArray:
         slope, length = np.sum(gradient * direction), 1.0
         while True:
             moved = weights + length * direction
-            chances, gradient = _softmax_slope(inputs, one_hot, moved, penalty)
+            chances, gradient = _softmax_slope(inputs, levels, moved, penalty)
             # Along a convex function a slope that stays downhill, or rises less than it fell, means progress.
             if np.sum(gradient * direction) <= -0.5 * slope or length < 1e-6:
                 break
@@ -64,13 +71,19 @@ def _softmax_newton(inputs: FloatArray, one_hot: FloatArray) -> FloatArray:
 
 
 def _softmax_slope(
-    inputs: FloatArray, one_hot: FloatArray, weights: FloatArray, penalty: FloatArray
+    inputs: FloatArray, levels: IntArray, weights: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    logits = inputs @ weights
-    logits -= logits.max(axis=1, keepdims=True)
-    chances = np.exp(logits, out=logits)
-    chances /= chances.sum(axis=1, keepdims=True)
-    return chances, inputs.T @ (chances - one_hot) / len(inputs) + penalty * weights
+    """Probabilities (n_samples, n_classes) and the gradient of the mean loss."""
+    chances, gradient = np.empty((len(inputs), weights.shape[1])), penalty * weights
+    for rows in _blocks(len(inputs)):
+        logits = inputs[rows] @ weights
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
+        chances[rows] = logits
+        logits[np.arange(len(logits)), levels[rows]] -= 1.0
+        gradient += inputs[rows].T @ logits / len(inputs)
+    return chances, gradient
 
 
 def _conjugate_gradients(
@@ -81,10 +94,12 @@ def _conjugate_gradients(
     search, norm = residual.copy(), np.sum(gradient**2)
     enough = accuracy**2 * norm
     for _ in range(gradient.size):
-        bent = inputs @ search
-        bent -= np.einsum("nc,nc->n", chances, bent)[:, None]
-        bent *= chances
-        curved = inputs.T @ bent / len(inputs) + penalty * search
+        curved = penalty * search
+        for rows in _blocks(len(inputs)):
+            bent = inputs[rows] @ search
+            bent -= np.einsum("nc,nc->n", chances[rows], bent)[:, None]
+            bent *= chances[rows]
+            curved += inputs[rows].T @ bent / len(inputs)
         curvature = np.sum(search * curved)
         if curvature <= 1e-15 * np.sum(search**2):
             break
@@ -98,7 +113,7 @@ def _conjugate_gradients(
     return direction if direction.any() else -gradient
 
 
-def _binary_newton(inputs: FloatArray, positive: FloatArray) -> FloatArray:
+def _binary_newton(inputs: FloatArray, positive: BoolArray) -> FloatArray:
     penalty = _penalty(inputs)
     n_problems = positive.shape[1]
     weights, lengths = np.zeros((inputs.shape[1], n_problems)), np.ones(n_problems)
@@ -124,19 +139,19 @@ def _binary_newton(inputs: FloatArray, positive: FloatArray) -> FloatArray:
 
 
 def _binary_slope(
-    inputs: FloatArray, positive: FloatArray, weights: FloatArray, penalty: FloatArray
+    inputs: FloatArray, positive: BoolArray, weights: FloatArray, penalty: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Gradients (width, n_problems) and Hessians (n_problems, width, width) of the mean losses."""
     n_samples, width = inputs.shape
     upper = np.triu_indices(width)
     gradient, sums = penalty * weights, np.zeros((weights.shape[1], len(upper[0])))
-    block = max(256, 4_000_000 // len(upper[0]))
-    for start in range(0, n_samples, block):
-        rows = inputs[start : start + block]
+    for block in _blocks(n_samples):
+        rows = inputs[block]
         chances = expit(rows @ weights)
-        gradient += rows.T @ (chances - positive[start : start + block]) / n_samples
+        gradient += rows.T @ (chances - positive[block]) / n_samples
         # Single precision suffices for the Hessian: it steers the steps, the gradient decides where they end.
-        products = (rows[:, upper[0]] * rows[:, upper[1]]).astype(np.float32)
+        single = rows.astype(np.float32)
+        products = single[:, upper[0]] * single[:, upper[1]]
         sums += (chances * (1.0 - chances)).astype(np.float32).T @ products
     curvature = np.zeros((weights.shape[1], width, width))
     curvature[:, upper[0], upper[1]] = sums / n_samples

@@ -83,7 +83,7 @@ def explicitness(
 def _one_vs_rest_logits(rows: Trial) -> list[FloatArray]:
     """(n_test, n_classes) per factor."""
     codes, levels = standardised_codes(rows), rows.levels.levels[rows.train]
-    positive = np.concatenate([np.eye(size)[levels[:, k]] for k, size in enumerate(rows.sizes)], axis=1)
+    positive = np.concatenate([levels[:, [k]] == np.arange(size) for k, size in enumerate(rows.sizes)], axis=1)
     weights = one_vs_rest_regression(codes[rows.train], positive)
     logits = np.einsum("nd,dp->np", codes[rows.test], weights[:-1]) + weights[-1]
     return np.split(logits, np.cumsum(rows.sizes)[:-1], axis=1)
