@@ -14,7 +14,12 @@ def test_the_ten_lines_print_what_stands_below_them(capsys: pytest.CaptureFixtur
     at = kinds.index("text")
     assert kinds[at - 1] == "python"
     exec(compile(BLOCKS[at - 1][1], "README.md", "exec"), {})
-    assert capsys.readouterr().out == BLOCKS[at][1]
+    printed, shown = capsys.readouterr().out, BLOCKS[at][1]
+    number = re.compile(r"\d\.\d{3}")
+    assert number.sub("#", printed) == number.sub("#", shown)
+    # The perceptrons of nk add up in another order where the processor has other vector instructions.
+    numbers = [[float(each) for each in number.findall(text)] for text in (printed, shown)]
+    assert numbers[0] == pytest.approx(numbers[1], abs=0.02)
 
 
 def test_every_link_leads_to_a_file() -> None:
