@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +40,7 @@ def train_members(
     report: Callable[[Report], None] | None = None,
     processes: int | None = None,
     pack: int = 64,
-) -> Iterator[tuple[int, Trained]]:
+) -> Generator[tuple[int, Trained], None, None]:
     """Train any number of members the way that is fastest on the device; give each by position when it is done.
 
     On a CPU that is one member after the other in one single-threaded process per core, on an accelerator stacked

@@ -1,0 +1,179 @@
+"""Milliseconds per training step of one beta-VAE, beside a plain loop and pythae.
+
+Run: python benchmarks/training.py [--steps 60] [--rounds 3] [--json FILE]
+
+The shared architecture on rendered sprites (64 x 64 x 1, batch 64, 10 latents, Bernoulli likelihood, Adam), 6.2 GFLOP a
+step. Every row runs in a fresh process with one thread, the rows take turns, and the fastest step of all rounds counts:
+other work on the machine slows every row alike. `CPU` is processor time, which such work does not inflate.
+
+- plain: contiguous tensors, `loss.backward()`, `torch.optim.Adam`; our modules, images and noise ready in memory.
+- pythae: its BetaVAE around our encoder and decoder, as its trainer steps it, images ready in memory. Where installed.
+- unbraid: everything a step of `unbraid.train` does, fetching and casting images and drawing noise included, in the
+  environment of its worker processes.
+- two processes: as many steps in two workers at once, on two cores; the ratio is that of steps per second to one.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unbraid.datasets import load
+from unbraid.objectives.beta_vae import beta_vae
+from unbraid.objectives.likelihoods import bernoulli_nll
+from unbraid.training.device import choose_precision, dtype_of, worker_environment
+from unbraid.training.families import FAMILIES, Context
+from unbraid.training.population import Member, build_member, make_population, structural_settings
+
+CPU = torch.device("cpu")
+BATCH, WARM = 64, 5
+FAMILY = FAMILIES["beta_vae"]
+MEMBER = Member(0, {name: each.default for name, each in FAMILY.hyperparameters.items()})
+SETTINGS = structural_settings(FAMILY, [MEMBER])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--steps", type=int, default=60)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--json", type=Path, help="write the numbers here as well")
+    parser.add_argument("--only", choices=ROWS, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.only:
+        torch.set_num_threads(1)
+        print(json.dumps(timed(ROWS[options.only](), options.steps)))
+        return
+    names = [name for name in ROWS if "pythae" not in name or find_spec("pythae")]
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in names}
+    for _ in range(options.rounds):
+        for name in names:
+            times[name] += finished(started(name, options.steps))
+    best = {name: tuple(1000 * min(each[k] for each in times[name]) for k in (0, 1)) for name in names}
+    print(f"{'':<24}{'ms/step':>9}{'CPU':>9}{'plain /':>10}" + f"{'pythae /':>10}" * ("pythae" in best))
+    for name, (wall, cpu) in best.items():
+        ratios = [best["plain"][1] / cpu] + [best["pythae"][1] / cpu] * ("pythae" in best)
+        print(f"{name:<24}{wall:>9.1f}{cpu:>9.1f}" + "".join(f"{ratio:>10.2f}" for ratio in ratios))
+    fastest = f"unbraid {choose_precision('auto', CPU)}"
+    gains = [two_cores(fastest, options.steps) for _ in range(options.rounds)]
+    print(f"two processes, {fastest}: {max(gains):.2f} times the steps per second of one")
+    if options.json:
+        options.json.write_text(json.dumps({**best, "two processes": max(gains)}, indent=1) + "\n")
+
+
+def two_cores(name: str, steps: int) -> float:
+    """Median paces, as the fastest step of two processes may fall where the other still starts."""
+    alone = np.median([wall for wall, _ in finished(started(name, steps))])
+    both = [started(name, steps) for _ in range(2)]
+    paces = [np.median([wall for wall, _ in finished(process)]) for process in both]
+    return float(sum(alone / pace for pace in paces))
+
+
+def started(name: str, steps: int) -> "subprocess.Popen[str]":
+    environment = worker_environment() if name.startswith("unbraid") else dict(os.environ)
+    command = [sys.executable, __file__, "--only", name, "--steps", str(steps)]
+    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+
+def finished(process: "subprocess.Popen[str]") -> list[tuple[float, float]]:
+    output, _ = process.communicate()
+    if process.returncode:
+        raise SystemExit(f"a row failed with {process.returncode}")
+    return json.loads(output.splitlines()[-1])
+
+
+def timed(step: Callable[[int], object], steps: int) -> list[tuple[float, float]]:
+    times = []
+    for number in range(WARM + steps):
+        wall, cpu = time.perf_counter(), time.process_time()
+        step(number)
+        times.append((time.perf_counter() - wall, time.process_time() - cpu))
+    return times[WARM:]
+
+
+def ours(precision: str) -> Callable[[int], object]:
+    dataset = load("sprites")
+    context = Context(SETTINGS, len(dataset), BATCH, 1_000_000)
+    population = make_population(FAMILY, [MEMBER], dataset, context, device=CPU, precision=dtype_of(precision))
+    return population.advance
+
+
+def batch() -> Tensor:
+    images = load("sprites").images(np.random.default_rng(0).integers(0, 700_000, BATCH))
+    return torch.from_numpy(images).movedim(-1, 1).float().div(255).contiguous()
+
+
+def plain() -> Callable[[int], object]:
+    modules = build_member(FAMILY, (64, 64, 1), SETTINGS, 0)
+    optimizer = torch.optim.Adam(modules.parameters(), lr=1e-4)
+    images, noise = batch(), torch.randn(BATCH, 10)
+
+    def step(_: int) -> None:
+        outputs = modules["vae"](images, noise)
+        loss, _ = beta_vae(outputs, bernoulli_nll(outputs.decoded, images), beta=4.0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
+def pythae() -> Callable[[int], object]:
+    from pythae.data.datasets import DatasetOutput
+    from pythae.models import BetaVAE, BetaVAEConfig
+    from pythae.models.base.base_utils import ModelOutput
+    from pythae.models.nn import BaseDecoder, BaseEncoder
+
+    vae = build_member(FAMILY, (64, 64, 1), SETTINGS, 0)["vae"]
+
+    class Encoder(BaseEncoder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = vae.encoder
+
+        def forward(self, x: Tensor) -> ModelOutput:
+            mean, log_variance = self.layers(x).chunk(2, dim=1)
+            return ModelOutput(embedding=mean, log_covariance=log_variance)
+
+    class Decoder(BaseDecoder):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(vae.decoder, nn.Sigmoid())
+
+        def forward(self, z: Tensor) -> ModelOutput:
+            return ModelOutput(reconstruction=self.layers(z))
+
+    config = BetaVAEConfig(input_dim=(1, 64, 64), latent_dim=10, reconstruction_loss="bce", beta=4.0)
+    model = BetaVAE(config, encoder=Encoder(), decoder=Decoder())
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+    images = batch()
+
+    def step(_: int) -> None:
+        optimizer.zero_grad()
+        model(DatasetOutput(data=images)).loss.backward()
+        optimizer.step()
+
+    return step
+
+
+ROWS: dict[str, Callable[[], Callable[[int], object]]] = {
+    "plain": plain,
+    "pythae": pythae,
+    "unbraid float32": lambda: ours("float32"),
+    "unbraid bfloat16": lambda: ours("bfloat16"),
+}
+
+
+if __name__ == "__main__":
+    main()
