@@ -8,23 +8,43 @@ if TYPE_CHECKING:
     from unbraid.factors import FactorSpace
     from unbraid.representation import Representation
     from unbraid.scoring import ScoreCard, score, score_encoder
+    from unbraid.training.api import train
+    from unbraid.training.run import Run, load_run
 
 __version__ = metadata.version("unbraid")
 
-__all__ = ["FactorSpace", "Representation", "ScoreCard", "datasets", "metrics", "score", "score_encoder"]
+__all__ = [
+    "FactorSpace",
+    "Representation",
+    "Run",
+    "ScoreCard",
+    "datasets",
+    "load_run",
+    "metrics",
+    "score",
+    "score_encoder",
+    "train",
+]
 
 _HOMES = {
     "FactorSpace": "unbraid.factors",
     "Representation": "unbraid.representation",
+    "Run": "unbraid.training.run",
     "ScoreCard": "unbraid.scoring",
+    "load_run": "unbraid.training.run",
     "score": "unbraid.scoring",
     "score_encoder": "unbraid.scoring",
+    "train": "unbraid.training.api",
 }
 
 
 def __getattr__(name: str) -> Any:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
     if name in _HOMES:
+        if _HOMES[name].startswith("unbraid.training."):
+            from unbraid._extras import require
+
+            require("torch", "train", f"unbraid.{name}")
         return getattr(import_module(_HOMES[name]), name)
     if name in {"datasets", "metrics"}:
         return import_module(f"unbraid.{name}")

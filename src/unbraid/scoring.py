@@ -261,12 +261,13 @@ def score_encoder(
     Raises:
         ValueError: `encode` returns another number of rows than it was given.
     """
-    return score(_encoded(encode, dataset, n_samples, batch_size, seed), seed=seed, **arguments)
+    return score(encoded(encode, dataset, n_samples, batch_size, seed), seed=seed, **arguments)
 
 
-def _encoded(
+def encoded(
     encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
 ) -> Representation:
+    """What an encoder makes of images drawn from a dataset; arguments as for `score_encoder`."""
     index = np.arange(len(dataset))
     if n_samples < len(index):
         index = np.sort(np.random.default_rng(seed).choice(len(index), n_samples, replace=False))

@@ -7,8 +7,11 @@ import typer
 
 import unbraid
 from unbraid.cli.data import data_app
+from unbraid.cli.families import list_families
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.score import score
+from unbraid.cli.train import train
+from unbraid.cli.traverse import traverse
 from unbraid.cli.udr import udr
 
 app = typer.Typer(
@@ -21,6 +24,9 @@ app = typer.Typer(
 app.command("score")(score)
 app.command("metrics")(list_metrics)
 app.command("udr")(udr)
+app.command("families")(list_families)
+app.command("train")(train)
+app.command("traverse")(traverse)
 app.add_typer(data_app, name="data")
 
 

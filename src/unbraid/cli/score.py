@@ -1,4 +1,4 @@
-"""`unbraid score`: one representation file, every metric."""
+"""`unbraid score`: one representation file or run folder, every metric."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
 def score(
     file: Annotated[
-        Path | None, typer.Argument(help="Representation file: .npz, .safetensors or .parquet.", show_default=False)
+        Path | None,
+        typer.Argument(
+            help="Representation file (.npz, .safetensors or .parquet), or the folder of a run.", show_default=False
+        ),
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
     metrics: Annotated[str, typer.Option(help="Comma-separated ids (see `unbraid metrics`), or all.")] = "all",
@@ -32,11 +35,15 @@ def score(
 ) -> None:
     """Score codes against factors by every published metric.
 
+    The scores of a run are also kept in its folder, as scores.json.
+
     Examples:
 
       unbraid score --example --html scores.html
 
       unbraid score codes.npz --metrics mig,dci_lasso --json scores.json
+
+      unbraid score runs/3f6c0f0a8d1e2b47 --html scores.html
 
       unbraid score codes.npz --metrics zero_shot --gap "elevation > 0.79 and red > green + 0.15"
     """
@@ -48,11 +55,17 @@ def score(
     from unbraid.representation import Representation, example_path
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
+    from unbraid.training.folder import SCORES, codes_file
 
     chosen = "all" if metrics == "all" else _listed(metrics)
     choose(chosen)
     path = file or example_path()
-    representation = Representation.load(path)
+    outs = [out for out in (json, html) if out is not None]
+    if path.is_dir():
+        outs.insert(0, path / SCORES)
+        representation = Representation.load(codes_file(path))
+    else:
+        representation = Representation.load(path)
     if factors is not None:
         representation = representation.keep_factors(_listed(factors))
     with metric_progress() as progress:
@@ -62,13 +75,11 @@ def score(
             raise ValueError(f"{path}: {error}") from error
     kept = () if factors is None else representation.factor_names
     card = replace(card, path="the shipped example" if example else str(path), chosen_factors=kept)
-    for out in (json, html):
-        if out is not None:
-            card.save(out)
+    for out in outs:
+        card.save(out)
     _print(card)
-    for out in (json, html):
-        if out is not None:
-            typer.echo(f"wrote {out}", err=True)
+    for out in outs:
+        typer.echo(f"wrote {out}", err=True)
 
 
 def _listed(text: str) -> list[str]:

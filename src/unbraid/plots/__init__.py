@@ -5,6 +5,7 @@ from unbraid.plots.hinton import plot_hinton
 from unbraid.plots.latents import plot_latents
 from unbraid.plots.scatter import plot_code_plane, plot_factor_code
 from unbraid.plots.symmetry import plot_dispersion, plot_symmetry
+from unbraid.plots.traversals import plot_traversals
 
 __all__ = [
     "plot_code_plane",
@@ -14,4 +15,5 @@ __all__ = [
     "plot_hinton",
     "plot_latents",
     "plot_symmetry",
+    "plot_traversals",
 ]

@@ -1,0 +1,183 @@
+"""`unbraid train`: one model or a population, into run folders."""
+
+import inspect
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from unbraid.training.api import TrainingProgress
+    from unbraid.training.run import Run
+
+PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
+
+
+def train(
+    family: Annotated[str, typer.Argument(help="What to train, such as vae or beta_vae (see `unbraid families`).")],
+    dataset: Annotated[str, typer.Option(help="A dataset of `unbraid data list`, or the path of your own.")],
+    seeds: Annotated[str, typer.Option(help="How many (4), or which (0,7; a single one: 7,).")] = "1",
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; several values train each."),
+    ] = None,
+    preset: Annotated[str | None, typer.Option(help="A published grid of the family, such as udr.")] = None,
+    options: Annotated[
+        list[str] | None, typer.Option("--data", metavar="OPTION=VALUE", help="An option of the dataset.")
+    ] = None,
+    steps: Annotated[int, typer.Option(help="Training steps of each run.")] = 30_000,
+    batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
+    out: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("runs"),
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+) -> None:
+    """Train a family, for every combination of the values given and every seed.
+
+    Each run has a folder of its own under --out. Interrupted or killed, the same command continues where it was and
+    ends with the same weights; what is finished is not trained again.
+
+    Examples:
+
+      unbraid train beta_vae --dataset sprites --seeds 4 --set beta=1,4,16 --steps 30000 --out runs
+
+      unbraid train vae --dataset square --set latents=4 --set learning_rate=1e-3 --steps 2000
+
+      unbraid train beta_vae --dataset my-images/ --preset udr --seeds 50
+    """
+    chosen = _seeds(seeds)
+    from unbraid._extras import require
+
+    require("torch", "train", "training")
+    from unbraid.training.api import train as train_models
+
+    given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
+    source = {"name": dataset, **_options(options)}
+    with _progress(family) as report:
+        try:
+            runs = train_models(
+                family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
+                preset=preset, out=out, progress=report, **given,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            typer.echo("stopped; the same command continues", err=True)
+            raise
+    _print(runs)
+
+
+def _settings(sets: list[str] | None, reserved: Iterable[str]) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for text in sets or ():
+        name, equals, values = text.partition("=")
+        name = name.strip()
+        if not equals or not name or not values.strip():
+            raise ValueError(f"--set {text}: write NAME=VALUE or NAME=VALUE,VALUE")
+        if name in set(reserved):
+            raise ValueError(f"--set {text}: {name} is not a hyperparameter; see unbraid train --help")
+        if name in given:
+            raise ValueError(f"--set {text}: {name} is given twice; write its values with commas between")
+        given[name] = [_value(value.strip()) for value in values.split(",")]
+    return given
+
+
+def _value(text: str) -> float | int | str:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _seeds(text: str) -> int | list[int]:
+    try:
+        numbers = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise ValueError(f"--seeds {text}: write how many (4), or which (0,1,5)") from None
+    return numbers[0] if "," not in text and numbers else numbers
+
+
+def _options(options: list[str] | None) -> dict[str, Any]:
+    import yaml
+
+    found: dict[str, Any] = {}
+    for text in options or ():
+        name, equals, value = text.partition("=")
+        if not equals or name.strip() == "name":
+            raise ValueError(f"--data {text}: write OPTION=VALUE")
+        found[name.strip()] = yaml.safe_load(value)
+    return found
+
+
+@contextmanager
+def _progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
+    """A bar on stderr; where that is no terminal, a line now and then."""
+    console = Console(stderr=True)
+    pace = Pace()
+    columns = (TextColumn("{task.fields[runs]}"), BarColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+        task = bar.add_task("starting", total=None, runs=family)
+        said = time.monotonic()
+
+        def report(sent: "TrainingProgress") -> None:
+            nonlocal said
+            line = pace.line(sent)
+            runs = f"{family} {sent.n_done}/{sent.n_runs}"
+            bar.update(task, description=line, runs=runs, total=sent.n_runs * sent.steps, completed=pace.done)
+            if not console.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
+                said = time.monotonic()
+                share = pace.done / max(sent.n_runs * sent.steps, 1)
+                typer.echo(f"{runs} runs, {share:.0%}: {line}", err=True)
+
+        yield report
+
+
+class Pace:
+    """Steps per second of this session, of all runs together; what checkpoints held does not count."""
+
+    def __init__(self) -> None:
+        self.done = 0
+        self._first: dict[int, int] = {}
+        self._gained: dict[int, int] = {}
+        self._began = 0.0
+
+    def line(self, sent: "TrainingProgress") -> str:
+        """Such as "51.2 steps/s, 0:12:03 left, loss/vae 41.3, kl 12.0"."""
+        now = time.monotonic()
+        for run, step in sent.taken.items():
+            self._began = self._began or now
+            self._gained[run] = step - self._first.setdefault(run, step)
+        self.done = sent.n_done * sent.steps + sum(sent.taken.values())
+        gained, seconds = sum(self._gained.values()), now - self._began
+        parts = []
+        if gained and seconds:
+            left = (sent.n_runs * sent.steps - self.done) * seconds / gained
+            minutes, rest = divmod(round(left), 60)
+            parts += [f"{gained / seconds:.1f} steps/s", f"{minutes // 60}:{minutes % 60:02}:{rest:02} left"]
+        parts += [f"{name} {value:.4g}" for name, value in sent.logs.items()]
+        return ", ".join(parts) or "starting"
+
+
+def _print(runs: "list[Run]") -> None:
+    names = list(runs[0].config["hyperparameters"])
+    varied = [name for name in names if len({str(run.config["hyperparameters"][name]) for run in runs}) > 1]
+    last = list(dict.fromkeys(name for run in runs for name in run.status["last"]))
+    table = Table(pad_edge=False, box=SIMPLE_HEAD)
+    table.add_column("run", no_wrap=True, overflow="fold")
+    for name in ("seed", *varied, *last):
+        table.add_column(name, justify="right")
+    table.add_column("state")
+    for run in runs:
+        settings = [f"{run.config['hyperparameters'][name]}" for name in varied]
+        numbers = [f"{run.status['last'][name]:.4g}" if name in run.status["last"] else "-" for name in last]
+        state = run.status["state"]
+        if state == "diverged":
+            state += f" at step {run.status['step']}: {run.status['reason']}"
+        table.add_row(str(run.path), str(run.config["seed"]), *settings, *numbers, state)
+    Console().print(table, markup=False)

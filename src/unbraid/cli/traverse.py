@@ -1,0 +1,62 @@
+"""`unbraid traverse`: what each code of a trained model does."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def traverse(
+    run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
+    out: Annotated[Path, typer.Option(help="Write the picture to this .png file.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="Take images from this dataset; default the one of the training.")
+    ] = None,
+    rows: Annotated[int, typer.Option(help="Seed images, one a row.")] = 3,
+    steps: Annotated[int, typer.Option(help="Images along each code.")] = 9,
+    scale: Annotated[float, typer.Option(help="Pixels of the picture per pixel of an image.")] = 1.0,
+    seed: Annotated[int, typer.Option(help="Same seed, same images.")] = 0,
+) -> None:
+    """Draw traversals: each code in turn goes through its range while the others stay.
+
+    Codes come by falling KL, the informative ones (above 0.01 nats) marked. The range goes from the 2 % to the 98 %
+    quantile over the dataset. On top are the seed images and their reconstructions.
+
+    Examples:
+
+      unbraid traverse runs/3f6c0f0a8d1e2b47 --out grid.png
+
+      unbraid traverse runs/3f6c0f0a8d1e2b47 --out grid.png --rows 5 --steps 11 --seed 3
+    """
+    if out.suffix != ".png":
+        raise ValueError(f"--out {out}: the name must end in .png")
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
+    if not scale > 0:
+        raise ValueError(f"--scale must be above 0; got {scale:g}")
+    from unbraid._files import written_whole
+    from unbraid.plots import plot_traversals
+    from unbraid.training.run import load_run
+    from unbraid.training.traversals import traverse as decode
+
+    model = load_run(run)
+    found = decode(model, dataset, rows=rows, steps=steps, shown=2 * steps, seed=seed)
+    ranges = [f"{values[0]:.2f} to {values[-1]:.2f}" for values in found.values]
+    if found.kl is None:
+        says = [f"variance {variance:.3g}" for variance in found.variances]
+    else:
+        says = [f"KL {kl:.2f} nats" for kl in found.kl]
+    captions = [f"code {code}: {said}, {span}" for code, said, span in zip(found.order, says, ranges, strict=True)]
+    picture = plot_traversals(
+        found.images,
+        found.originals,
+        found.reconstructions,
+        captions=captions,
+        marked=None if found.informative is None else found.informative.tolist(),
+        scale=scale,
+        title=f"{model.config['family']}, seed {model.config['seed']}, {model.status['step']} steps"
+        + ("" if found.kl is None else "; framed in blue: informative codes"),
+    )
+    with written_whole(out) as temporary:
+        picture.savefig(temporary, format="png", dpi=picture.dpi)
+    typer.echo(f"wrote {out}")
