@@ -12,7 +12,7 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid._files import written_whole
-from unbraid.types import KINDS, FloatArray, Kind
+from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
@@ -36,7 +36,7 @@ class Representation:
     """
 
     codes: FloatArray
-    factors: FloatArray
+    factors: FloatArray | IntArray
     log_variances: FloatArray | None = None
     factor_names: tuple[str, ...] = ()
     factor_kinds: tuple[Kind, ...] = ()
@@ -215,7 +215,7 @@ def _described(representation: Representation) -> dict[str, Any]:
     return described
 
 
-def _matrices(representation: Representation) -> dict[str, FloatArray]:
+def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
     matrices = {"codes": representation.codes, "factors": representation.factors}
     if representation.log_variances is not None:
         matrices["log_variances"] = representation.log_variances

@@ -47,8 +47,8 @@ def udr(
     for path, model in zip(files, models, strict=True):
         if len(model) != len(models[0]) or not np.array_equal(model.factors, models[0].factors):
             raise ValueError(f"{path}: its samples are not those of {files[0]} (same rows, same factors, same order)")
-    kl = [model.mean_kl() for model in models]
-    complete = all(each is not None for each in kl)
+    kl = [each for model in models if (each := model.mean_kl()) is not None]
+    complete = len(kl) == len(models)
     result = rank(
         [model.codes for model in models],
         kl=kl if complete else None,
