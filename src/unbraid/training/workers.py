@@ -10,7 +10,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
@@ -62,8 +62,8 @@ def train_members(
     else:
         packs = [[number] for number in range(len(members))]
         wanted = min(n_cores() if processes is None else processes, len(members))
-        with tempfile.TemporaryDirectory(prefix="unbraid-") as scratch:
-            shipped = _shipped(dataset, members, Path(scratch)) if wanted else None
+        with ExitStack() as files:
+            shipped = _shipped(dataset, members, files) if wanted else None
             if shipped is not None:
                 yield from _Workers(plan, members, folders, shipped, report).run(wanted)
                 return
@@ -89,8 +89,10 @@ def _renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int])
     return lambda sent: report(replace(sent, members=tuple(numbers[index] for index in sent.members)))
 
 
-def _shipped(dataset: FactorDataset, members: Sequence[Member], scratch: Path) -> tuple[bytes, list[Any]] | None:
-    """The dataset for other processes, large arrays as files to map; None where it only exists in this process."""
+def _shipped(
+    dataset: FactorDataset, members: Sequence[Member], files: ExitStack
+) -> tuple[bytes, list[bytes | int]] | None:
+    """The dataset for other processes, large arrays as descriptors of files to map; None where it cannot leave."""
     buffers: list[pickle.PickleBuffer] = []
     try:
         data = pickle.dumps(dataset, protocol=5, buffer_callback=buffers.append)
@@ -99,13 +101,15 @@ def _shipped(dataset: FactorDataset, members: Sequence[Member], scratch: Path) -
     # What a script or notebook defines itself cannot be imported elsewhere.
     if b"__main__" in data or any("__main__" in str(value) for each in members for value in each.hyper.values()):
         return None
-    kept: list[Any] = []
-    for number, buffer in enumerate(buffers):
+    kept: list[bytes | int] = []
+    for buffer in buffers:
         raw = buffer.raw()
         if raw.nbytes >= LARGE:
-            path = scratch / f"{number}.bin"
-            path.write_bytes(raw)
-            kept.append(path)
+            # It has no name, so nothing stays when this process is killed.
+            file = files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115
+            file.write(raw)
+            file.flush()
+            kept.append(file.fileno())
         else:
             kept.append(bytes(raw))
     return data, kept
@@ -117,7 +121,7 @@ class _Workers:
         plan: Plan,
         members: Sequence[Member],
         folders: Sequence[Path | None],
-        shipped: tuple[bytes, list[Any]],
+        shipped: tuple[bytes, list[bytes | int]],
         report: Callable[[Report], None] | None,
     ) -> None:
         self.plan, self.members, self.folders = plan, members, folders
@@ -159,6 +163,7 @@ class _Workers:
             stdout=subprocess.PIPE,
             env={**worker_environment(), "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
             start_new_session=True,
+            pass_fds=[item for item in self.shipped[1] if isinstance(item, int)],
         )
         self.running.append(process)
         return process
@@ -218,7 +223,7 @@ def main() -> None:
     inbox, outbox = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not end up among the results
     plan, data, kept = pickle.load(inbox)
-    buffers = [np.memmap(item, mode="r") if isinstance(item, Path) else item for item in kept]
+    buffers = [np.memmap(os.fdopen(item, "rb"), mode="r") if isinstance(item, int) else item for item in kept]
     dataset = pickle.loads(data, buffers=buffers)
     try:
         _send(outbox, "ready")
