@@ -1,0 +1,159 @@
+"""`unbraid train`, `families`, `traverse`, and `score` of a run, as a user meets them."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import unbraid.cli.app
+from unbraid import train
+from unbraid.cli.train import Pace
+from unbraid.training.api import TrainingProgress
+
+DENSE = ("--set", "network=dense", "--set", "latents=3", "--batch-size", "8", "--precision", "float32")
+
+
+@pytest.fixture
+def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Run the command in this process, its workers in it as well: (exit code, stdout, stderr)."""
+    monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
+        monkeypatch.setenv("COLUMNS", "200")
+        try:
+            unbraid.cli.app.main()
+            code = 0
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp_path: Path) -> None:
+    out = tmp_path / "runs"
+    command = ("train", "beta_vae", "--dataset", "square", "--set", "beta=1,4", "--steps", "20", "--out", str(out))
+    code, printed, error = unbraid_cli(*command, *DENSE)
+    assert (code, error) == (0, "")
+    rows = [line.split() for line in printed.splitlines() if str(out) in line]
+    assert [(row[1], row[2], row[-1]) for row in rows] == [("0", "1.0", "finished"), ("0", "4.0", "finished")]
+    folder = Path(rows[1][0])
+    assert sorted(each for each in out.iterdir() if each.is_dir()) == sorted(Path(row[0]) for row in rows)
+    config = json.loads((folder / "config.json").read_text())
+    assert config["dataset"]["name"] == "square"
+    assert config["hyperparameters"]["beta"] == 4
+    assert config["steps"] == 20
+
+    code, printed, error = unbraid_cli("score", str(folder), "--metrics", "mig,mig_exact")
+    assert code == 0
+    assert f"wrote {folder / 'scores.json'}" in error
+    card = json.loads((folder / "scores.json").read_text())
+    assert card["input"]["path"] == str(folder)
+    assert card["input"]["n_samples"] == 4096
+    assert card["metrics"].keys() == {"mig", "mig_exact"}
+
+    picture = tmp_path / "grid.png"
+    code, printed, _ = unbraid_cli("traverse", str(folder), "--out", str(picture), "--rows", "2", "--steps", "5")
+    assert (code, printed) == (0, f"wrote {picture}\n")
+    with Image.open(picture) as image:
+        pixels = np.asarray(image.convert("L"))
+    assert pixels.shape[1] == 2 * 12 + 2 * (5 * 66 - 2) + 18
+    assert 0.02 < (pixels == 0).mean() < 0.9
+
+    # The scores stay, and nothing is trained again.
+    code, again, _ = unbraid_cli(*command, *DENSE)
+    assert code == 0
+    assert [line for line in again.splitlines() if str(folder) in line]
+    assert (folder / "scores.json").exists()
+
+
+def test_interrupted_it_says_so_with_130_and_the_same_command_continues(tmp_path: Path) -> None:
+    arguments = ["train", "vae", "--dataset", "square", "--steps", "250", *DENSE, "--out", str(tmp_path / "runs")]
+    script = (
+        "import sys, unbraid.cli.app, unbraid.cli.train\n"
+        "unbraid.cli.train.PLAIN_SECONDS = 0\n"
+        f"sys.argv = ['unbraid', *{arguments!r}]\n"
+        "unbraid.cli.app.main()\n"
+    )
+    command = [sys.executable, "-c", script]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ))
+    assert process.stderr is not None
+    line = ""
+    while "loss/vae" not in line:
+        line = process.stderr.readline()
+        assert line
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "stopped; the same command continues" in error
+    (unfinished,) = (tmp_path / "runs").glob("*.part")
+    assert (unfinished / "checkpoint.safetensors").exists()
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    settings = {"network": "dense", "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}
+    (whole,) = train("vae", "square", steps=250, out=tmp_path / "whole", **settings)
+    for name in ("weights.safetensors", "codes.safetensors", "config.json"):
+        assert (unfinished.with_suffix("") / name).read_bytes() == (whole.path / name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "vea", "--dataset", "square"], "unknown family 'vea'; did you mean 'vae'?"),
+        (["train", "vae", "--dataset", "sqare"], "unknown dataset 'sqare'; did you mean 'square'?"),
+        (["train", "vae"], "Missing option '--dataset'"),
+        (["train", "vae", "--dataset", "square", "--set", "latnts=3"], "no hyperparameter 'latnts'; did you mean"),
+        (["train", "vae", "--dataset", "square", "--set", "latents"], "--set latents: write NAME=VALUE"),
+        (["train", "vae", "--dataset", "square", "--set", "latents=0"], "latents must lie between 1 and 1000; got 0"),
+        (["train", "vae", "--dataset", "square", "--set", "seeds=3"], "--set seeds=3: seeds is not a hyperparameter"),
+        (["train", "vae", "--dataset", "square", "--set", "sigma=1", "--set", "sigma=2"], "sigma is given twice"),
+        (["train", "vae", "--dataset", "square", "--seeds", "two"], "--seeds two: write how many (4), or which"),
+        (["train", "vae", "--dataset", "square", "--seeds", ","], "seeds is empty"),
+        (["train", "vae", "--dataset", "square", "--data", "colour=1"], "dataset 'square' has no option 'colour'"),
+        (["score", "{folder}"], "not the folder of a run; there is no config.json"),
+        (["score", "{folder}/a.part"], "the training has not finished; the same command continues it"),
+        (["traverse", "{folder}/a", "--out", "{folder}/x.png"], "the training has not finished"),
+        (["traverse", "{folder}/b", "--out", "{folder}/x.png"], "b: no such folder"),
+        (["traverse", "{folder}/b", "--out", "{folder}/x.jpg"], "the name must end in .png"),
+        (["families", "vea"], "unknown family 'vea'; did you mean 'vae'?"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, tmp_path: Path, monkeypatch, arguments, message) -> None:
+    (tmp_path / "a.part").mkdir()
+    monkeypatch.chdir(tmp_path)
+    code, printed, error = unbraid_cli(*(each.format(folder=tmp_path) for each in arguments))
+    assert (code, printed) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["a.part"]
+
+
+def test_families_lists_what_can_be_trained(unbraid_cli) -> None:
+    code, printed, _ = unbraid_cli("families")
+    assert code == 0
+    assert "beta_vae" in printed
+    code, printed, _ = unbraid_cli("families", "beta_vae")
+    assert "--preset udr: beta=1.0; beta=2.0" in printed
+    assert "learning_rate" in printed
+    code, printed, _ = unbraid_cli("families", "--json")
+    assert json.loads(printed)["beta_vae"]["hyperparameters"]["beta"]["default"] == 4
+
+
+def test_the_pace_counts_only_what_this_session_trained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two runs of 1 000 steps, one of which continues at 600: 100 steps in 10 s leave 1 300 steps, 130 s."""
+    now = iter([100.0, 110.0])
+    monkeypatch.setattr("unbraid.cli.train.time.monotonic", lambda: next(now))
+    pace = Pace()
+    pace.line(TrainingProgress(2, 0, 1000, {0: 600}))
+    line = pace.line(TrainingProgress(2, 0, 1000, {0: 700}, {"kl": 1.23456}))
+    assert line == "10.0 steps/s, 0:02:10 left, kl 1.235"
+    assert pace.done == 700
