@@ -8,7 +8,7 @@ from sklearn.ensemble import GradientBoostingClassifier
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import dci_boosted
-from unbraid.metrics._boosting import MAX_BINS, boosted_classes, ranked_codes
+from unbraid.metrics._boosting import MAX_BINS, _step, boosted_classes, ranked_codes
 from unbraid.metrics._trees import coarse_bins
 from unbraid.types import FloatArray, IntArray
 
@@ -127,6 +127,23 @@ def test_separable_classes_never_overflow(n_classes: int) -> None:
     )
     assert fitted.importance.tolist() == [1.0]
     np.testing.assert_array_equal(fitted.predicted, codes[:, 0])
+
+
+def test_one_row_of_its_class_among_many() -> None:
+    """Alone in its leaf, its Newton step is the inverse of a frequency of 1 in 20 000: e to its tenth overflows."""
+    codes = np.arange(20_000.0)[:, None]
+    classes = np.where(codes[:, 0] < 10_000, 0, 1)
+    classes[-1] = 2
+    fitted = boosted_classes(ranked_codes(codes, codes[-3:]), classes, n_iterations=3, learning_rate=0.1, seed=0)
+    assert fitted.predicted.tolist() == [1, 1, 2]
+    assert fitted.importance.tolist() == [1.0]
+
+
+def test_odds_of_two_classes_stay_finite() -> None:
+    odds = np.array([1e58, 1e-58])
+    for _ in range(20):
+        _step(odds, 2, np.zeros(2, dtype=np.uint8), np.ones(8), 2, 1.0, 0.1)
+    assert odds.max() <= 1e60
 
 
 def test_continuous_factors_are_cut_into_bins() -> None:

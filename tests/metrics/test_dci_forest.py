@@ -41,6 +41,23 @@ def test_one_tree_is_scikit_learns_at_every_depth(depth: int, n_codes: int, n: i
     np.testing.assert_allclose(forest.importance[depth - 1], tree.feature_importances_, atol=1e-9)
 
 
+def test_each_tree_has_an_equal_say() -> None:
+    """Importances are the mean of those of each tree, each summing to 1, however much its rows vary."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((400, 3))
+    target = codes[:, 0] + rng.standard_t(1.5, 400)
+    forest = regression_forest(codes, target, codes[:1], n_trees=5, seed=7, by="impurity")
+    stream, importances, total = np.random.default_rng(7), [], []
+    for _ in range(5):
+        rows = stream.integers(0, 400, 400)
+        stream.integers(0, 2**63, size=1)
+        tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(codes[rows], target[rows])
+        importances.append(tree.feature_importances_)
+        total.append(tree.tree_.compute_feature_importances(normalize=False))
+    np.testing.assert_allclose(forest.importance[1], np.mean(importances, axis=0), atol=1e-9)
+    assert np.abs(np.sum(total, axis=0) / np.sum(total) - forest.importance[1]).max() > 0.02
+
+
 def test_shares_of_splits_are_those_of_scikit_learn() -> None:
     rng = np.random.default_rng(0)
     codes = rng.standard_normal((300, 4))

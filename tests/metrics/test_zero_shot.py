@@ -15,6 +15,7 @@ from tests.examples import (
 )
 from unbraid import score
 from unbraid.metrics import NotDefined, dci_lasso, zero_shot
+from unbraid.metrics._forest import regression_forest
 from unbraid.metrics._inputs import split_rows
 from unbraid.metrics.zero_shot import Gap, Regressor
 from unbraid.types import BoolArray, FloatArray
@@ -51,6 +52,19 @@ def test_twin_built_on_scikit_learn() -> None:
         f"lasso; {len(inside)} rows in the gap, outside it {len(train)} training, {len(valid)} validation "
         f"and {len(test)} test rows",
     )
+
+
+def test_the_depth_of_a_forest_is_picked_outside_the_gap() -> None:
+    codes = rotated_codes(FACTORS, noise=0.6)
+    result = zero_shot(codes, FACTORS, gap=corner, regressor="forest", seed=3)
+    train, valid, _ = (rows[~corner(FACTORS[rows])] for rows in split_rows(len(codes), (0.8, 0.1, 0.1), 3))
+    for column in range(3):
+        values = FACTORS[:, column].astype(float)
+        forest = regression_forest(codes[train], values[train], codes, n_trees=10, seed=[3, column], by="impurity")
+        squared = (forest.predictions[:, :, 0] - values) ** 2
+        depth = squared[:, valid].mean(axis=1).argmin()
+        expected = np.sqrt(squared[depth, corner(FACTORS)].mean()) / values[train].std()
+        assert result.per_factor[column] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("regressor", ["lasso", "forest"])
