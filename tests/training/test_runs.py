@@ -91,12 +91,15 @@ def test_one_of_a_population_equals_itself_alone_and_finished_runs_are_left_alon
     assert (alone.path / WEIGHTS).read_bytes() == (runs[3].path / WEIGHTS).read_bytes()
     assert (alone.path / CODES).read_bytes() == (runs[3].path / CODES).read_bytes()
 
+    for name in ("notes.txt", "checkpoint.safetensors", ".weights.safetensors.x1.part"):
+        (alone.path / name).write_text("left here")
     before = (alone.path / STATUS).stat().st_mtime_ns
     sent: list[TrainingProgress] = []
     settings = {"learning_rate": 1e-3, "steps": 30, "out": tmp_path, "progress": sent.append, **SMALL}
     again = train("beta_vae", blocks(), beta=[8, 8.0, 1], seeds=[5], **settings)
     assert [run.path.name for run in again] == [runs[3].path.name, runs[1].path.name]
     assert (alone.path / STATUS).stat().st_mtime_ns == before
+    assert sorted(each.name for each in alone.path.iterdir()) == sorted([*FILES, "notes.txt"])
     assert sent[0].n_done == 1
     assert sent[-1].n_done == 2
 

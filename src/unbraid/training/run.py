@@ -21,9 +21,10 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.representation import Representation
 from unbraid.scoring import encoded
 from unbraid.training._draws import as_floats
+from unbraid.training.checkpoints import FILE as CHECKPOINT
 from unbraid.training.device import choose_device, reproducible
 from unbraid.training.families import FAMILIES, Family
-from unbraid.training.folder import CODES, CONFIG, CURVES, SCORES, STATUS, WEIGHTS, codes_file, damaged, read_folder
+from unbraid.training.folder import CODES, CONFIG, CURVES, STATUS, WEIGHTS, codes_file, damaged, read_folder
 from unbraid.training.loop import Trained
 from unbraid.training.population import Member, build_member, structural_settings
 from unbraid.types import ArrayLike, FloatArray
@@ -274,9 +275,11 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
 
 def tidy(folder: Path) -> None:
     """Remove from a finished folder what only its training needed; its rename came first, so nothing is lost."""
+    names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES)
+    unfinished = tuple(f".{name}." for name in names)
     for left in folder.iterdir():
-        if left.name not in {CONFIG, STATUS, WEIGHTS, CODES, CURVES, SCORES}:
-            left.unlink()
+        if left.name == CHECKPOINT or (left.name.startswith(unfinished) and left.suffix == ".part"):
+            left.unlink(missing_ok=True)
 
 
 def _write_curves(path: Path, trained: Trained) -> None:
