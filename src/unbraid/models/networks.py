@@ -9,6 +9,8 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
+from unbraid.models.resnet import resnet_pair
+
 Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_features,) of rows of a table
 Pair: TypeAlias = tuple[nn.Module, nn.Module]
 PairBuilder: TypeAlias = Callable[[Shape, int, int], Pair]
@@ -87,7 +89,7 @@ def _layers(*sizes: int) -> list[nn.Module]:
     return layers[:-1]
 
 
-NETWORKS: Mapping[str, PairBuilder] = MappingProxyType({"conv": conv_pair, "dense": dense_pair})
+NETWORKS: Mapping[str, PairBuilder] = MappingProxyType({"conv": conv_pair, "dense": dense_pair, "resnet": resnet_pair})
 
 
 def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pair:

@@ -14,7 +14,10 @@ def capacity(step: Tensor | int, *, c_max: Tensor | float, capacity_steps: Tenso
         >>> float(capacity(500, c_max=25.0, capacity_steps=1000))
         12.5
     """
-    return c_max * torch.as_tensor(step / capacity_steps).clamp(max=1.0)
+    progress = step / capacity_steps
+    if not isinstance(progress, Tensor):
+        progress = torch.tensor(progress, dtype=torch.float64)
+    return c_max * progress.clamp(max=1.0)
 
 
 def cci_vae(
@@ -45,5 +48,5 @@ def cci_vae(
     """
     fit = reconstruction.mean()
     kl = gaussian_kl(outputs.mean, outputs.log_variance).sum(-1).mean()
-    target = capacity(step, c_max=c_max, capacity_steps=capacity_steps)
+    target = capacity(step, c_max=c_max, capacity_steps=capacity_steps).to(kl)
     return fit + gamma * (kl - target).abs(), {"reconstruction": fit, "kl": kl, "capacity": target}

@@ -9,8 +9,9 @@ from unbraid.objectives.divergences import gaussian_kl
 
 def covariance(mean: Tensor) -> Tensor:
     """Covariance (n_latents, n_latents) of the rows of `mean` (n, n_latents), divided by n."""
-    centred = mean - mean.mean(0)
-    return centred.T @ centred / len(mean)
+    with torch.autocast(mean.device.type, enabled=False):  # products would be taken in half precision
+        centred = mean - mean.mean(0)
+        return centred.T @ centred / len(mean)
 
 
 def covariance_penalty(matrix: Tensor) -> tuple[Tensor, Tensor]:

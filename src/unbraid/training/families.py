@@ -65,6 +65,10 @@ from unbraid.training._family import (
     Logs,
     Player,
 )
+from unbraid.training._factor_vae import FACTOR_VAE
+from unbraid.training._info_gan import INFO_GAN
+from unbraid.training._pca import PCA_FAMILY
+from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
 from unbraid.training._vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
 __all__ = ["FAMILIES", "Adam", "Context", "Draw", "Family", "Hyperparameter", "Player"]
@@ -105,5 +109,12 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
             source="Higgins et al. 2017, eq. 4",
             presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16))}),
         ),
+        "cci_vae": CCI_VAE,
+        "factor_vae": FACTOR_VAE,
+        "beta_tcvae": BETA_TCVAE,
+        "dip_vae_i": DIP_VAE_I,
+        "dip_vae_ii": DIP_VAE_II,
+        "info_gan": INFO_GAN,
+        "pca": PCA_FAMILY,
     }
 )
