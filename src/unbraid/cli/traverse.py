@@ -45,7 +45,7 @@ def traverse(
     if found.kl is None:
         says = [f"variance {variance:.3g}" for variance in found.variances]
     else:
-        says = [f"KL {kl:.2f} nats" for kl in found.kl]
+        says = [f"KL {kl:.3f} nats" for kl in found.kl]
     captions = [f"code {code}: {said}, {span}" for code, said, span in zip(found.order, says, ranges, strict=True)]
     picture = plot_traversals(
         found.images,
