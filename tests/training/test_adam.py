@@ -50,11 +50,13 @@ def test_stacked_members_with_settings_of_their_own_equal_torch():
 
 
 def test_members_that_are_not_alive_stay_to_the_bit():
+    """Their moments still point somewhere, and their gradients are NaN."""
     ours, first, second = [torch.randn(2, 3)], [torch.zeros(2, 3)], [torch.zeros(2, 3)]
+    settings = AdamSettings(*(torch.full((2,), each, dtype=torch.float64) for each in SETTINGS[0]))
+    adam_update(ours, [torch.ones(2, 3)], first, second, settings, 1, torch.tensor([True, True]))
     before = ours[0].clone()
-    numbers = (torch.full((2,), each, dtype=torch.float64) for each in SETTINGS[0])
     gradient = torch.tensor([[float("nan")] * 3, [1.0] * 3])
-    adam_update(ours, [gradient], first, second, AdamSettings(*numbers), 1, torch.tensor([False, True]))
+    adam_update(ours, [gradient], first, second, settings, 2, torch.tensor([False, True]))
     assert torch.equal(ours[0][0], before[0])
     assert torch.isfinite(ours[0]).all()
     assert (ours[0][1] != before[1]).all()
