@@ -65,7 +65,11 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
             nn.ConvTranspose2d(widths[level + 1], widths[level], 4, stride=2, padding=1, output_padding=odd),
         ]
     decoder = nn.Sequential(
-        nn.Linear(n_latents, HIDDEN), nn.ReLU(inplace=True), nn.Linear(HIDDEN, math.prod(inner)), nn.Unflatten(1, inner), *up
+        nn.Linear(n_latents, HIDDEN),
+        nn.ReLU(inplace=True),
+        nn.Linear(HIDDEN, math.prod(inner)),
+        nn.Unflatten(1, inner),
+        *up,
     )
     return encoder, decoder
 

@@ -54,6 +54,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.objectives.beta_vae import beta_vae
+from unbraid.training._factor_vae import FACTOR_VAE
 from unbraid.training._family import (
     Adam,
     Batch,
@@ -65,7 +66,6 @@ from unbraid.training._family import (
     Logs,
     Player,
 )
-from unbraid.training._factor_vae import FACTOR_VAE
 from unbraid.training._info_gan import INFO_GAN
 from unbraid.training._pca import PCA_FAMILY
 from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
