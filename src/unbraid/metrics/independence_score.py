@@ -11,6 +11,7 @@ from unbraid.metrics.d_lsbd import cyclic_sizes
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 STANDING_STILL = 1e-9  # length of a move, over the typical length of a code, that is only rounding
+CHUNK = 8192  # rows whose directions are held at once
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,16 +75,15 @@ def independence_score(
         1.0
     """
     inputs = check_inputs(codes, factors, kinds)
-    steps, unfit = _steps(inputs, sizes)
-    if len(steps) < 2:
-        raise NotDefined("needs at least two cyclic or ordinal factors along which rows have neighbours" + unfit)
     centred = inputs.codes - inputs.codes.mean(axis=0)
+    fits, unfit = _fits(inputs, centred, sizes)
+    if len(fits) < 2:
+        raise NotDefined("needs at least two cyclic or ordinal factors along which rows have neighbours" + unfit)
     n_codes = inputs.n_codes
-    fits = {factor: [_fit(centred, *step) for step in both] for factor, both in steps.items()}
     moving = [factor for factor, both in fits.items() if any(fit.moves for fit in both)]
-    fewest = min(len(rows) for both in steps.values() for rows, _ in both)
-    notes = [f"steps along factors {', '.join(map(str, steps))}, each fitted on {fewest} rows or more{unfit}"]
-    notes += [f"factor {factor} moves no code and is left out" for factor in steps if factor not in moving]
+    fewest = min(fit.n_rows for both in fits.values() for fit in both)
+    notes = [f"steps along factors {', '.join(map(str, fits))}, each fitted on {fewest} rows or more{unfit}"]
+    notes += [f"factor {factor} moves no code and is left out" for factor in fits if factor not in moving]
     if len(moving) < 2:
         notes.append("fewer than two factors move the codes: the score is 0")
     matrices = np.array([[fit.matrix for fit in fits[factor]] for factor in moving]).reshape(-1, 2, n_codes, n_codes)
@@ -112,49 +112,54 @@ def independence_from_actions(
         groups: which actions belong together, each a step along the same factor.
     """
     scale = np.sqrt((codes**2).sum(axis=1).mean())
-    directions = []
-    for matrix in matrices:
-        moves = codes - codes @ matrix.T
-        lengths = np.sqrt((moves**2).sum(axis=1, keepdims=True))
-        # A point that the action leaves in place has no direction, and overlaps with none.
-        still = lengths <= STANDING_STILL * scale
-        directions.append(np.where(still, 0.0, moves / np.where(still, 1.0, lengths)))
     overlap = np.zeros((len(groups), len(groups)))
-    for one in range(len(groups)):
-        for other in range(one):
-            cosines = [np.einsum("nd,nd->n", directions[a], directions[b]) for a in groups[one] for b in groups[other]]
-            overlap[one, other] = overlap[other, one] = np.abs(np.max(cosines, axis=0)).mean()
+    for start in range(0, len(codes), CHUNK):
+        part = codes[start : start + CHUNK]
+        directions = [_directions(part, matrix, STANDING_STILL * scale) for matrix in matrices]
+        for one in range(len(groups)):
+            for other in range(one):
+                cosines = [(directions[a] * directions[b]).sum(axis=1) for a in groups[one] for b in groups[other]]
+                overlap[one, other] += np.abs(np.max(cosines, axis=0)).sum() / len(codes)
+    overlap += overlap.T
     n_pairs = len(groups) * (len(groups) - 1)
     return (float(np.clip(1 - overlap.sum() / n_pairs, 0.0, 1.0)) if n_pairs else 0.0), overlap
+
+
+def _directions(codes: FloatArray, matrix: FloatArray, still: float) -> FloatArray:
+    """Unit vectors along which an action moves each row; 0 where it moves less than `still`."""
+    moves = codes - codes @ matrix.T
+    lengths = np.sqrt((moves**2).sum(axis=1, keepdims=True))
+    # A point that the action leaves in place has no direction, and overlaps with none.
+    return np.where(lengths <= still, 0.0, moves / np.where(lengths <= still, 1.0, lengths))
 
 
 Step = tuple[IntArray, FloatArray]  # rows that have a neighbour, and the mean code there
 
 
-def _steps(inputs: Inputs, sizes: Sequence[int] | None) -> tuple[dict[int, list[Step]], str]:
-    """Steps up and down along each factor that has enough of them, and a phrase about the others."""
-    steps, few = {}, []
+def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> tuple[dict[int, list["_Fit"]], str]:
+    """Actions up and down along each factor that has enough steps, and a phrase about the others."""
+    fits, few = {}, []
     cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
     wrap = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
     for factor, kind in enumerate(inputs.kinds):
         if kind not in ("cyclic", "ordinal"):
             continue
-        both = _neighbours(inputs, factor, wrap.get(factor))
+        both = _neighbours(inputs.factors, centred, factor, wrap.get(factor))
         if all(len(rows) >= 2 * inputs.n_codes for rows, _ in both):
-            steps[factor] = both
+            fits[factor] = [_fit(centred, *step) for step in both]
         else:
             few.append(f"{min(len(rows) for rows, _ in both)} for factor {factor}")
-    return steps, (f" (too few rows with neighbours: {', '.join(few)})" if few else "")
+    return fits, (f" (too few rows with neighbours: {', '.join(few)})" if few else "")
 
 
-def _neighbours(inputs: Inputs, factor: int, wrap: int | None) -> list[Step]:
+def _neighbours(factors: FloatArray, centred: FloatArray, factor: int, wrap: int | None) -> list[Step]:
     """The step up and the step down."""
-    others = combinations(np.delete(inputs.factors, factor, axis=1))
-    level = inputs.factors[:, factor].astype(np.int64)
+    others = combinations(np.delete(factors, factor, axis=1))
+    level = factors[:, factor].astype(np.int64)
     level -= 0 if wrap else level.min()
     size = wrap or int(level.max()) + 1
     cells, cell_of_row, counts = np.unique(others * size + level, return_inverse=True, return_counts=True)
-    sums = [np.bincount(cell_of_row, weights=column) for column in (inputs.codes - inputs.codes.mean(axis=0)).T]
+    sums = [np.bincount(cell_of_row, weights=column) for column in centred.T]
     means = np.stack(sums, axis=1) / counts[:, None]
     both = []
     for landing in (level + 1, level - 1):
@@ -168,6 +173,7 @@ def _neighbours(inputs: Inputs, factor: int, wrap: int | None) -> list[Step]:
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
+    n_rows: int
     matrix: FloatArray
     error: float
     moves: bool
@@ -180,12 +186,13 @@ def _fit(centred: FloatArray, rows: IntArray, landed: FloatArray) -> _Fit:
     moved = (move**2).sum()
     identity = np.eye(centred.shape[1])
     if moved <= STANDING_STILL**2 * (centred**2).sum():
-        return _Fit(identity, 0.0, moves=False)
+        return _Fit(len(rows), identity, 0.0, moves=False)
     free = np.linalg.lstsq(start, move, rcond=1e-10)[0]
-    plane = np.linalg.svd(start @ free, full_matrices=False)[2][:2].T
+    # The triangular factor has the right singular vectors of the tall matrix.
+    plane = np.linalg.svd(np.linalg.qr(start @ free, mode="r"))[2][:2].T
     best = free @ plane @ plane.T
     error = ((move - start @ best) ** 2).sum() / moved
-    return _Fit(identity + best.T, float(error), moves=True)
+    return _Fit(len(rows), identity + best.T, float(error), moves=True)
 
 
 def _angle(matrix: FloatArray) -> float:
