@@ -3,6 +3,7 @@
     python benchmarks/score_card.py                 the shipped example, each metric and the sum
     python benchmarks/score_card.py --large         peak memory at 100 000 samples of 64 codes
     python benchmarks/score_card.py --growth        seconds at 1e4, 1e5 and 1e6 samples, metrics that claim to be linear
+    python benchmarks/score_card.py --growth mig    the same for some metrics (trained ones take minutes at 1e6)
 
 One thread is used throughout. The first call compiles the kernels and is not counted.
 """
@@ -59,8 +60,8 @@ def large() -> None:
     print(f"peak memory {peak_mb():.0f} MB, of which {before:.0f} MB were there before scoring")
 
 
-def growth() -> None:
-    names = [name for name, metric in METRICS.items() if metric.linear]
+def growth(chosen: list[str]) -> None:
+    names = chosen or [name for name, metric in METRICS.items() if metric.linear]
     timed(synthetic(10_000, 10))
     seconds: dict[str, list[float]] = {name: [] for name in names}
     for n_samples in (10_000, 100_000, 1_000_000):
@@ -80,6 +81,9 @@ def peak_mb() -> float:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--large", action="store_true")
-    parser.add_argument("--growth", action="store_true")
+    parser.add_argument("--growth", nargs="*", metavar="METRIC")
     chosen = parser.parse_args()
-    (large if chosen.large else growth if chosen.growth else example)()
+    if chosen.growth is not None:
+        growth(chosen.growth)
+    else:
+        (large if chosen.large else example)()

@@ -111,6 +111,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Eastwood & Williams 2018, sections 2 and 4.3",
             stochastic=True,
             tolerance=0.03,
+            linear=False,
         ),
         "dci_boosted": Metric(
             dci_boosted,
@@ -263,6 +264,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=2e-3,
             aligned=False,
+            linear=False,
         ),
         "mlp_accuracy": Metric(
             mlp_accuracy,
@@ -372,6 +374,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             needs="needs two cyclic or ordinal factors along which rows have neighbours",
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
+            linear=False,
         ),
         "udr": Metric(
             udr,
