@@ -11,7 +11,7 @@ test: $(INSTALLED)
 check: $(INSTALLED)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -n 2
 
