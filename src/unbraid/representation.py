@@ -167,7 +167,12 @@ def _read_npz(path: Path) -> Arrays:
             wanted = [name for name in archive.files if name in Representation.__dataclass_fields__]
             return {name: archive[name] for name in wanted}
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        reason = "it holds pickled objects, which are never loaded" if "pickle" in str(error) else str(error)
+        reason = str(error)
+        # NumPy takes every file that is no archive for a pickle.
+        if "pickle" in reason:
+            reason = "it holds pickled objects, which are never loaded"
+            if not zipfile.is_zipfile(path):
+                reason = "it is no zip archive; pickled objects are never loaded"
         raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
 
 
