@@ -17,8 +17,10 @@ RANKS = {
     "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
     "plots": 3, "scoring": 3,
-    "report": 4, "training": 4,
-    "cli": 5,
+    "training": 4,
+    "studies": 5,
+    "report": 6,
+    "cli": 7,
 }  # fmt: skip
 # Resolved at call time only: a score card can write its own page.
 ALLOWED_UPWARD = {("scoring", "report")}

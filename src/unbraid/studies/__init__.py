@@ -1,0 +1,1 @@
+"""Sweeps of many models: run, resume, rank without labels, compare."""
