@@ -3,12 +3,12 @@ PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 
-.PHONY: test check demo docs clean
+.PHONY: test check demo docs browser clean
 
-test: $(INSTALLED)
+test: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2
 
-check: $(INSTALLED)
+check: $(INSTALLED) browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
@@ -21,6 +21,12 @@ demo: $(INSTALLED)
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
+
+# Tests of pages drive Chromium; where there is none they are skipped.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null || \
+	  { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
+	  echo "No Chromium here: the tests of pages will be skipped."
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unbraid needs Python 3.11 or newer")'
