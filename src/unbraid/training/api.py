@@ -87,12 +87,12 @@ def train(
         KeyboardInterrupt: stopped; checkpoints are saved.
     """
     row = find_family(family)
-    members = _members(family, row, seeds, preset, hyperparameters)
+    members = members_of(family, row, seeds, preset, hyperparameters)
     plan = Plan(family, _whole("steps", steps, 1), _whole("batch_size", batch_size, 1), device, precision).resolved()
-    opened, described = _opened(dataset)
-    _check_images(opened, members)
-    configs = {run_id(config): (config, member) for member in members for config in [_config(plan, member, described)]}
-    weights = _check_members(row, opened, members)
+    opened, described = opened_dataset(dataset)
+    check_images(opened, members)
+    configs = {run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]}
+    weights = check_members(row, opened, members)
     folder = Path("runs" if out is None else out)
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
@@ -100,7 +100,7 @@ def train(
         done |= _finished(folder, configs)  # another process may have come first
         waiting = [name for name in configs if name not in done]
         chosen = [configs[name][1] for name in waiting]
-        _check_space(folder, opened, weights, chosen, row)
+        check_space(folder, opened, weights, chosen, row)
         parts = [folder / (name + WORKING) for name in waiting]
         for part in parts:
             part.mkdir(exist_ok=True)
@@ -144,9 +144,14 @@ def _near(name: str, known: Iterable[str]) -> str:
     return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
-def _members(
+def members_of(
     family: str, row: Family, seeds: int | Sequence[int], preset: str | None, given: Mapping[str, Any]
 ) -> list[Member]:
+    """Every combination of the settings given, seeds in the inner loop.
+
+    Raises:
+        ValueError: an unknown or impossible setting.
+    """
     if preset is not None and preset not in row.presets:
         raise ValueError(f"{family} has no preset {preset!r}; {_near(preset, row.presets)}")
     grid = row.presets[preset] if preset is not None else ({},)
@@ -209,7 +214,7 @@ def _value(name: str, row: Hyperparameter, value: Any) -> float | int | str:
     return int(value) if row.kind == "int" else float(value)
 
 
-def _opened(dataset: Source) -> tuple[FactorDataset, dict[str, Any]]:
+def opened_dataset(dataset: Source) -> tuple[FactorDataset, dict[str, Any]]:
     """The dataset, and how a config describes it."""
     from unbraid.datasets import load
 
@@ -244,7 +249,7 @@ def _content(dataset: FactorDataset) -> str:
     return digest.hexdigest()[:16]
 
 
-def _check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
+def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
     """Raises ValueError for a dataset whose images are not what it says, or that no likelihood takes."""
     images = dataset.images(np.arange(min(64, len(dataset))))
     shape = tuple(dataset.image_shape)
@@ -260,7 +265,7 @@ def _check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
             raise ValueError("values outside 0 .. 1 need likelihood='gaussian'")
 
 
-def _check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> dict[str, int]:
+def check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> dict[str, int]:
     """Bytes of the weights, by structural settings; building them shows whether they fit the images."""
     sizes: dict[str, int] = {}
     for member in members:
@@ -271,7 +276,7 @@ def _check_members(row: Family, dataset: FactorDataset, members: Sequence[Member
     return sizes
 
 
-def _check_space(
+def check_space(
     folder: Path, dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family
 ) -> None:
     """Raises OSError where the results and the checkpoints on the way will not fit."""
@@ -289,7 +294,8 @@ def _check_space(
         )
 
 
-def _config(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[str, Any]:
+def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """What config.json says of a run, and its id is a hash of; `training_of` is the way back."""
     return {
         "format": FORMAT,
         "family": plan.family,
@@ -301,6 +307,12 @@ def _config(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[str,
         "device": plan.device,
         "precision": plan.precision,
     }
+
+
+def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
+    """The plan and the member that `config_of` described."""
+    plan = Plan(config["family"], config["steps"], config["batch_size"], config["device"], config["precision"])
+    return plan, Member(config["seed"], config["hyperparameters"])
 
 
 def _finished(folder: Path, names: Iterable[str]) -> dict[str, Run]:
