@@ -11,6 +11,8 @@ from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, Progress
 from unbraid.datasets.own import from_array, from_folder, is_path, open_path
+from unbraid.datasets.subset import SubsetDataset, Without, leave_out
+from unbraid.datasets.shrunk import ShrunkImages
 
 __all__ = [
     "DATASETS",
@@ -21,16 +23,18 @@ __all__ = [
     "FactorDataset",
     "OfficialFile",
     "StoredImages",
+    "SubsetDataset",
     "cache_root",
     "find",
     "from_array",
     "from_folder",
+    "leave_out",
     "load",
 ]
 
 
 def load(
-    name: str, root: str | Path | None = None, *, progress: Progress | None = None, **options: Any
+    name: str, root: str | Path | None = None, *, progress: Progress | None = None, shrink: int = 1, **options: Any
 ) -> FactorDataset:
     """Open a dataset by its name or path.
 
@@ -39,25 +43,33 @@ def load(
             `unbraid.datasets.own.open_path` describes and whose options are `kinds` and `grid`.
         root: folder of the caches and of official files; default UNBRAID_DATA, else the platform's cache folder.
         progress: called as progress(images done, images in all) where something has to be built.
+        shrink: 2 makes images half as high and wide, each pixel the mean of four.
         **options: of this dataset; see `unbraid data info NAME`.
 
     Raises:
-        ValueError: no such dataset, or no such option of it.
+        ValueError: no such dataset, no such option of it, or nothing is left of it.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
+    dataset = _open(name, root, progress, options)
+    return dataset if shrink == 1 else ShrunkImages(dataset, shrink)
+
+
+def _open(name: str, root: str | Path | None, progress: Progress | None, options: dict[str, Any]) -> FactorDataset:
     if is_path(name, DATASETS):
         _check_options(name, open_path, options)
-        return open_path(name, **options)
-    row = find(name)
-    _check_options(name, row.open, options)
-    return row.open(cache_root(root), progress=progress, **options)
+        opened = open_path(name, **options)
+    else:
+        row = find(name)
+        _check_options(name, row.open, options)
+        opened = row.open(cache_root(root), progress=progress, **options)
+    return opened if without is None else leave_out(opened, without)
 
 
 def _check_options(name: str, opener: Callable[..., FactorDataset], options: Iterable[str]) -> None:
-    known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"}
+    known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"} | {"without"}
     for option in options:
         if option not in known:
-            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {', '.join(sorted(known)) or 'none'}")
+            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {', '.join([*sorted(known), 'shrink'])}")
 
 
 def find(name: str) -> Dataset:

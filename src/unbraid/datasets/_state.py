@@ -13,6 +13,7 @@ from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import FactorSpace, Space
 
 _NOT_OPTIONS = {"root", "progress"}
+COMMON_OPTIONS = {"shrink": (1, "2 makes images half as high and wide.")}
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,8 @@ def describe(name: str, root: Path) -> dict[str, Any]:
         "licence": row.licence,
         "notes": list(row.notes),
         "options": {
-            option: {"default": default, "help": text} for option, (default, text) in options_of(row.open).items()
+            option: {"default": default, "help": text}
+            for option, (default, text) in (options_of(row.open) | COMMON_OPTIONS).items()
         },
         "files": [
             {

@@ -1,0 +1,56 @@
+"""Images of a dataset made smaller, for models and studies that must be quick."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset, ImageShape
+from unbraid.factors import Space
+from unbraid.types import IntArray, UInt8Array
+
+
+@dataclass(frozen=True, eq=False)
+class ShrunkImages:
+    """A dataset whose every pixel is the mean of `factor` x `factor` pixels of another, halves rounded up.
+
+    Args:
+        source: the dataset.
+        factor: 2 makes 32 x 32 of 64 x 64.
+
+    Raises:
+        ValueError: no whole number of at least 1, or one that does not divide height and width.
+
+    Example:
+        >>> from unbraid.datasets import load
+        >>> load("sprites", shrink=2).image_shape
+        (32, 32, 1)
+    """
+
+    source: FactorDataset
+    factor: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.factor, bool) or not isinstance(self.factor, int) or self.factor < 1:
+            raise ValueError(f"shrink must be a whole number, 1 or more; got {self.factor!r}")
+        height, width, _ = self.source.image_shape
+        if height % self.factor or width % self.factor:
+            raise ValueError(f"shrink={self.factor} does not divide images of {height} x {width}")
+
+    @property
+    def space(self) -> Space:
+        return self.source.space
+
+    @property
+    def image_shape(self) -> ImageShape:
+        height, width, channels = self.source.image_shape
+        return height // self.factor, width // self.factor, channels
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def images(self, index: IntArray) -> UInt8Array:
+        images = self.source.images(index)
+        height, width, channels = self.image_shape
+        blocks = images.reshape(len(images), height, self.factor, width, self.factor, channels)
+        area = self.factor**2
+        return ((blocks.sum(axis=(2, 4), dtype=np.uint32) * 2 + area) // (2 * area)).astype(np.uint8)

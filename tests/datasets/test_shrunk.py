@@ -1,0 +1,47 @@
+"""Smaller images: means of blocks."""
+
+import pickle
+
+import numpy as np
+import pytest
+
+from unbraid.datasets import ArrayDataset, load
+from unbraid.datasets.shrunk import ShrunkImages
+from unbraid.factors import FactorSpace
+
+ROWS = [[0, 1, 10, 20], [2, 3, 30, 41], [255, 255, 0, 0], [255, 254, 0, 1]]
+
+
+def dataset() -> ArrayDataset:
+    """Two images: the rows above, and as many ones."""
+    first = np.array(ROWS, dtype=np.uint8)
+    return ArrayDataset(np.stack([first, np.ones_like(first)])[..., None], FactorSpace(("a",), (2,), ("ordinal",)))
+
+
+def test_a_pixel_is_the_mean_of_its_block_with_halves_rounded_up() -> None:
+    """(0 + 1 + 2 + 3) / 4 = 1.5 -> 2; 101 / 4 = 25.25 -> 25; 1019 / 4 = 254.75 -> 255; 1 / 4 -> 0."""
+    images = ShrunkImages(dataset(), 2).images(np.array([1, 0]))
+    assert images[..., 0].tolist() == [[[1, 1], [1, 1]], [[2, 25], [255, 0]]]
+    assert images.dtype == np.uint8
+
+
+def test_load_shrinks_any_dataset_and_keeps_its_factors() -> None:
+    whole, small = load("shapes3d_rendered"), load("shapes3d_rendered", shrink=4)
+    assert small.image_shape == (16, 16, 3)
+    assert small.space == whole.space
+    index = np.array([7, 123_456])
+    blocks = whole.images(index).astype(float).reshape(2, 16, 4, 16, 4, 3).mean(axis=(2, 4))
+    assert np.abs(small.images(index) - blocks).max() <= 0.5
+    again = pickle.loads(pickle.dumps(small))
+    assert np.array_equal(again.images(index), small.images(index))
+
+
+@pytest.mark.parametrize(("shrink", "said"), [(3, "does not divide images of 64 x 64"), (0, "1 or more"), (2.0, "whole")])
+def test_what_cannot_be_is_refused(shrink: float, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        load("sprites", shrink=shrink)  # pyright: ignore[reportArgumentType]
+
+
+def test_an_unknown_option_names_this_one_too() -> None:
+    with pytest.raises(ValueError, match="antialias.*shrink"):
+        load("sprites", size=32)
