@@ -36,7 +36,9 @@ def test_load_shrinks_any_dataset_and_keeps_its_factors() -> None:
     assert np.array_equal(again.images(index), small.images(index))
 
 
-@pytest.mark.parametrize(("shrink", "said"), [(3, "does not divide images of 64 x 64"), (0, "1 or more"), (2.0, "whole")])
+@pytest.mark.parametrize(
+    ("shrink", "said"), [(3, "does not divide images of 64 x 64"), (0, "1 or more"), (2.0, "whole")]
+)
 def test_what_cannot_be_is_refused(shrink: float, said: str) -> None:
     with pytest.raises(ValueError, match=said):
         load("sprites", shrink=shrink)  # pyright: ignore[reportArgumentType]

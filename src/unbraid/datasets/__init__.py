@@ -69,7 +69,9 @@ def _check_options(name: str, opener: Callable[..., FactorDataset], options: Ite
     known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"} | {"without"}
     for option in options:
         if option not in known:
-            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {', '.join([*sorted(known), 'shrink'])}")
+            raise ValueError(
+                f"dataset {name!r} has no option {option!r}; it has {', '.join([*sorted(known), 'shrink'])}"
+            )
 
 
 def find(name: str) -> Dataset:
