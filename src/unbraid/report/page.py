@@ -1,11 +1,9 @@
 """The page of one score card, and its table for notebooks."""
 
-from functools import cache
 from typing import Any
 
-import jinja2
-
 from unbraid.report import _content, _figures
+from unbraid.report._templates import render
 from unbraid.scoring import ScoreCard
 
 
@@ -19,12 +17,12 @@ def page(card: ScoreCard) -> str:
         >>> page(score(grid, grid, metrics="mig")).startswith("<!doctype html>")
         True
     """
-    return _environment().get_template("page.html").render(page_content(card))
+    return render("page.html", page_content(card))
 
 
 def table(card: ScoreCard) -> str:
     """The score table as a fragment with its own styles, in the colours of the notebook around it."""
-    return _environment().get_template("table.html").render(_content.score_table(card))
+    return render("table.html", _content.score_table(card))
 
 
 def page_content(card: ScoreCard) -> dict[str, Any]:
@@ -49,14 +47,3 @@ def page_content(card: ScoreCard) -> dict[str, Any]:
             "sample": min(_figures.LARGEST_SAMPLE, described["n_samples"]),
         },
     }
-
-
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("unbraid.report"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

@@ -1,0 +1,28 @@
+"""Templates of pages; every value that they print is escaped.
+
+A page extends `base.html`: blocks `title`, `header`, `main`, `footer`, `styles` (beside page.css), `data` (JSON for
+the script, in <script type="application/json" id=...>{{ data | tojson }}</script>) and `script`. Its policy forbids
+the browser every request; a page that is served overrides the block `connect` with 'self'.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import jinja2
+
+
+def render(template: str, content: Mapping[str, Any]) -> str:
+    """The template filled in; a name that it asks for and `content` lacks is an error."""
+    return _environment().get_template(template).render(content)
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.PackageLoader("unbraid.report"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
