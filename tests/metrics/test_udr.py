@@ -148,6 +148,28 @@ def test_random_matrices_agree_with_plain_loops() -> None:
         assert agreement(similarity, True) == pytest.approx(eq_2(similarity, [True] * shape[0], [True] * shape[1]))
 
 
+@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}])
+def test_matrices_are_kept_on_request_and_make_the_pairs(arguments: dict) -> None:
+    models = [BASE, BASE[:, :3] @ rotation(4, 3), np.column_stack([BASE, BASE[:, 0]])]
+    kl = [[1.0] * 4, [1.0] * 3, [1.0, 0.0, 1.0, 1.0, 1.0]]
+    result = udr(models, kl=kl, keep_matrices=True, **arguments)
+    assert sorted(result.matrices) == [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)]
+    for (i, j), matrix in result.matrices.items():
+        assert matrix.shape == ([4, 3, 4][i], [4, 3, 4][j])
+        expected = eq_2(matrix.astype(float), [True] * matrix.shape[0], [True] * matrix.shape[1])
+        assert result.pairs[i, j] == pytest.approx(expected, abs=1e-6)
+    if arguments.get("similarity"):
+        reference = np.abs(spearmanr(models[0], models[2][:, [0, 2, 3, 4]]).statistic[:4, 4:])
+        np.testing.assert_allclose(result.matrices[0, 2], reference, atol=1e-6)
+    assert not udr(models, kl=kl, **arguments).matrices
+
+
+def test_matrices_of_a_model_without_informative_latents_are_empty() -> None:
+    result = udr([BASE, BASE], kl=[[1.0] * 4, [0.0] * 4], keep_matrices=True)
+    assert result.matrices[0, 1].shape == (4, 0)
+    assert result.matrices[1, 0].shape == (0, 4)
+
+
 # Uninformative latents
 
 

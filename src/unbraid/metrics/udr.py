@@ -1,7 +1,7 @@
 """Unsupervised disentanglement ranking (UDR): models that agree with their siblings are disentangled."""
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numba
@@ -24,6 +24,8 @@ class UDR:
     informative: IntArray  # (n_models,) number of informative latents
     penalties: FloatArray  # (n_models, n_models) of each lasso; NaN where not compared or for "spearman"
     notes: tuple[str, ...] = ()
+    # R of each pair (i, j), (informative latents of i, those of j), float32; none unless asked for
+    matrices: Mapping[tuple[int, int], FloatArray] = field(default_factory=dict)
 
 
 def udr(
@@ -37,6 +39,7 @@ def udr(
     kl_threshold: float = 0.01,
     groups: Sequence[Hashable] | None = None,
     n_comparisons: int | None = None,
+    keep_matrices: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> UDR:
@@ -63,6 +66,7 @@ def udr(
             left out of the sums.
         groups: hyperparameter setting of each model; models are compared within their setting alone. None: all to all.
         n_comparisons: other models drawn for each model, without replacement; None: all of its group.
+        keep_matrices: return the matrix R of every pair as well.
         seed: of that draw and of the rows of each fold.
         progress: called as progress(done, total), in models.
 
@@ -109,13 +113,18 @@ def udr(
     silent = [str(model) for model, keep in enumerate(informative) if not keep.any()]
     if silent:
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
-    pairs, penalties = _all_pairs(stacked, edges, folds, compared, similarity, alpha, aggregate == "paper", progress)
+    matrices: dict[tuple[int, int], FloatArray] = {}
+    pairs, penalties = _all_pairs(
+        stacked, edges, folds, compared, similarity, alpha, aggregate == "paper",
+        matrices if keep_matrices else None, progress,
+    )  # fmt: skip
     return UDR(
         scores=np.array([np.median(pairs[model, others]) for model, others in enumerate(compared)]),
         pairs=pairs,
         informative=np.array([keep.sum() for keep in informative]),
         penalties=penalties,
         notes=notes,
+        matrices=matrices,
     )
 
 
@@ -198,6 +207,7 @@ def _all_pairs(
     similarity: Similarity,
     alpha: Literal["cv"] | float,
     paper: bool,
+    matrices: dict[tuple[int, int], FloatArray] | None,
     progress: Callable[[int, int], None] | None,
 ) -> tuple[FloatArray, FloatArray]:
     n_models = len(compared)
@@ -224,6 +234,8 @@ def _all_pairs(
                 cross = moments[:, places[at] : places[at + 1], low - edges[begin] : high - edges[begin]]
                 if 0 in cross.shape:
                     pairs[target, other] = 0.0
+                    if matrices is not None:
+                        matrices[target, int(other)] = np.zeros(cross.shape[:0:-1], dtype=np.float32)
                     continue
                 if similarity == "spearman":
                     weights = cross[0] / counts[0]
@@ -240,7 +252,10 @@ def _all_pairs(
                 else:
                     weights = separate(own[other][0] / counts[0], cross[0] / counts[0], float(alpha))
                     penalties[target, other] = alpha
-                pairs[target, other] = agreement(np.abs(weights.T), paper)
+                matrix = np.abs(weights.T)
+                pairs[target, other] = agreement(matrix, paper)
+                if matrices is not None:
+                    matrices[target, int(other)] = matrix.astype(np.float32)
             if progress is not None:
                 progress(target + 1, n_models)
     return pairs, penalties
