@@ -13,7 +13,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # Each package may import those of lower rank, and itself.
 RANKS = {
-    "types": 0, "_extras": 0, "_files": 0,
+    "types": 0, "_extras": 0, "_files": 0, "references": 0,
     "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
     "plots": 3, "scoring": 3,

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import unbraid
+from unbraid.cli.cite import cite
 from unbraid.cli.data import data_app
 from unbraid.cli.families import list_families
 from unbraid.cli.metrics import list_metrics
@@ -27,6 +28,7 @@ app.command("udr")(udr)
 app.command("families")(list_families)
 app.command("train")(train)
 app.command("traverse")(traverse)
+app.command("cite")(cite)
 app.add_typer(data_app, name="data")
 
 

@@ -1,0 +1,24 @@
+"""`unbraid cite`: whom to cite."""
+
+from typing import Annotated
+
+import typer
+
+
+def cite(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Metrics, families or datasets; default unbraid.", show_default=False),
+    ] = None,
+) -> None:
+    """Print the BibTeX of the papers behind metrics, families and datasets.
+
+    Examples:
+
+      unbraid cite mig
+
+      unbraid cite unbraid mig dci_boosted beta_tcvae sprites > references.bib
+    """
+    from unbraid.references import ITSELF, bibtex
+
+    typer.echo(bibtex(*(names or [ITSELF])))

@@ -1,0 +1,107 @@
+"""Every row of every table has papers to cite, and the entries are sound BibTeX."""
+
+import re
+import unicodedata
+from pathlib import Path
+
+import pytest
+import yaml
+
+import unbraid
+from unbraid.datasets import DATASETS
+from unbraid.metrics import METRICS
+from unbraid.references import CITED, ITSELF, REFERENCES, bibtex, keys_of
+from unbraid.training.families import FAMILIES
+
+REQUIRED = {
+    "article": {"journal"},
+    "inproceedings": {"booktitle"},
+    "misc": {"howpublished"},
+    "phdthesis": {"school"},
+    "techreport": {"institution"},
+    "software": {"version"},
+}
+
+
+@pytest.mark.parametrize("name", [*METRICS, *FAMILIES, *DATASETS])
+def test_every_metric_family_and_dataset_has_its_papers(name: str) -> None:
+    assert CITED[name]
+
+
+def test_no_name_is_listed_that_no_table_has_and_no_paper_that_nothing_cites() -> None:
+    planned = {
+        "ada_gvae",
+        "ada_ml_vae",
+        "delta_vae",
+        "lsbd_vae",
+        "quessard",
+        "forward_vae",
+        "parted_vae",
+        "weak_de",
+        "mtd",
+    }
+    assert set(CITED) - {ITSELF, *METRICS, *FAMILIES, *DATASETS} <= planned
+    assert {key for keys in CITED.values() for key in keys} == set(REFERENCES)
+
+
+def test_a_name_means_one_thing() -> None:
+    names = [*METRICS, *FAMILIES, *DATASETS]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", [*METRICS, *FAMILIES])
+def test_papers_are_those_that_the_table_names(name: str) -> None:
+    """Family name of the first author, and year, both written by hand in two places."""
+    row = METRICS.get(name) or FAMILIES[name]
+    short = {"DCI 2018": "Eastwood 2018", "dlib": "Locatello 2019"}
+    said = row.source
+    for abbreviation, meant in short.items():
+        said = said.replace(abbreviation, meant)
+    pairs = {(key.rstrip("s"), year) for key, year in re.findall(r"([A-ZÀ-Ž][\w-]+)[^;0-9]*? (\d{4})", said)}
+    for author, year in pairs:
+        mine = [REFERENCES[key] for key in CITED[name]]
+        assert any(author in each.author and int(year) == each.year for each in mine), (author, year, said)
+
+
+@pytest.mark.parametrize("key", REFERENCES)
+def test_entries_have_the_fields_of_their_kind_and_balanced_braces(key: str) -> None:
+    entry = REFERENCES[key]
+    assert REQUIRED[entry.kind] <= set(entry.venue)
+    text = entry.bibtex(key)
+    assert text.count("{") == text.count("}")
+    assert re.match(rf"@{entry.kind}\{{{key},\n", text)
+    for name in entry.author.split(" and "):
+        assert ", " in name or name.startswith("{"), name  # family name first
+    if key != ITSELF:
+        family = unicodedata.normalize("NFKD", entry.author.partition(",")[0].partition("-")[0])
+        assert key.startswith(re.sub(r"[^a-z]", "", family.lower()) + str(entry.year))
+
+
+def test_entries_come_once_and_in_order() -> None:
+    assert keys_of(["d_lsbd", "snc", "square", "nk"]) == ["tonnaer2022quantifying", "mahon2023correcting"]
+    assert bibtex("snc", "nk").count("@article") == 1
+
+
+def test_a_line_for_people_reads_well() -> None:
+    assert str(REFERENCES["higgins2017beta"]).startswith("Irina Higgins, Loic Matthey, ")
+    assert "β-VAE: Learning Basic" in str(REFERENCES["higgins2017beta"])
+    assert str(REFERENCES["kim2018disentangling"]) == (
+        "Hyunjik Kim and Andriy Mnih (2018). Disentangling by Factorising. Proceedings of the 35th International "
+        "Conference on Machine Learning, 80, 2649–2658."
+    )
+
+
+def test_unbraid_itself_is_cited_as_its_citation_file_says() -> None:
+    said = yaml.safe_load((Path(__file__).parent.parent / "CITATION.cff").read_text(encoding="utf-8"))
+    own = REFERENCES[ITSELF]
+    assert own.title == said["title"]
+    assert own.author == "{" + said["authors"][0]["name"] + "}"
+    assert own.venue["version"] == str(said["version"]) == unbraid.__version__
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("migg", "did you mean 'mig'"), ("zzzz", "give a metric, family or dataset")]
+)
+def test_an_unknown_name_is_answered_with_the_nearest(name: str, hint: str) -> None:
+    with pytest.raises(ValueError, match=hint):
+        bibtex(name)
