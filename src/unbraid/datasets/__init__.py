@@ -11,8 +11,8 @@ from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, Progress
 from unbraid.datasets.own import from_array, from_folder, is_path, open_path
-from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.datasets.shrunk import ShrunkImages
+from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 
 __all__ = [
     "DATASETS",
@@ -34,7 +34,13 @@ __all__ = [
 
 
 def load(
-    name: str, root: str | Path | None = None, *, progress: Progress | None = None, shrink: int = 1, **options: Any
+    name: str,
+    root: str | Path | None = None,
+    *,
+    progress: Progress | None = None,
+    shrink: int = 1,
+    without: Without | None = None,
+    **options: Any,
 ) -> FactorDataset:
     """Open a dataset by its name or path.
 
@@ -44,6 +50,8 @@ def load(
         root: folder of the caches and of official files; default UNBRAID_DATA, else the platform's cache folder.
         progress: called as progress(images done, images in all) where something has to be built.
         shrink: 2 makes images half as high and wide, each pixel the mean of four.
+        without: images to leave out: a condition on the factors ("shape == 1 and scale > 3"), or what else
+            `unbraid.datasets.subset.left_out` takes. What is left is no grid any more.
         **options: of this dataset; see `unbraid data info NAME`.
 
     Raises:
@@ -51,27 +59,25 @@ def load(
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
     dataset = _open(name, root, progress, options)
-    return dataset if shrink == 1 else ShrunkImages(dataset, shrink)
+    dataset = dataset if shrink == 1 else ShrunkImages(dataset, shrink)
+    return dataset if without is None else leave_out(dataset, without)
 
 
 def _open(name: str, root: str | Path | None, progress: Progress | None, options: dict[str, Any]) -> FactorDataset:
     if is_path(name, DATASETS):
         _check_options(name, open_path, options)
-        opened = open_path(name, **options)
-    else:
-        row = find(name)
-        _check_options(name, row.open, options)
-        opened = row.open(cache_root(root), progress=progress, **options)
-    return opened if without is None else leave_out(opened, without)
+        return open_path(name, **options)
+    row = find(name)
+    _check_options(name, row.open, options)
+    return row.open(cache_root(root), progress=progress, **options)
 
 
 def _check_options(name: str, opener: Callable[..., FactorDataset], options: Iterable[str]) -> None:
-    known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"} | {"without"}
+    known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"}
     for option in options:
         if option not in known:
-            raise ValueError(
-                f"dataset {name!r} has no option {option!r}; it has {', '.join([*sorted(known), 'shrink'])}"
-            )
+            there = ", ".join([*sorted(known), "shrink", "without"])
+            raise ValueError(f"dataset {name!r} has no option {option!r}; it has {there}")
 
 
 def find(name: str) -> Dataset:

@@ -13,7 +13,10 @@ from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import FactorSpace, Space
 
 _NOT_OPTIONS = {"root", "progress"}
-COMMON_OPTIONS = {"shrink": (1, "2 makes images half as high and wide.")}
+COMMON_OPTIONS = {
+    "shrink": (1, "2 makes images half as high and wide."),
+    "without": (None, "images to leave out: a condition on the factors, such as 'scale > 3 and position_x == 0'."),
+}
 
 
 @dataclass(frozen=True)

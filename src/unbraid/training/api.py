@@ -18,6 +18,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 
 from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.subset import SubsetDataset
 from unbraid.training.device import n_cores
 from unbraid.training.families import FAMILIES, Family, Hyperparameter
 from unbraid.training.folder import WORKING
@@ -246,6 +247,8 @@ def _content(dataset: FactorDataset) -> str:
     digest = hashlib.sha256(repr((len(dataset), images.shape, str(images.dtype), space.names, space.kinds)).encode())
     digest.update(images.tobytes())
     digest.update(np.asarray(space.factors(index), dtype=np.float64).tobytes())
+    if isinstance(dataset, SubsetDataset):
+        digest.update(dataset.positions.tobytes())  # what differs may lie between the positions looked at
     return digest.hexdigest()[:16]
 
 

@@ -1,0 +1,115 @@
+"""Subsets against the whole, and holding images out by name wherever a dataset is named."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unbraid import load_run, train
+from unbraid.datasets import ArrayDataset, FactorDataset, SubsetDataset, leave_out, load
+from unbraid.datasets.subset import left_out
+from unbraid.factors import FactorSpace, FactorTable
+from unbraid.training.api import _content
+
+SPACE = FactorSpace(("shape", "size", "hue"), (3, 4, 8), ("categorical", "ordinal", "cyclic"))
+GRID = SPACE.grid()
+
+
+def square() -> FactorDataset:
+    return load("square", positions=8)
+
+
+def test_images_and_factors_are_those_of_the_whole() -> None:
+    whole, part = square(), load("square", positions=8, without="x == 2 or y > 5")
+    kept = [number for number, (y, x) in enumerate(whole.space.factors(np.arange(64))) if not (x == 2 or y > 5)]
+    assert whole.space.names == part.space.names == ("y", "x")
+    assert isinstance(part, SubsetDataset)
+    assert part.positions.tolist() == kept
+    assert (len(part), part.image_shape) == (len(kept), whole.image_shape)
+    index = np.array([41, 0, 7, 7])
+    np.testing.assert_array_equal(part.images(index), whole.images(np.array(kept)[index]))
+    np.testing.assert_array_equal(part.space.factors(index), whole.space.factors(np.array(kept)[index]))
+    assert part.space.kinds == whole.space.kinds
+    with pytest.raises(ValueError, match="index 42 is outside the dataset"):
+        part.images(np.array([42]))
+    with pytest.raises(ValueError, match="index 64 is outside the dataset"):
+        SubsetDataset(whole, np.array([64]))
+
+
+def test_a_subset_of_samples_keeps_their_values() -> None:
+    table = FactorTable(("angle",), ("continuous",), np.linspace(0, 1, 5)[:, None])
+    whole = ArrayDataset(np.arange(20, dtype=np.uint8).reshape(5, 2, 2, 1), table)
+    part = SubsetDataset(whole, np.array([4, 1]))
+    assert part.space.factors([0, 1]).tolist() == [[1.0], [0.25]]
+    assert part.images(np.array([1])).ravel().tolist() == [4, 5, 6, 7]
+    assert left_out(table, "angle > 0.5").tolist() == [False, False, False, True, True]
+
+
+def test_it_travels_small() -> None:
+    part = leave_out(load("sprites"), "shape == 0")
+    assert part.space.table.nbytes > 15_000_000
+    sent = pickle.dumps(part)
+    assert len(sent) < 1.1 * part.positions.nbytes + 1000
+    again = pickle.loads(sent)
+    np.testing.assert_array_equal(again.positions, part.positions)
+    np.testing.assert_array_equal(again.images(np.array([3])), part.images(np.array([3])))
+
+
+def test_random_images_are_as_many_as_asked_for_and_spread() -> None:
+    masks = [left_out(SPACE, {"random": 24, "seed": seed}) for seed in (0, 1)]
+    assert [int(mask.sum()) for mask in masks] == [24, 24]
+    assert (masks[0] != masks[1]).any()
+    np.testing.assert_array_equal(masks[0], left_out(SPACE, {"random": 24}))
+    often = np.mean([left_out(SPACE, {"random": 24, "seed": seed}) for seed in range(2000)], axis=0)
+    assert np.abs(often - 0.25).max() < 0.05
+
+
+def test_a_list_leaves_out_all_of_its_parts() -> None:
+    parts = ("shape == 1 and size == 2", {"random": 10, "seed": 3})
+    both = left_out(SPACE, list(parts))
+    np.testing.assert_array_equal(both, left_out(SPACE, parts[0]) | left_out(SPACE, parts[1]))
+    np.testing.assert_array_equal(left_out(SPACE, parts[0]), (GRID[:, 0] == 1) & (GRID[:, 1] == 2))
+
+
+@pytest.mark.parametrize(
+    ("without", "message"),
+    [
+        ("shape == 7", "without 'shape == 7': no image meets this condition"),
+        ("shape >= 0", "leaves none of 96 images"),
+        ("colour == 7", "names no factor 'colour'; there are shape, size, hue"),
+        ({"random": 96}, "random must be 1 to 95 images, and seed 0 or more"),
+        ({"random": 0.5}, "random must be 1 to 95 images"),
+        ({"random": 5, "seed": -1}, "seed 0 or more"),
+        ({"random": 5, "sead": 1}, "without must be a condition such as"),
+        ({"shape": 1}, "without must be a condition such as"),
+        ([], "without must be a condition such as"),
+        ([["shape == 1"]], "without must be a condition such as"),
+        (3, "without must be a condition such as"),
+    ],
+)
+def test_what_cannot_be_left_out(without: Any, message: str) -> None:
+    with pytest.raises(ValueError) as caught:
+        left_out(SPACE, without)
+    assert message in str(caught.value)
+
+
+def test_content_tells_subsets_apart_that_differ_between_the_positions_looked_at() -> None:
+    whole = load("square", positions=64)
+    kept = np.arange(4095)
+    other = kept.copy()
+    other[5] = 4095  # position 5 is not among the 1024 of 4095
+    assert len({_content(SubsetDataset(whole, positions)) for positions in (kept, other, kept.copy())}) == 2
+
+
+def test_a_run_remembers_what_it_never_saw(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"latents": 2, "steps": 2, "processes": 0, "network": "dense", "out": tmp_path}
+    source = {"name": "square", "positions": 8, "without": "x == 2 and y == 3"}
+    (run,) = train("vae", source, **settings)
+    (whole,) = train("vae", {"name": "square", "positions": 8}, **settings)
+    assert run.path != whole.path
+    dataset = load_run(run.path).dataset()
+    assert len(dataset) == 63
+    assert not (dataset.space.factors(np.arange(63)) == [3, 2]).all(axis=1).any()
+    assert len(run.codes().factors) == 63
