@@ -57,6 +57,24 @@ def new_axes(width: float, height: float) -> Axes:
     return figure.add_axes(place)
 
 
+def new_panels(
+    count: int, across: int, panel: tuple[float, float], *, left: float = 0.62, above: float = 0.3,
+    below: float = 0.45, figure: Figure | None = None,
+) -> list[Axes]:  # fmt: skip
+    """Axes of this size in inches, at most `across` in a row, each with room on its left, above and below it."""
+    across = min(across, count)
+    down = -(-count // across)
+    if figure is None:
+        width, height = across * (panel[0] + left) + 0.1, down * (panel[1] + above + below)
+        figure = Figure(figsize=(width, height))
+        figure.patch.set_alpha(0.0)
+        figure.subplots_adjust(
+            left / width, below / height, 1 - 0.1 / width, 1 - above / height,
+            wspace=left / panel[0], hspace=(above + below) / panel[1],
+        )  # fmt: skip
+    return [figure.add_subplot(down, across, place + 1) for place in range(count)]
+
+
 def tidy(axes: Axes, *, frame: bool = True) -> None:
     """Thin muted frame on two sides, small ticks, no background."""
     axes.patch.set_alpha(0.0)

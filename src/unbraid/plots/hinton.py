@@ -44,7 +44,7 @@ def plot_hinton(
     Reference:
         Eastwood & Williams 2018 (DCI), figure 3.
     """
-    values = _matrix(matrix)
+    values = matrix_of(matrix)
     n_rows, n_columns = values.shape
     rows = list(row_names) if row_names is not None else [f"code {i}" for i in range(n_rows)]
     columns = list(column_names) if column_names is not None else [f"factor {j}" for j in range(n_columns)]
@@ -75,7 +75,8 @@ def plot_hinton(
     return ax
 
 
-def _matrix(matrix: ArrayLike | Any) -> FloatArray:
+def matrix_of(matrix: ArrayLike | Any) -> FloatArray:
+    """(n_codes, n_factors): itself, or the `importance` or else the `mutual_information` of a Result."""
     for field in ("importance", "mutual_information"):
         matrix = getattr(matrix, field, matrix)
     values = np.asarray(matrix, dtype=float)

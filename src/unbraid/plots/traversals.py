@@ -65,7 +65,7 @@ def plot_traversals(
         figure.text(x / size[0], 1 - y / size[1], text, color=colour, parse_math=False, va="top", **options)  # pyright: ignore[reportArgumentType]
 
     def draw(tiles: FloatArray, x: float, y: float, extent: tuple[int, int], edge: str) -> None:
-        sheet = _sheet(tiles)
+        sheet = sheet_of(tiles)
         box = (x / size[0], 1 - (y + extent[1]) / size[1], extent[0] / size[0], extent[1] / size[1])
         axes = figure.add_axes(box, xticks=[], yticks=[])
         axes.imshow(sheet, cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
@@ -92,7 +92,7 @@ def plot_traversals(
     return figure
 
 
-def _sheet(tiles: FloatArray) -> FloatArray:
+def sheet_of(tiles: FloatArray) -> FloatArray:
     """(n_rows, n_columns, height, width, channels) side by side on white, grey (h, w) or colour (h, w, 3)."""
     n_rows, n_columns, height, width, channels = tiles.shape
     if channels not in (1, 3):

@@ -1,0 +1,63 @@
+"""How losses and their parts went during training."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from unbraid.plots._style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
+from unbraid.types import ArrayLike, FloatArray
+
+PANEL = (2.15, 1.35)  # inches
+ACROSS = 3
+
+
+def plot_curves(
+    curves: Mapping[str, ArrayLike] | Mapping[str, Mapping[str, ArrayLike]],
+    *,
+    names: Sequence[str] | None = None,
+    figure: Figure | None = None,
+) -> list[Axes]:
+    """One panel per logged quantity, over training steps; each of several runs a line.
+
+    Args:
+        curves: `step` and, by name, arrays of the same length, as `Run.curves` gives; or such curves by run.
+        names: which quantities; by default all, in their order.
+        figure: where to draw; by default one of its own.
+
+    Returns:
+        The axes, one per quantity, with one line per run in the order given.
+
+    Raises:
+        ValueError: there is no `step`, no such quantity, or nothing to draw.
+    """
+    runs = {"": curves} if "step" in curves else dict(curves)
+    for run, own in runs.items():
+        if not isinstance(own, Mapping) or "step" not in own:
+            raise ValueError(f"curves{f' of {run}' if run else ''} have no 'step'")
+    known = list(dict.fromkeys(name for own in runs.values() for name in own if name != "step"))  # pyright: ignore[reportGeneralTypeIssues]
+    shown = list(names) if names is not None else known
+    if not shown or not set(shown) <= set(known):
+        raise ValueError(f"there are curves of {', '.join(known) or 'nothing'}; asked for {', '.join(shown) or 'none'}")
+    panels = new_panels(len(shown), ACROSS, PANEL, figure=figure)
+    for ax, name in zip(panels, shown, strict=True):
+        tidy(ax)
+        for number, (run, own) in enumerate(runs.items()):
+            if name in own:
+                colour = PALETTE[number % len(PALETTE)]
+                ax.plot(_numbers(own["step"]), _numbers(own[name]), color=colour, linewidth=1.3, label=run)  # pyright: ignore[reportCallIssue, reportArgumentType]
+        ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
+        ax.yaxis.grid(True, color=GRID, linewidth=0.6)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(nbins=4))
+    for ax in panels[-min(ACROSS, len(panels)) :]:
+        label(ax, "training step")
+    if len(runs) > 1:
+        panels[0].legend(fontsize=FONT_SIZE - 2, frameon=False, labelcolor=INK)
+    return panels
+
+
+def _numbers(values: ArrayLike) -> FloatArray:
+    return np.asarray(values, dtype=float)

@@ -1,0 +1,74 @@
+"""Each factor against the code that matters most to it (DCI fig. 5)."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from unbraid.plots._style import FONT_SIZE, INK, MUTED, label, new_panels
+from unbraid.plots.hinton import matrix_of
+from unbraid.plots.scatter import plot_factor_code
+from unbraid.types import ArrayLike, Kind
+
+PANEL = (1.9, 1.35)  # inches
+ACROSS = 3
+
+
+def plot_important_codes(
+    result: ArrayLike | Any,
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind],
+    sizes: Sequence[int] | None = None,
+    factor_names: Sequence[str] | None = None,
+    greyed: Iterable[int] = (),
+    max_points: int = 2_000,
+    figure: Figure | None = None,
+) -> list[Axes]:
+    """One panel per factor: the code of largest importance for it, with mean and 10th to 90th percentile.
+
+    Args:
+        result: (n_codes, n_factors), or a Result with `importance` or else `mutual_information`.
+        codes: (n_samples, n_codes).
+        factors: (n_samples, n_factors).
+        kinds: kind of each factor.
+        sizes: number of levels of each factor; a cyclic one is coloured by its angle.
+        factor_names: default "factor 0", ...
+        greyed: codes drawn in grey, such as dead ones.
+        max_points: dots drawn in a panel.
+        figure: where to draw; by default one of its own.
+
+    Returns:
+        The axes, one per factor. A factor to which no code matters has an empty panel that says so.
+
+    Raises:
+        ValueError: the matrix does not fit codes and factors.
+
+    Reference:
+        Eastwood & Williams 2018 (DCI), figure 5.
+    """
+    matrix = np.abs(matrix_of(result))
+    code_matrix, factor_matrix = np.asarray(codes, dtype=float), np.asarray(factors, dtype=float)
+    if matrix.shape != (code_matrix.shape[1], factor_matrix.shape[1]):
+        raise ValueError(
+            f"the matrix is {matrix.shape}; codes and factors are {code_matrix.shape} and {factor_matrix.shape}"
+        )
+    names = list(factor_names or (f"factor {k}" for k in range(matrix.shape[1])))
+    grey = set(greyed)
+    panels = new_panels(len(names), ACROSS, PANEL, left=0.72, figure=figure)
+    for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
+        ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
+        best = int(matrix[:, k].argmax())
+        if matrix[best, k] == 0:
+            ax.set_axis_off()
+            ax.text(0.5, 0.5, "no code matters", ha="center", va="center", color=MUTED, fontsize=FONT_SIZE)
+            continue
+        plot_factor_code(
+            code_matrix[:, best], factor_matrix[:, k], kind=kinds[k], size=sizes[k] if sizes else None,
+            greyed=best in grey, max_points=max_points, ax=ax,
+        )  # fmt: skip
+        label(ax, "", f"code {best}")
+    return panels

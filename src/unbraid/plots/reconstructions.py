@@ -1,0 +1,64 @@
+"""Images beside what a model makes of them."""
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from unbraid.plots._style import FONT_SIZE, GRID, INK, MUTED
+from unbraid.plots.traversals import DPI, GAP, MARGIN, sheet_of
+from unbraid.types import ArrayLike, FloatArray
+
+HEAD, BETWEEN = 17, 10  # pixels at scale 1
+
+
+def plot_reconstructions(
+    images: ArrayLike, reconstructions: ArrayLike, *, columns: int = 10, scale: float = 1.0, title: str = ""
+) -> Figure:
+    """Rows of images, each with its reconstructions right below.
+
+    Args:
+        images, reconstructions: (n, height, width, channels), 0 .. 1.
+        columns: images in a row.
+        scale: pixels of the figure per pixel of an image.
+        title: above all.
+
+    Returns:
+        A figure whose size fits its images pixel by pixel: save it at its own dpi (100). One axes per pair of rows.
+
+    Raises:
+        ValueError: the two are not images of one shape, or columns below 1.
+    """
+    before, after = (np.asarray(each, dtype=float) for each in (images, reconstructions))
+    if before.ndim != 4 or before.shape != after.shape or not len(before) or columns < 1:
+        raise ValueError(
+            f"images and reconstructions must be (n, height, width, channels) alike, columns 1 or more; "
+            f"got {before.shape}, {after.shape} and {columns}"
+        )
+    columns = min(columns, len(before))
+    height, width = before.shape[1:3]
+    n_rows = -(-len(before) // columns)
+    block = columns * (width + GAP) - GAP, 2 * (height + GAP) - GAP
+    top = MARGIN + HEAD * (1 + bool(title))
+    size = max(block[0] + 2 * MARGIN, 240), top + n_rows * (block[1] + BETWEEN) - BETWEEN + MARGIN
+    figure = Figure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
+    small = FONT_SIZE * 0.72 * scale
+    lines = ([(title, INK, "bold")] if title else []) + [("images, and their reconstructions below", MUTED, "normal")]
+    for number, (text, colour, weight) in enumerate(lines):
+        y = 1 - (MARGIN + HEAD * number) / size[1]
+        figure.text(
+            MARGIN / size[0], y, text, color=colour, weight=weight, fontsize=small, va="top", parse_math=False
+        )  # fmt: skip
+    for row in range(n_rows):
+        chosen = slice(row * columns, (row + 1) * columns)
+        pair = np.stack([_filled(before[chosen], columns), _filled(after[chosen], columns)])
+        y = top + row * (block[1] + BETWEEN)
+        box = MARGIN / size[0], 1 - (y + block[1]) / size[1], block[0] / size[0], block[1] / size[1]
+        axes = figure.add_axes(box, xticks=[], yticks=[])
+        axes.imshow(sheet_of(pair), cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+        axes.spines[:].set(color=GRID, linewidth=0.6)
+    return figure
+
+
+def _filled(row: FloatArray, columns: int) -> FloatArray:
+    """A last row that is too short, made as long as the others by white images."""
+    missing = np.ones((columns - len(row), *row.shape[1:]))
+    return np.concatenate([row, missing])
