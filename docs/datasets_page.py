@@ -19,9 +19,11 @@ images = sprites.images([0, 1, 2])  # uint8 (n, height, width, channels)
 factors = sprites.space.factors([0, 1, 2])  # levels (n, n_factors), as every metric takes them
 ```
 
-`datasets.load(name, shrink=2)` makes the images of any dataset half as high and wide, for models that train in a quarter
-of the time, and `without="shape == 1 and scale == 2"` leaves out the images that meet a condition, so that a model never
-sees them (`--data without="..."` in `unbraid train`). `unbraid data list` shows what there is, `unbraid data info NAME` what it holds, and
+`datasets.load(name, shrink=2)` makes the images of any dataset half as high and wide, for models that train in a
+quarter of the time. `without="shape == 1 and scale == 2"` leaves out the images that meet a condition, so that a model
+never sees them; `unbraid train` takes both as `--data shrink=2` and `--data without="..."`.
+
+`unbraid data list` shows what there is, `unbraid data info NAME` what it holds, and
 `unbraid data show NAME --out sheet.png` draws a sheet like those below. What takes long to draw or to convert is stored
 once, in the folder that `unbraid data path` prints (set `UNBRAID_DATA` to choose another), and is read through a memory
 map afterwards.

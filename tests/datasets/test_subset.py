@@ -70,20 +70,22 @@ def test_a_list_leaves_out_all_of_its_parts() -> None:
     parts = ("shape == 1 and size == 2", {"random": 10, "seed": 3})
     both = left_out(SPACE, list(parts))
     np.testing.assert_array_equal(both, left_out(SPACE, parts[0]) | left_out(SPACE, parts[1]))
+    np.testing.assert_array_equal(left_out(SPACE, parts[0]), left_out(SPACE, {"size": 2, "shape": 1}))
     np.testing.assert_array_equal(left_out(SPACE, parts[0]), (GRID[:, 0] == 1) & (GRID[:, 1] == 2))
 
 
 @pytest.mark.parametrize(
     ("without", "message"),
     [
-        ("shape == 7", "without 'shape == 7': no image meets this condition"),
+        ("shape == 7", "without 'shape == 7': there is no such image"),
         ("shape >= 0", "leaves none of 96 images"),
         ("colour == 7", "names no factor 'colour'; there are shape, size, hue"),
         ({"random": 96}, "random must be 1 to 95 images, and seed 0 or more"),
         ({"random": 0.5}, "random must be 1 to 95 images"),
         ({"random": 5, "seed": -1}, "seed 0 or more"),
-        ({"random": 5, "sead": 1}, "without must be a condition such as"),
-        ({"shape": 1}, "without must be a condition such as"),
+        ({"random": 5, "sead": 1}, "no factor 'random'; there are shape, size, hue"),
+        ({"shape": 7}, "without {'shape': 7}: there is no such image"),
+        ({}, "without must be a condition such as"),
         ([], "without must be a condition such as"),
         ([["shape == 1"]], "without must be a condition such as"),
         (3, "without must be a condition such as"),

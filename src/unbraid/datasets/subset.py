@@ -1,6 +1,6 @@
 """Some of the images of a dataset: the others are kept from a model, which is later asked about them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -9,7 +9,7 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.factors import FactorTable, Space, predicate, split_at_random
-from unbraid.types import BoolArray, IntArray, UInt8Array
+from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 Without: TypeAlias = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
 
@@ -73,8 +73,9 @@ def left_out(space: Space, without: Without) -> BoolArray:
     Args:
         space: of the whole dataset.
         without: a condition on the factors such as "shape == 1 and scale > 3" (levels on a grid, values elsewhere; see
-            `unbraid.factors.predicate`); {"random": how many, "seed": a number} for images at random, the seed being
-            0 where it is not given; or a list of such, each of them counted on the whole dataset.
+            `unbraid.factors.predicate`); {"shape": 1, "scale": 2} for the images with all of these levels;
+            {"random": how many, "seed": a number} for images at random, the seed being 0 where it is not given; or a
+            list of such, each of them counted on the whole dataset.
 
     Raises:
         ValueError: something else, a condition that no image meets, or no image is left.
@@ -92,21 +93,33 @@ def left_out(space: Space, without: Without) -> BoolArray:
 
 def _positions(space: Space, part: Any) -> IntArray:
     if isinstance(part, str):
-        met = predicate(part, space.names)(np.asarray(space.factors(np.arange(len(space))), dtype=np.float64))
-        if not met.any():
-            raise ValueError(f"without {part!r}: no image meets this condition")
-        return np.flatnonzero(met)
-    if not isinstance(part, Mapping) or "random" not in part or not part.keys() <= {"random", "seed"}:
+        return _meeting(space, predicate(part, space.names), part)
+    if not isinstance(part, Mapping) or not part:
         raise _unreadable(part)
-    count, seed = part["random"], part.get("seed", 0)
+    if "random" in part and part.keys() <= {"random", "seed"}:
+        return _random(space, part["random"], part.get("seed", 0))
+    columns = [space.column(name) for name in part]
+    return _meeting(space, lambda factors: (factors[:, columns] == list(part.values())).all(axis=1), part)
+
+
+def _meeting(space: Space, holds: Callable[[FloatArray], BoolArray], what: Any) -> IntArray:
+    met = np.flatnonzero(holds(np.asarray(space.factors(np.arange(len(space))), dtype=np.float64)))
+    if not len(met):
+        raise ValueError(f"without {what!r}: there is no such image")
+    return met
+
+
+def _random(space: Space, count: Any, seed: Any) -> IntArray:
     whole = all(isinstance(number, int | np.integer) and not isinstance(number, bool) for number in (count, seed))
     if not whole or not 0 < count < len(space) or seed < 0:
-        raise ValueError(f"without {dict(part)!r}: random must be 1 to {len(space) - 1} images, and seed 0 or more")
+        raise ValueError(
+            f"without: random must be 1 to {len(space) - 1} images, and seed 0 or more; got {count}, {seed}"
+        )
     return split_at_random(space, count / len(space), seed=seed).test
 
 
 def _unreadable(what: Any) -> ValueError:
     return ValueError(
-        f"without must be a condition such as 'shape == 1 and scale > 3', {{random: 100, seed: 0}}, or a list of such; "
-        f"got {what!r}"
+        "without must be a condition such as 'shape == 1 and scale > 3', levels such as {shape: 1, scale: 2}, "
+        f"{{random: 100, seed: 0}}, or a list of such; got {what!r}"
     )
