@@ -69,13 +69,30 @@ def zero_shot(
         True
     """
     inputs = check_inputs(codes, factors, kinds)
-    if regressor not in ("lasso", "forest"):
-        raise ValueError(f"regressor must be 'lasso' or 'forest'; got {regressor!r}")
     if gap is None:
         raise NotDefined("needs a gap: a predicate over the factors")
     parts = [_apart(inputs, rows, gap) for rows in split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed)]
     train, valid, test = (rows[~inside] for rows, inside in parts)
     held_out = np.concatenate([rows[inside] for rows, inside in parts])
+    return errors_in_gap(inputs, train, valid, test, held_out, regressor, seed)
+
+
+def errors_in_gap(
+    inputs: Inputs,
+    train: IntArray,
+    valid: IntArray,
+    test: IntArray,
+    held_out: IntArray,
+    regressor: Regressor = "lasso",
+    seed: int = 0,
+) -> ZeroShot:
+    """`zero_shot` for parts that are made already: positions of rows outside the gap, and of those in it.
+
+    Raises:
+        ValueError: a part is empty, or a factor constant over the training rows.
+    """
+    if regressor not in ("lasso", "forest"):
+        raise ValueError(f"regressor must be 'lasso' or 'forest'; got {regressor!r}")
     _check_parts(inputs, train, valid, test, held_out)
     others = np.concatenate([test, held_out])
     predict = _by_lasso if regressor == "lasso" else _by_forest
