@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from unbraid.factors import FactorSpace
     from unbraid.representation import Representation
     from unbraid.scoring import ScoreCard, score, score_encoder
+    from unbraid.studies.study import Study
     from unbraid.training.api import train
     from unbraid.training.run import Run, load_run
 
@@ -18,6 +19,7 @@ __all__ = [
     "Representation",
     "Run",
     "ScoreCard",
+    "Study",
     "datasets",
     "load_run",
     "metrics",
@@ -31,6 +33,7 @@ _HOMES = {
     "Representation": "unbraid.representation",
     "Run": "unbraid.training.run",
     "ScoreCard": "unbraid.scoring",
+    "Study": "unbraid.studies.study",
     "load_run": "unbraid.training.run",
     "score": "unbraid.scoring",
     "score_encoder": "unbraid.scoring",
@@ -41,7 +44,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
     if name in _HOMES:
-        if _HOMES[name].startswith("unbraid.training."):
+        if _HOMES[name].startswith(("unbraid.training.", "unbraid.studies.")):
             from unbraid._extras import require
 
             require("torch", "train", f"unbraid.{name}")

@@ -3,7 +3,8 @@
 import inspect
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from difflib import get_close_matches
 from importlib import import_module
@@ -213,9 +214,41 @@ def score(
     """
     representation = _representation(codes, factors, log_variances, kinds, names, sizes)
     chosen = choose(metrics)
-    context = _context(representation, seed, gap)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
+    with closing(score_each(representation, chosen, seed=seed, gap=gap, progress=progress)) as results:
+        for name, result in results:
+            if isinstance(result, NotDefined):
+                skipped[name] = str(result)
+            elif isinstance(result, Exception):
+                raise result
+            else:
+                scored[name] = result
+    if not scored:
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        raise ValueError(f"none of the metrics could be computed: {reasons}")
+    return ScoreCard(representation, scored, skipped, seed, gap=gap if isinstance(gap, str) else None)
+
+
+def score_each(
+    representation: Representation,
+    chosen: Mapping[str, Metric],
+    *,
+    seed: int = 0,
+    gap: Gap | None = None,
+    progress: Progress | None = None,
+) -> Generator[tuple[str, Scored | Exception], None, None]:
+    """Each metric with what came of it: its result, NotDefined with the reason, or what else it raised.
+
+    Args:
+        representation: what to score.
+        chosen: rows by name, as `choose` gives them.
+        seed, gap, progress: as for `score`.
+
+    Raises:
+        ValueError: unsound input.
+    """
+    context = _context(representation, seed, gap)
     with sharing():
         inputs = check_inputs(representation.codes, representation.factors, representation.factor_kinds)
         for done, (name, metric) in enumerate(chosen.items()):
@@ -224,15 +257,12 @@ def score(
             started = time.perf_counter()
             try:
                 result = _call(metric, inputs.codes, inputs.factors, context)
-            except NotDefined as reason:
-                skipped[name] = str(reason)
-                continue
-            scored[name] = Scored(metric, result, time.perf_counter() - started)
-            _refuse_non_finite(name, scored[name])
-    if not scored:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
-        raise ValueError(f"none of the metrics could be computed: {reasons}")
-    return ScoreCard(representation, scored, skipped, seed, gap=gap if isinstance(gap, str) else None)
+                scored = Scored(metric, result, time.perf_counter() - started)
+                _refuse_non_finite(name, scored)
+            except Exception as error:
+                yield name, error
+            else:
+                yield name, scored
 
 
 def score_encoder(

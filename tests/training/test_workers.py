@@ -63,7 +63,7 @@ def test_a_worker_that_is_killed_is_named():
         for process in children():
             os.kill(process, signal.SIGKILL)
 
-    with pytest.raises(WorkerDied, match=r"the process that trained member 0 ended \(-9\)"):
+    with pytest.raises(WorkerDied, match=r"its process was killed \(signal 9\)"):
         dict(train_members(replace(PLAN, steps=100_000), MEMBERS[:1], DATASET, report=report, processes=1))
 
 

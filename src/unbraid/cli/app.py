@@ -9,8 +9,10 @@ import unbraid
 from unbraid.cli.cite import cite
 from unbraid.cli.data import data_app
 from unbraid.cli.families import list_families
+from unbraid.cli.figure import figure
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.score import score
+from unbraid.cli.study import study_app
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
 from unbraid.cli.udr import udr
@@ -28,8 +30,10 @@ app.command("udr")(udr)
 app.command("families")(list_families)
 app.command("train")(train)
 app.command("traverse")(traverse)
+app.command("figure")(figure)
 app.command("cite")(cite)
 app.add_typer(data_app, name="data")
+app.add_typer(study_app, name="study")
 
 
 @app.callback(invoke_without_command=True)

@@ -1,4 +1,4 @@
-"""Members of a CPU population in processes of their own, one thread each."""
+"""Work in processes of their own, one thread each; members of a CPU population first of all."""
 
 import os
 import pickle
@@ -9,11 +9,11 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
@@ -25,9 +25,12 @@ from unbraid.training.population import Member, structural_settings
 
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
+STARTS = 3  # of one worker, before it is taken for one that cannot start
+
+Shipped: TypeAlias = tuple[bytes, list[bytes | int]]
 
 
-class WorkerDied(RuntimeError):
+class WorkerDied(ChildProcessError):
     """A worker process ended without a result, killed from outside or out of memory."""
 
 
@@ -62,11 +65,10 @@ def train_members(
     else:
         packs = [[number] for number in range(len(members))]
         wanted = min(n_cores() if processes is None else processes, len(members))
-        with ExitStack() as files:
-            shipped = _shipped(dataset, members, files) if wanted else None
-            if shipped is not None:
-                yield from _Workers(plan, members, folders, shipped, report).run(wanted)
-                return
+        jobs = list(zip(members, folders, strict=True))
+        if wanted and can_leave((plan, dataset), jobs):
+            yield from _in_workers(plan, jobs, dataset, report, wanted)
+            return
     for numbers in packs:
         chosen = [members[number] for number in numbers]
         done = train_here(
@@ -75,12 +77,37 @@ def train_members(
         yield from zip(numbers, done, strict=True)
 
 
+def _in_workers(
+    plan: Plan,
+    jobs: Sequence[tuple[Member, Path | None]],
+    dataset: FactorDataset,
+    report: Callable[[Report], None] | None,
+    n_workers: int,
+) -> Generator[tuple[int, Trained], None, None]:
+    def renumbered(number: int, sent: Report) -> None:
+        if report:
+            report(replace(sent, members=(number,)))
+
+    for number, result in run_jobs(_train, jobs, (plan, dataset), n_workers=n_workers, report=renumbered):
+        if isinstance(result, Exception):
+            raise result
+        yield number, result
+
+
+def _train(
+    shared: tuple[Plan, FactorDataset], job: tuple[Member, Path | None], report: Callable[[Report], None]
+) -> Trained:
+    (plan, dataset), (member, folder) = shared, job
+    return train_here(plan, [member], dataset, folders=[folder], report=report)[0]
+
+
 def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for number, member in enumerate(members):
         fixed = structural_settings(FAMILIES[plan.family], [member])
         groups.setdefault(repr(sorted(fixed.items())), []).append(number)
-    return [group[start : start + pack] for group in groups.values() for start in range(0, len(group), pack)]
+    size = 1 if FAMILIES[plan.family].alone else pack
+    return [group[start : start + size] for group in groups.values() for start in range(0, len(group), size)]
 
 
 def _renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int]) -> Callable[[Report], None] | None:
@@ -89,18 +116,54 @@ def _renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int])
     return lambda sent: report(replace(sent, members=tuple(numbers[index] for index in sent.members)))
 
 
-def _shipped(
-    dataset: FactorDataset, members: Sequence[Member], files: ExitStack
-) -> tuple[bytes, list[bytes | int]] | None:
-    """The dataset for other processes, large arrays as descriptors of files to map; None where it cannot leave."""
-    buffers: list[pickle.PickleBuffer] = []
+def can_leave(*values: Any) -> bool:
+    """Whether another process could be given these; what a script or notebook defines itself it cannot import."""
     try:
-        data = pickle.dumps(dataset, protocol=5, buffer_callback=buffers.append)
+        # Arrays are left aside: pickling them would copy them.
+        data = pickle.dumps(values, protocol=5, buffer_callback=lambda _: None)
     except (pickle.PicklingError, AttributeError, TypeError):
-        return None
-    # What a script or notebook defines itself cannot be imported elsewhere.
-    if b"__main__" in data or any("__main__" in str(value) for each in members for value in each.hyper.values()):
-        return None
+        return False
+    return b"__main__" not in data
+
+
+def run_jobs(
+    function: Callable[[Any, Any, Callable[[Any], None]], Any],
+    jobs: Sequence[Any],
+    shared: Any,
+    *,
+    n_workers: int,
+    report: Callable[[int, Any], None] | None = None,
+    tries: int = 1,
+) -> Generator[tuple[int, Any], None, None]:
+    """Call function(shared, job, report) for each job, in processes of their own that keep `shared`.
+
+    Args:
+        function: importable under its name by another process.
+        jobs: taken one by one, in this order, by whichever worker is free.
+        shared: sent to each worker once; its large arrays are mapped and not copied.
+        n_workers: processes, each with one thread; no more than there are jobs.
+        report: told (position of the job, what the job sent), from the thread that iterates.
+        tries: a job whose process dies is begun again until it has been begun so often.
+
+    Yields:
+        (position, result) as they are done; the result is the exception where the job raised one, WorkerDied where
+        its process ended.
+
+    Raises:
+        WorkerDied: workers cannot even start.
+
+    Closed before the end, it interrupts the jobs at work, gives them time to save, and leaves no process behind.
+    A worker leaves at once when this process is killed.
+    """
+    with ExitStack() as files:
+        workers = _Workers(function, jobs, _shipped(shared, files), report, tries)
+        yield from workers.run(min(n_workers, len(jobs)))
+
+
+def _shipped(shared: Any, files: ExitStack) -> Shipped:
+    """For other processes, large arrays as descriptors of files to map."""
+    buffers: list[pickle.PickleBuffer] = []
+    data = pickle.dumps(shared, protocol=5, buffer_callback=buffers.append)
     kept: list[bytes | int] = []
     for buffer in buffers:
         raw = buffer.raw()
@@ -118,35 +181,38 @@ def _shipped(
 class _Workers:
     def __init__(
         self,
-        plan: Plan,
-        members: Sequence[Member],
-        folders: Sequence[Path | None],
-        shipped: tuple[bytes, list[bytes | int]],
-        report: Callable[[Report], None] | None,
+        function: Callable[..., Any],
+        jobs: Sequence[Any],
+        shipped: Shipped,
+        report: Callable[[int, Any], None] | None,
+        tries: int,
     ) -> None:
-        self.plan, self.members, self.folders = plan, members, folders
-        self.shipped, self.report = shipped, report
+        self.function, self.jobs, self.shipped, self.report = function, jobs, shipped, report
+        self.tries = [tries] * len(jobs)  # left
         self.waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
         self.running: list[subprocess.Popen[bytes]] = []
         self.ready: set[int] = set()  # process ids of those that understand an interrupt
         self.leaving: set[int] = set()  # and of those with nothing left to do
+        self.stopping = False
+        self.starting = threading.Lock()
 
-    def run(self, n_workers: int) -> Iterator[tuple[int, Trained]]:
-        for number in range(len(self.members)):
+    def run(self, n_workers: int) -> Iterator[tuple[int, Any]]:
+        for number in range(len(self.jobs)):
             self.waiting.put(number)
-        threads = [threading.Thread(target=self._drive, args=(self._start(),), daemon=True) for _ in range(n_workers)]
+        threads = [threading.Thread(target=self._drive, daemon=True) for _ in range(n_workers)]
         for thread in threads:
             thread.start()
-        left = len(self.members)
+        left = len(self.jobs)
         try:
             while left:
                 kind, number, content = self.inbox.get()
-                if kind == "report" and self.report:
-                    self.report(replace(content, members=(number,)))
-                elif kind == "error":
+                if kind == "report":
+                    if self.report:
+                        self.report(number, content)
+                elif kind == "fatal":
                     raise content
-                elif kind == "done":
+                else:
                     left -= 1
                     yield number, content
         finally:
@@ -155,49 +221,79 @@ class _Workers:
                 thread.join()
             self._close()
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        # A session of its own: an interrupt typed at the terminal reaches this process only, which passes it on once.
-        process = subprocess.Popen(
-            [sys.executable, "-m", "unbraid.training.workers"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**worker_environment(), "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
-            start_new_session=True,
-            pass_fds=[item for item in self.shipped[1] if isinstance(item, int)],
-        )
-        self.running.append(process)
+    def _drive(self) -> None:
+        """One worker, and another in its place when it dies, until no job is waiting."""
+        failed = 0
+        while not self.waiting.empty():
+            process = self._start()
+            if process is None:
+                return
+            if self._greeted(process):
+                failed = 0
+                self._serve(process)
+                continue
+            failed += 1
+            if failed == STARTS:
+                self.inbox.put(("fatal", -1, WorkerDied(f"no process for training could start: {_end(process)}")))
+                return
+
+    def _start(self) -> subprocess.Popen[bytes] | None:
+        with self.starting:
+            if self.stopping:
+                return None
+            # A session of its own: an interrupt typed at the terminal reaches this process only, which passes it on
+            # once.
+            process = subprocess.Popen(
+                [sys.executable, "-m", "unbraid.training.workers"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                env={**worker_environment(), "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+                start_new_session=True,
+                pass_fds=[item for item in self.shipped[1] if isinstance(item, int)],
+            )
+            self.running.append(process)
         return process
 
-    def _drive(self, process: subprocess.Popen[bytes]) -> None:
-        number = -1
+    def _greeted(self, process: subprocess.Popen[bytes]) -> bool:
+        assert process.stdin
+        assert process.stdout
         try:
-            assert process.stdin
-            assert process.stdout
-            _send(process.stdin, (self.plan, *self.shipped))
+            _send(process.stdin, (self.function, *self.shipped))
             pickle.load(process.stdout)
-            self.ready.add(process.pid)
-            while True:
-                try:
-                    number = self.waiting.get_nowait()
-                except queue.Empty:
-                    break
-                _send(process.stdin, (self.members[number], self.folders[number]))
+        except (EOFError, OSError, pickle.UnpicklingError):
+            return False
+        self.ready.add(process.pid)
+        return True
+
+    def _serve(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin
+        assert process.stdout
+        while not self.stopping:
+            try:
+                number = self.waiting.get_nowait()
+            except queue.Empty:
+                break
+            self.tries[number] -= 1
+            try:
+                _send(process.stdin, self.jobs[number])
                 kind = "report"
                 while kind == "report":
                     kind, content = pickle.load(process.stdout)
                     self.inbox.put((kind, number, content))
-                if kind != "done":
-                    return
-            self.ready.discard(process.pid)
-            self.leaving.add(process.pid)
+            except (EOFError, OSError, pickle.UnpicklingError):
+                if self.tries[number] > 0 and not self.stopping:
+                    self.waiting.put(number)
+                else:
+                    self.inbox.put(("error", number, WorkerDied(f"its process {_end(process)}")))
+                return
+        self.ready.discard(process.pid)
+        self.leaving.add(process.pid)
+        with suppress(BrokenPipeError):
             process.stdin.close()
-        except (EOFError, OSError, pickle.UnpicklingError):
-            code = process.wait()
-            self.inbox.put(("error", number, WorkerDied(f"the process that trained member {number} ended ({code})")))
 
     def _stop(self) -> None:
-        while not self.waiting.empty():
-            self.waiting.get()
+        with self.starting:
+            self.stopping = True
         for process in self.running:
             if process.poll() is None and process.pid not in self.leaving:
                 process.send_signal(signal.SIGINT if process.pid in self.ready else signal.SIGKILL)
@@ -213,34 +309,49 @@ class _Workers:
                 pass
 
 
+def _end(process: subprocess.Popen[bytes]) -> str:
+    code = process.wait()
+    if code == -signal.SIGKILL:
+        return "was killed (signal 9), as happens where memory runs out; fewer at a time need less of it"
+    return f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+
+
 def _send(stream: IO[bytes], content: Any) -> None:
     pickle.dump(content, stream)
     stream.flush()
 
 
 def main() -> None:
-    """Train the members that come in on standard input; a process started by `train_members`."""
-    inbox, outbox = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
+    """Do the jobs that come in on standard input; a process started by `run_jobs`."""
+    outbox = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # whatever a library prints must not end up among the results
-    plan, data, kept = pickle.load(inbox)
+    function, data, kept = pickle.load(sys.stdin.buffer)
     buffers = [np.memmap(os.fdopen(item, "rb"), mode="r") if isinstance(item, int) else item for item in kept]
-    dataset = pickle.loads(data, buffers=buffers)
+    shared = pickle.loads(data, buffers=buffers)
+    inbox: queue.SimpleQueue[Any] = queue.SimpleQueue()
     try:
         _send(outbox, "ready")
+        threading.Thread(target=_receive, args=(inbox,), daemon=True).start()
         while True:
-            member, folder = pickle.load(inbox)
-            _send(outbox, _answer(plan, member, dataset, folder, lambda sent: _send(outbox, ("report", sent))))
-    except (EOFError, KeyboardInterrupt, BrokenPipeError):
-        # All done, stopped, or nobody waits for the result any more; the last checkpoint stands. Taking the
-        # interpreter down in good order takes longer, and trips over another interrupt or the broken pipe.
+            _send(outbox, _answer(function, shared, inbox.get(), lambda sent: _send(outbox, ("report", sent))))
+    except (KeyboardInterrupt, BrokenPipeError):
+        # Stopped, or nobody waits for the result any more; the last checkpoint stands. Taking the interpreter down
+        # in good order takes longer, and trips over another interrupt or the broken pipe.
         os._exit(0)
 
 
-def _answer(
-    plan: Plan, member: Member, dataset: FactorDataset, folder: Path | None, report: Callable[[Report], None]
-) -> tuple[str, Any]:
+def _receive(inbox: "queue.SimpleQueue[Any]") -> None:
+    """Leaves at once where no job can come any more: all are done, or who gave them is gone."""
     try:
-        return "done", train_here(plan, [member], dataset, folders=[folder], report=report)[0]
+        while True:
+            inbox.put(pickle.load(sys.stdin.buffer))
+    except EOFError:
+        os._exit(0)
+
+
+def _answer(function: Callable[..., Any], shared: Any, job: Any, report: Callable[[Any], None]) -> tuple[str, Any]:
+    try:
+        return "done", function(shared, job, report)
     except BrokenPipeError:
         raise
     except Exception as error:  # raised again by the process that asked

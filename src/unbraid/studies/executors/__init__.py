@@ -1,0 +1,35 @@
+"""Where the runs of a study are trained and scored: the table of executors, and how to add one.
+
+An executor is one function
+
+    run(tasks, datasets, *, report=None, **options) -> Iterator[Outcome]
+
+`tasks`: a sequence of `Task`, in the order in which they had best begin. A task's run folder is to be at
+    `task.target` when its outcome is given, whole or not at all; `task.working` is for the way there.
+`datasets`: the images, by `task.dataset`. Tasks share them; send each to a process once.
+`report(step)`: told of a `Step` about twice a second, from the process that called `run`.
+`options`: what the executor alone understands (`processes` of "local", `address` of "ray"); ValueError, before
+    anything is begun, for what it cannot use.
+
+It gives one `Outcome` per task, in any order, as soon as it is known. `unbraid.studies.executors.work.perform` does
+the work of a task wherever it runs and turns what goes wrong in it into an outcome "failed" with the reason; an
+executor does the same for a process or node that dies, and goes on with the others. It raises only what stops them
+all: a full disk (`DiskFull`), KeyboardInterrupt, an address that nobody answers (ValueError). Closed before its end
+(`generator.close()`), it lets runs save their checkpoints and leaves no process behind. How tasks are packed onto
+processes and devices is its own affair and changes no result.
+
+tests/contracts/test_executors.py holds every row to this.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+from unbraid.studies.executors import local
+from unbraid.studies.executors.task import Outcome, State, Step, Task
+
+__all__ = ["EXECUTORS", "Outcome", "State", "Step", "Task"]
+
+Executor: TypeAlias = Callable[..., Iterator[Outcome]]
+
+EXECUTORS: Mapping[str, Executor] = MappingProxyType({"local": local.run})

@@ -1,0 +1,56 @@
+"""What executors are given and what they give back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from unbraid.training.folder import WORKING
+
+State: TypeAlias = Literal["finished", "diverged", "failed"]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One run of a study: all that a process needs to train, encode and score it, but for the images.
+
+    Plain data, so that it can be sent anywhere.
+    """
+
+    id: str
+    config: Mapping[str, Any]  # what config.json will hold; `unbraid.training.api.training_of` reads it
+    folder: str  # of the run folders
+    metrics: tuple[str, ...] = ()  # that scores.json is to hold, or to say why not
+    gap: str | None = None  # of zero_shot among the metrics
+
+    @property
+    def dataset(self) -> str:
+        """The key of its images in the mapping that executors get beside the tasks."""
+        return self.config["dataset"]["content"]
+
+    @property
+    def target(self) -> Path:
+        return Path(self.folder) / self.id
+
+    @property
+    def working(self) -> Path:
+        return Path(self.folder) / (self.id + WORKING)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended."""
+
+    id: str
+    state: State
+    reason: str | None = None  # of "diverged" and "failed"
+
+
+@dataclass(frozen=True)
+class Step:
+    """How far a task at work is; sent now and then."""
+
+    id: str
+    step: int
+    logs: Mapping[str, float] = field(default_factory=dict)  # latest means by name
+    doing: Literal["training", "scoring"] = "training"

@@ -1,0 +1,93 @@
+"""The work of a task, wherever it runs: train, write the run folder, score."""
+
+import errno
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.scores import complete_scores
+from unbraid.training.api import training_of
+from unbraid.training.loop import Report, train_here
+from unbraid.training.run import open_run, write_run
+
+NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class DiskFull(OSError):
+    """There is no room for results; nothing is lost, and with more room the same command continues."""
+
+
+def perform(
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]
+) -> list[Outcome]:
+    """Bring tasks to their end; several are trained stacked, and agree in all that stacked members agree in.
+
+    What is there already is not done again: a finished run is only scored, by the metrics that its scores lack.
+
+    Raises:
+        DiskFull: no room for what has to be written.
+        KeyboardInterrupt: stopped by SIGINT; checkpoints are saved.
+    """
+    try:
+        _train([task for task in tasks if not task.target.exists()], datasets, report)
+    except Exception as error:
+        _stop_if_full(error, tasks[0].working)
+        if len(tasks) == 1:
+            return [Outcome(tasks[0].id, "failed", explain(error))]
+        # One of them, or all together, ask too much of the device: they fail alone, or not at all.
+        middle = len(tasks) // 2
+        return [*perform(tasks[:middle], datasets, report), *perform(tasks[middle:], datasets, report)]
+    return [_scored(task, report) for task in tasks]
+
+
+def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]) -> None:
+    if not tasks:
+        return
+    plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
+    dataset = datasets[tasks[0].dataset]
+    for task in tasks:
+        task.working.mkdir(parents=True, exist_ok=True)
+
+    def told(sent: Report) -> None:
+        for index, number in enumerate(sent.members):
+            logs = {name: float(values[index]) for name, values in sent.logs.items() if np.isfinite(values[index])}
+            report(Step(tasks[number].id, sent.step, logs))
+
+    trained = train_here(plans[0], members, dataset, folders=[task.working for task in tasks], report=told)
+    for task, result in zip(tasks, trained, strict=True):
+        write_run(task.working, task.target, task.config, result, dataset)
+
+
+def _scored(task: Task, report: Callable[[Step], None]) -> Outcome:
+    try:
+        status = open_run(task.target).status
+        if status["state"] == "diverged":
+            return Outcome(task.id, "diverged", f"step {status['step']}: {status['reason']}")
+        report(Step(task.id, int(status["step"]), doing="scoring"))
+        complete_scores(task.target, task.metrics, gap=task.gap)
+    except Exception as error:
+        _stop_if_full(error, task.target)
+        return Outcome(task.id, "failed", explain(error))
+    return Outcome(task.id, "finished")
+
+
+def explain(error: BaseException) -> str:
+    """One line for the record."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, ValueError | OSError) and text else f"{type(error).__name__}: {text}"
+
+
+def _stop_if_full(error: Exception, folder: Path) -> None:
+    if isinstance(error, BrokenPipeError):
+        raise error  # nobody waits for the outcome any more
+    if isinstance(error, OSError) and error.errno in NO_SPACE:
+        raise DiskFull(f"{folder}: no space left on the disk; with more of it the same command continues") from error
+
+
+def perform_alone(datasets: Mapping[str, FactorDataset], task: Task, report: Callable[[Any], None]) -> Outcome:
+    """`perform` of one task, as `unbraid.training.workers.run_jobs` calls it."""
+    return perform([task], datasets, report)[0]

@@ -1,0 +1,130 @@
+"""From a study to its runs: a function of the YAML and of what it meets here, and of nothing else."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unbraid.metrics import METRICS
+from unbraid.scoring import choose
+from unbraid.studies.schema import FamilySection, StudyConfig, suggestion
+from unbraid.training.api import config_of, members_of
+from unbraid.training.families import FAMILIES
+from unbraid.training.loop import Plan
+from unbraid.training.population import Member
+from unbraid.training.run import run_id
+from unbraid.types import Kind
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What decides the runs of a study beside its YAML; kept in the folder, so that they stay the same runs."""
+
+    dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
+    device: str
+    precision: str
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a study, trained or not."""
+
+    id: str
+    family: str
+    setting: str  # "beta=4": the hyperparameters that vary within the family in this study
+    seed: int
+    config: Mapping[str, Any]  # as config.json holds it
+
+
+def expand(study: StudyConfig, around: Surroundings) -> list[Planned]:
+    """The runs of a study: families in the order given, seeds in the inner loop, equal ones once.
+
+    Raises:
+        ValueError: a family or setting that does not exist; the path of the key comes first.
+    """
+    found: dict[str, tuple[Plan, Member, dict[str, Any]]] = {}
+    for number, section in enumerate(study.families):
+        steps = section.steps or study.steps
+        plan = Plan(section.name, steps, study.batch_size, around.device, around.precision)
+        for member in family_members(section, study, f"families[{number}]"):
+            config = config_of(plan, member, around.dataset)
+            found.setdefault(run_id(config), (plan, member, config))
+    varied = _varied(found.values())
+    return [
+        Planned(name, plan.family, _setting(config, varied[plan.family]), member.seed, config)
+        for name, (plan, member, config) in found.items()
+    ]
+
+
+def family_members(section: FamilySection, study: StudyConfig, path: str) -> list[Member]:
+    """The members of one entry of `families`.
+
+    Raises:
+        ValueError: as `expand`.
+    """
+    if section.name not in FAMILIES:
+        raise ValueError(f"{path}.name: unknown family {section.name!r}; {suggestion(section.name, FAMILIES)}")
+    row = FAMILIES[section.name]
+    for name in section.hyperparameters:
+        if name not in row.hyperparameters:
+            known = [*row.hyperparameters, *(set(FamilySection.model_fields) - {"name"})]
+            raise ValueError(f"{path}.{name}: unknown; {suggestion(name, known)}")
+    seeds = study.seeds if section.seeds is None else section.seeds
+    try:
+        return members_of(section.name, row, seeds, section.preset, section.hyperparameters)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _varied(runs: Iterable[tuple[Plan, Member, Mapping[str, Any]]]) -> dict[str, list[str]]:
+    """By family, the settings of which it has more than one value."""
+    values: dict[str, dict[str, set[str]]] = {}
+    for plan, member, _ in runs:
+        of_family = values.setdefault(plan.family, {})
+        for name, value in {**member.hyper, "steps": plan.steps}.items():
+            of_family.setdefault(name, set()).add(repr(value))
+    return {family: [name for name, seen in each.items() if len(seen) > 1] for family, each in values.items()}
+
+
+def _setting(config: Mapping[str, Any], names: Sequence[str]) -> str:
+    return setting_text({**config["hyperparameters"], "steps": config["steps"]}, names)
+
+
+def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:
+    """`beta=4, latents=10`."""
+    return ", ".join(f"{name}={_short(values[name])}" for name in names if name in values)
+
+
+def _short(value: Any) -> str:
+    return repr(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 1e15 else str(value)
+
+
+def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str]) -> None:
+    """Raises ValueError for a metric that does not exist, or that has no meaning on these factors."""
+    if study.metrics != "all" and study.metrics:
+        choose(study.metrics)
+        for position, name in enumerate(study.metrics):
+            reason = _lacking(name, kinds, study.zero_shot is not None)
+            if reason:
+                raise ValueError(
+                    f"metrics[{position}]: {name} {reason}; the factors of the dataset are "
+                    + ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
+                )
+
+
+def metric_names(study: StudyConfig) -> tuple[str, ...]:
+    """The metrics every run is scored by."""
+    if study.metrics == "all":
+        return tuple(name for name in METRICS if name != "udr")
+    return tuple(dict.fromkeys(study.metrics))
+
+
+def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:
+    if name == "udr":
+        return "compares models with each other; say how under the key `udr`"
+    if name == "zero_shot" and not gap:
+        return "needs a gap; give one under the key `zero_shot`"
+    if name == "d_lsbd" and "cyclic" not in kinds:
+        return "needs at least one cyclic factor"
+    if name == "independence_score" and sum(kind in ("cyclic", "ordinal") for kind in kinds) < 2:
+        return "needs at least two cyclic or ordinal factors"
+    return ""

@@ -1,0 +1,99 @@
+"""The table of a study: one row per run, everything known about it.
+
+Columns, in this order:
+    run, family, setting, seed, state, reason, dataset, steps, seconds
+    hyper.<name>                   every hyperparameter; NaN where the family has none of that name
+    train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
+    <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined
+    and what the tables of COLUMNS add, such as udr.score.
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from unbraid._extras import require
+from unbraid._files import written_whole
+from unbraid.studies import store
+from unbraid.studies.scores import read_scores
+from unbraid.training.folder import read_folder
+
+if TYPE_CHECKING:
+    from unbraid.studies.study import Study, StudyRun
+
+# Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
+Columns: TypeAlias = "Callable[[Study, list[StudyRun]], Mapping[str, Mapping[str, Any]]]"
+COLUMNS: "tuple[Columns, ...]" = ()
+
+
+def results(study: "Study") -> Any:
+    """One row per run (a pandas DataFrame), those added included.
+
+    Raises:
+        ImportError: pandas is not installed.
+        ValueError: the study has no folder, or a file in it is damaged.
+    """
+    pandas = require("pandas", "table", "results of a study")
+    runs = study.runs()
+    rows = {run.id: _row(run) for run in runs}
+    for columns in COLUMNS:
+        for name, values in columns(study, runs).items():
+            rows[name].update(values)
+    names = _ordered(rows.values())
+    return pandas.DataFrame(list(rows.values()), columns=names)
+
+
+def _row(run: "StudyRun") -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "run": run.id,
+        "family": run.family,
+        "setting": run.setting,
+        "seed": run.seed,
+        "state": run.state,
+        "reason": run.reason,
+        "dataset": None,
+        "steps": None,
+        "seconds": None,
+    }
+    row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
+    if run.path.is_dir() and run.path.parent.name == store.RUNS:
+        config, status = read_folder(run.path)
+        row |= {"dataset": config["dataset"]["name"], "steps": config["steps"], "seconds": status["seconds"]}
+        row |= {f"train.{name}": value for name, value in status["last"].items()}
+    for metric, entry in read_scores(run.path).get("metrics", {}).items() if run.path.is_dir() else ():
+        row |= {f"{metric}.{name}": value for name, value in entry["values"].items()}
+    return row
+
+
+def _ordered(rows: Any) -> list[str]:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    groups = ("hyper.", "train.")
+    return sorted(names, key=lambda name: _rank(name, groups, names))
+
+
+def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, int]:
+    if "." not in name:
+        return 0, names.index(name)
+    for place, group in enumerate(groups, start=1):
+        if name.startswith(group):
+            return place, names.index(name)
+    return len(groups) + 1, names.index(name)
+
+
+def write_results(study: "Study", path: Path | None = None) -> Path:
+    """Write the results as .parquet or .csv; by default the folder's results.parquet. Whole or not at all.
+
+    Raises:
+        ValueError: another suffix.
+        FileNotFoundError: the folder does not exist.
+    """
+    path = path or study.known_folder() / store.RESULTS
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path}: results are written as .csv or .parquet")
+    frame = results(study)
+    with written_whole(path) as temporary:
+        if path.suffix == ".csv":
+            frame.to_csv(temporary, index=False)
+        else:
+            frame.to_parquet(temporary, index=False)
+    return path

@@ -1,0 +1,81 @@
+"""scores.json of a run: only what it lacks is computed."""
+
+import json
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from unbraid._files import written_whole
+from unbraid.metrics import METRICS, NotDefined
+from unbraid.representation import Representation
+from unbraid.scoring import Scored, ScoreCard, choose, score_each
+from unbraid.training.folder import CODES, SCORES, damaged
+
+
+def complete_scores(folder: Path, metrics: Sequence[str], *, gap: str | None = None, seed: int = 0) -> None:
+    """Add to scores.json the metrics that it lacks, or has by an older version of the metric.
+
+    Raises:
+        ValueError: a metric that cannot be computed, named; the others are kept.
+    """
+    kept = read_scores(folder)
+    missing = missing_metrics(kept, metrics)
+    if not missing:
+        return
+    representation = Representation.load(_codes(folder))
+    scored: dict[str, Scored] = {}
+    skipped: dict[str, str] = {}
+    failed: dict[str, Exception] = {}
+    with closing(score_each(representation, choose(missing), seed=seed, gap=gap)) as results:
+        for name, result in results:
+            if isinstance(result, NotDefined):
+                skipped[name] = str(result)
+            elif isinstance(result, Exception):
+                failed[name] = result
+            else:
+                scored[name] = result
+    card = ScoreCard(representation, scored, skipped, seed, gap=gap, path=folder.name).to_dict()
+    for part in ("metrics", "skipped"):
+        others = {name: entry for name, entry in kept.get(part, {}).items() if name not in missing}
+        card[part] = {**others, **card[part]}
+    with written_whole(folder / SCORES) as temporary:
+        temporary.write_text(json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    for name, error in failed.items():
+        raise ValueError(f"metric {name}: {type(error).__name__}: {error}") from error
+
+
+def missing_metrics(scores: dict[str, Any], metrics: Sequence[str]) -> list[str]:
+    """Those of `metrics` that the content of a scores.json does not hold, or holds by another version."""
+    have = {
+        name
+        for name, entry in scores.get("metrics", {}).items()
+        if name not in METRICS or entry.get("version") == METRICS[name].version
+    }
+    return [name for name in metrics if name not in have | set(scores.get("skipped", {}))]
+
+
+def read_scores(folder: Path) -> dict[str, Any]:
+    """The content of scores.json; {} where there is none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    path = folder / SCORES
+    if not path.exists():
+        return {}
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it and it is computed again") from None
+    if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
+        raise ValueError(f"{path} is damaged (it holds no scores); delete it and it is computed again")
+    return content
+
+
+def _codes(folder: Path) -> Path:
+    """A run keeps its codes in one format, and an added representation in another."""
+    for name in (CODES, "codes.npz"):
+        if (folder / name).is_file():
+            return folder / name
+    raise damaged(folder / CODES, "it is missing")

@@ -1,0 +1,133 @@
+"""The folder of a study: names, what is in it, and who may write."""
+
+import errno
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import unbraid
+from unbraid._files import written_whole
+from unbraid.studies.expand import Surroundings
+
+FORMAT = 1
+YAML, ABOUT, RESULTS, LOCK = "study.yaml", "study.json", "results.parquet", ".lock"
+RUNS, FAILED, ADDED = "runs", "failed", "added"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, as failed/<id>.json keeps it."""
+
+    id: str
+    family: str
+    setting: str
+    seed: int
+    reason: str
+    attempts: int
+
+
+def check_folder(folder: Path) -> None:
+    """Raises ValueError where a study cannot be kept: another kind of folder, or of another version."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give a folder")
+    if not folder.exists():
+        return
+    if (folder / ABOUT).exists():
+        found = read_json(folder / ABOUT).get("format")
+        if found != FORMAT:
+            raise ValueError(
+                f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
+            )
+    elif any(not each.name.startswith(".") for each in folder.iterdir()):
+        raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
+
+
+def read_surroundings(folder: Path, source: Mapping[str, Any]) -> Surroundings | None:
+    """What the runs of the folder were trained on; None where that is not known of this dataset.
+
+    Args:
+        folder: of the study.
+        source: the dataset as the YAML describes it.
+    """
+    if not (folder / ABOUT).exists():
+        return None
+    about = read_json(folder / ABOUT)
+    if about.get("source") != _plain(source):
+        return None
+    return Surroundings(about["dataset"], about["device"], about["precision"])
+
+
+def write_surroundings(folder: Path, source: Mapping[str, Any], around: Surroundings) -> None:
+    write_json(
+        folder / ABOUT,
+        {"format": FORMAT, "unbraid": unbraid.__version__, "source": _plain(source), **asdict(around)},
+    )
+
+
+def _plain(source: Mapping[str, Any]) -> Any:
+    return json.loads(json.dumps(source, default=str))
+
+
+def read_failure(folder: Path, run: str) -> Failure | None:
+    """What is known of the failure of a run; None where it did not fail."""
+    path = folder / FAILED / f"{run}.json"
+    if not path.exists():
+        return None
+    try:
+        return Failure(**read_json(path))
+    except TypeError as error:
+        raise ValueError(f"{path} is damaged ({error}); delete it") from None
+
+
+def write_failure(folder: Path, failure: Failure) -> None:
+    (folder / FAILED).mkdir(exist_ok=True)
+    write_json(folder / FAILED / f"{failure.id}.json", asdict(failure))
+
+
+def forget_failure(folder: Path, run: str) -> None:
+    (folder / FAILED / f"{run}.json").unlink(missing_ok=True)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file of ours.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from None
+    if not isinstance(content, dict):
+        raise ValueError(f"{path} is damaged (it holds no object)")
+    return content
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Keeps other processes from working on the study; the claim dies with this process.
+
+    Raises:
+        ValueError: another process is at work on it.
+    """
+    with (folder / LOCK).open("a+b") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):
+                    raise ValueError(f"{folder}: another `study run` is at work on it") from None
+                if error.errno != errno.ENOLCK:  # a file system without locks
+                    raise
+        yield

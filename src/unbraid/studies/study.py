@@ -1,0 +1,205 @@
+"""A study: one YAML file, many runs, one folder."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from unbraid.studies import store
+from unbraid.studies.expand import Planned, Surroundings, expand, metric_names
+from unbraid.studies.schema import StudyConfig, read
+from unbraid.studies.scores import missing_metrics, read_scores
+from unbraid.training.api import opened_dataset
+from unbraid.training.device import choose_device, choose_precision
+from unbraid.training.folder import read_folder
+
+State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One run of a study, or a representation that was added to it.
+
+    `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet.
+    """
+
+    id: str
+    family: str
+    setting: str  # "beta=4": the hyperparameters that vary within the family
+    seed: int
+    state: State
+    reason: str | None
+    path: Path  # of its folder, there or not yet
+    hyperparameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is."""
+
+    n_runs: int
+    n_done: int  # finished, diverged or failed, in this session or before
+    n_failed: int
+    steps: int  # of all runs
+    done_steps: int  # of those that are done
+    taken: Mapping[str, int] = field(default_factory=dict)  # steps by run, of those at work
+    logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study and its folder.
+
+    Example:
+        study = Study.load("study.yaml", out="study/")
+        study.run()
+        study.results().sort_values("mig.score")
+    """
+
+    config: StudyConfig
+    folder: Path | None
+    text: str  # the YAML
+
+    @classmethod
+    def load(cls, path: str | Path, out: str | Path | None = None) -> "Study":
+        """Open a study by its YAML file or by its folder.
+
+        Args:
+            path: the YAML file, or a folder that `run` made.
+            out: the folder of results, for a YAML file; nothing is written there before `run`.
+
+        Raises:
+            FileNotFoundError: there is no such file, or the folder is not that of a study.
+            ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version.
+        """
+        path = Path(path)
+        folder = Path(out) if out is not None else None
+        if path.is_dir():
+            if out is not None:
+                raise ValueError(f"{path} is a folder of results already; out is for a YAML file")
+            folder = path
+            path = folder / store.YAML
+            if not path.is_file():
+                raise FileNotFoundError(f"{folder}: not the folder of a study; there is no {store.YAML}")
+        if folder is not None:
+            store.check_folder(folder)
+        config, text = read(path)
+        return cls(config, folder, text)
+
+    def run(
+        self,
+        executor: str = "local",
+        *,
+        retry: Literal["failed"] | None = None,
+        progress: Callable[[StudyProgress], None] | None = None,
+        **options: Any,
+    ) -> list[StudyRun]:
+        """Train and score what is not done yet; called again, it continues.
+
+        Args:
+            executor: a name in `unbraid.studies.executors.EXECUTORS`.
+            retry: "failed": try again what failed before.
+            progress: told about twice a second.
+            **options: of the executor.
+
+        Returns:
+            All runs of the study, those that failed among them.
+
+        Raises:
+            ValueError: an impossible setting, or another process is at work on the folder.
+            OSError: no room for the results.
+            KeyboardInterrupt: stopped; checkpoints are saved.
+        """
+        from unbraid.studies.session import run_study
+
+        return run_study(self, executor, retry=retry, progress=progress, options=options)
+
+    def planned(self) -> list[Planned]:
+        """The runs of the YAML, done or not."""
+        return expand(self.config, self.surroundings())
+
+    def surroundings(self) -> Surroundings:
+        """The dataset, device and precision of the runs: those the folder began with, else those met here."""
+        known = store.read_surroundings(self.folder, self.source) if self.folder else None
+        if known is None:
+            known = self.meet()[1]
+        return known
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The dataset as the YAML describes it."""
+        return {"name": self.config.dataset.name, **self.config.dataset.options}
+
+    def meet(self) -> tuple[Any, Surroundings]:
+        """Open the dataset, and see what the runs are to be trained on.
+
+        Raises:
+            ValueError, OSError: there is no such dataset, or it cannot be opened.
+        """
+        dataset, described = opened_dataset(self.source)
+        known = store.read_surroundings(self.folder, self.source) if self.folder else None
+        device, precision = self.config.device, self.config.precision
+        if device == "auto":
+            device = known.device if known else choose_device("auto").type
+        if precision == "auto":
+            kept = known is not None and known.device == device
+            precision = known.precision if known and kept else choose_precision("auto", torch.device(device))
+        return dataset, Surroundings(described, device, precision)
+
+    def runs(self) -> list[StudyRun]:
+        """Every run of the YAML and every representation added, with its state."""
+        folder = self.known_folder()
+        metrics = metric_names(self.config)
+        return [*(state_of(folder, each, metrics) for each in self.planned()), *added_runs(folder)]
+
+    def results(self) -> Any:
+        """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""
+        from unbraid.studies.results import results
+
+        return results(self)
+
+    def known_folder(self) -> Path:
+        """The folder.
+
+        Raises:
+            ValueError: none was given.
+        """
+        if self.folder is None:
+            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
+        return self.folder
+
+
+def state_of(folder: Path, planned: Planned, metrics: Sequence[str]) -> StudyRun:
+    """A run of the YAML as it stands in the folder."""
+    path = folder / store.RUNS / planned.id
+    state: State = "waiting"
+    reason = None
+    if failure := store.read_failure(folder, planned.id):
+        state, reason = "failed", failure.reason
+    elif path.exists():
+        status = read_folder(path)[1]
+        if status["state"] == "diverged":
+            state, reason = "diverged", f"step {status['step']}: {status['reason']}"
+        elif not missing_metrics(read_scores(path), metrics):
+            state = "finished"
+    return StudyRun(
+        planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
+        planned.config["hyperparameters"],
+    )  # fmt: skip
+
+
+def added_runs(folder: Path) -> list[StudyRun]:
+    """The representations that were added to a study."""
+    found = []
+    for path in sorted((folder / store.ADDED).glob("*/")):
+        if (path / "config.json").is_file():
+            about = store.read_json(path / "config.json")
+            found.append(
+                StudyRun(
+                    path.name, about["family"], about["setting"], about["seed"], "finished", None, path,
+                    about.get("hyperparameters", {}),
+                )
+            )  # fmt: skip
+    return found
