@@ -20,7 +20,8 @@ RANKS = {
     "training": 4,
     "studies": 5,
     "report": 6,
-    "cli": 7,
+    "figures": 7,
+    "cli": 8,
 }  # fmt: skip
 # Resolved at call time only: a score card can write its own page.
 ALLOWED_UPWARD = {("scoring", "report")}

@@ -41,17 +41,11 @@ def traverse(
 
     model = load_run(run)
     found = decode(model, dataset, rows=rows, steps=steps, shown=2 * steps, seed=seed)
-    ranges = [f"{values[0]:.2f} to {values[-1]:.2f}" for values in found.values]
-    if found.kl is None:
-        says = [f"variance {variance:.3g}" for variance in found.variances]
-    else:
-        says = [f"KL {kl:.3f} nats" for kl in found.kl]
-    captions = [f"code {code}: {said}, {span}" for code, said, span in zip(found.order, says, ranges, strict=True)]
     picture = plot_traversals(
         found.images,
         found.originals,
         found.reconstructions,
-        captions=captions,
+        captions=found.captions,
         marked=None if found.informative is None else found.informative.tolist(),
         scale=scale,
         title=f"{model.config['family']}, seed {model.config['seed']}, {model.status['step']} steps"

@@ -58,7 +58,7 @@ def plot_important_codes(
         )
     names = list(factor_names or (f"factor {k}" for k in range(matrix.shape[1])))
     grey = set(greyed)
-    panels = new_panels(len(names), ACROSS, PANEL, left=0.72, figure=figure)
+    panels = new_panels(len(names), ACROSS, PANEL, left=0.72, below=0.35, figure=figure)
     for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
         ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         best = int(matrix[:, k].argmax())

@@ -124,7 +124,7 @@ def _bare(ax: Axes) -> None:
         spine.set_linewidth(0.8)
 
 
-def _steps(values: FloatArray, kind: Kind) -> tuple[FloatArray, IntArray]:
+def steps_of(values: FloatArray, kind: Kind) -> tuple[FloatArray, IntArray]:
     """Position of each step of a factor, and the step of each sample."""
     present, step = np.unique(values, return_inverse=True)
     if len(present) <= LINE_LEVELS or kind == "categorical":
@@ -135,7 +135,7 @@ def _steps(values: FloatArray, kind: Kind) -> tuple[FloatArray, IntArray]:
 
 
 def _lines(ax: Axes, code: FloatArray, factors: FloatArray, factor: int, kind: Kind, split: int | None) -> None:
-    places, step = _steps(factors[:, factor], kind)
+    places, step = steps_of(factors[:, factor], kind)
     ax.axhline(0, color=GRID, linewidth=0.7, zorder=0)
     if kind == "categorical":
         _bars(ax, code, places, step)
@@ -161,7 +161,7 @@ def _bars(ax: Axes, code: FloatArray, places: FloatArray, step: IntArray) -> Non
 
 
 def _map(ax: Axes, code: FloatArray, plane: FloatArray, largest: float) -> None:
-    (x_places, x), (y_places, y) = (_steps(column, "ordinal") for column in plane.T)
+    (x_places, x), (y_places, y) = (steps_of(column, "ordinal") for column in plane.T)
     means = _means(code, (len(y_places), len(x_places)), (y, x))
     bound = largest or 1.0
     ax.imshow(means, cmap=DIVERGING, vmin=-bound, vmax=bound, origin="lower", aspect="auto", interpolation="nearest")

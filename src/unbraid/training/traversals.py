@@ -28,6 +28,16 @@ class Traversals:
         """(n_codes,): mean KL above 0.01 nats; None where there is no posterior."""
         return None if self.kl is None else self.kl > INFORMATIVE
 
+    @property
+    def captions(self) -> list[str]:
+        """Of each code: its number, its KL or variance, and the range it goes through."""
+        if self.kl is None:
+            says = [f"variance {variance:.3g}" for variance in self.variances]
+        else:
+            says = [f"KL {kl:.3f} nats" for kl in self.kl]
+        ranges = [f"{values[0]:.2f} to {values[-1]:.2f}" for values in self.values]
+        return [f"code {code}: {said}, {span}" for code, said, span in zip(self.order, says, ranges, strict=True)]
+
 
 def traverse(
     run: Run,

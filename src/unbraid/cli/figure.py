@@ -1,0 +1,97 @@
+"""`unbraid figure`: one figure, ready to be printed."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+
+def figure(
+    name: Annotated[str | None, typer.Argument(help="Which figure (see --list).", show_default=False)] = None,
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[RUN|DIR|FILE]",
+            show_default=False,
+            help="Folder of a run or of a study, or a representation file.",
+        ),
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write it to this .png, .svg or .pdf file.")] = None,
+    theme: Annotated[Literal["light", "dark"], typer.Option(help="The page it is for.")] = "light",
+    data: Annotated[Path | None, typer.Option(help="Write the numbers that it shows to this .csv file.")] = None,
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
+    ] = None,
+    example: Annotated[bool, typer.Option("--example", help="Draw the shipped codes of a β-TCVAE instead.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures with their options, and leave.")] = False,
+) -> None:
+    """Draw a figure of a run, of a study or of a file of codes.
+
+    In .pdf fonts are embedded, in .svg text is drawn as outlines; both look the same everywhere. Colours are told
+    apart by all common kinds of colour vision.
+
+    Examples:
+
+      unbraid figure hinton --example --out hinton.pdf
+
+      unbraid figure information codes.npz --out information.svg --theme dark --data information.csv
+
+      unbraid figure traversals runs/3f6c0f0a8d1e2b47 --out traversals.png --set rows=2 --set steps=11
+    """
+    if listed:
+        return _print_list()
+    if name is None:
+        raise ValueError("give the name of a figure; unbraid figure --list shows them")
+    from unbraid.figures import draw, open_source
+    from unbraid.figures._table import find_figure
+
+    find_figure(name)
+    if (path is None) != example:
+        raise ValueError("give a RUN, a study's DIR or a FILE of codes, or --example for the shipped codes")
+    if out is None:
+        raise ValueError("give --out F.pdf, F.svg or F.png")
+    _check_outputs(out, data)
+    options = dict(_option(text) for text in sets or ())
+    drawn = draw(name, open_source(path), options)
+    from unbraid.plots import save_figure
+
+    save_figure(drawn.figure, out, theme=theme)
+    if data is not None:
+        drawn.save_data(data)
+    for written in filter(None, (out, data)):
+        typer.echo(f"wrote {written}")
+    return None
+
+
+def _check_outputs(out: Path, data: Path | None) -> None:
+    """What takes long to draw should not end in a file that cannot be written."""
+    for option, path, suffixes in (("--out", out, (".png", ".svg", ".pdf")), ("--data", data, (".csv",))):
+        if path is None:
+            continue
+        if path.suffix not in suffixes:
+            raise ValueError(f"{option} {path}: the name must end in {' or '.join(suffixes)}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"{option} {path}: the folder {path.parent} does not exist")
+
+
+def _option(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.strip() or not value.strip():
+        raise ValueError(f"--set {text}: write NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def _print_list() -> None:
+    from unbraid.figures import FIGURES
+
+    table = Table(pad_edge=False, box=SIMPLE_HEAD)
+    for column in ("figure", "of", "what it shows", "--set"):
+        table.add_column(column, no_wrap=column in {"figure", "of"})
+    for name, row in FIGURES.items():
+        options = " ".join(f"{option}={default}" for option, default in row.options.items())
+        table.add_row(name, row.needs, row.title + (f" ({row.source})" if row.source else ""), options)
+    Console().print(table, markup=False)
+    typer.echo("of codes: a representation file, or a run, which holds codes")

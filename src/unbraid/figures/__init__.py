@@ -1,0 +1,7 @@
+"""Every figure by name: what it needs, how it is drawn, and the numbers behind it."""
+
+from unbraid.figures._drawn import Drawn
+from unbraid.figures._source import Source, open_source
+from unbraid.figures._table import FIGURES, FigureRow, draw
+
+__all__ = ["FIGURES", "Drawn", "FigureRow", "Source", "draw", "open_source"]

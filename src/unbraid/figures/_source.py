@@ -1,0 +1,80 @@
+"""What a figure is drawn from: a file of codes, the folder of a run, or the folder of a study."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+from unbraid._extras import require
+from unbraid.representation import Representation, example_path
+from unbraid.training.folder import CODES, CONFIG, codes_file
+
+Kind = Literal["codes", "run", "study"]
+STUDY_FILES = ("study.yaml", "runs", "added")
+SAID = {"codes": "a file of codes", "run": "the folder of a run", "study": "the folder of a study"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """One path, opened as far as a figure asks for it."""
+
+    path: Path
+    kind: Kind
+
+    @cached_property
+    def representation(self) -> Representation:
+        """Codes and factors, of a file or of a run."""
+        return Representation.load(codes_file(self.path) if self.kind == "run" else self.path)
+
+    @cached_property
+    def run(self) -> Any:
+        """The trained model."""
+        require("torch", "train", "this figure")
+        from unbraid.training.run import load_run
+
+        return load_run(self.path)
+
+    @cached_property
+    def study(self) -> Any:
+        """The study."""
+        from unbraid.studies import Study
+
+        return Study.load(self.path)
+
+    @cached_property
+    def results(self) -> Any:
+        """One row per run of the study, a pandas DataFrame.
+
+        Raises:
+            ValueError: there is none yet.
+        """
+        require("pandas", "table", "figures of a study")
+        frame = self.study.results()
+        if not len(frame):
+            raise ValueError(f"{self.path}: the study has no results yet")
+        return frame
+
+    @property
+    def said(self) -> str:
+        return SAID[self.kind]
+
+
+def open_source(path: str | Path | None) -> Source:
+    """Find out what a path holds; without one, the shipped example of codes.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        ValueError: the folder is neither that of a run nor that of a study.
+    """
+    if path is None:
+        return Source(example_path(), "codes")
+    path = Path(path)
+    if path.is_dir():
+        if (path / CONFIG).is_file() or (path / CODES).is_file():
+            return Source(path, "run")
+        if any((path / name).exists() for name in STUDY_FILES):
+            return Source(path, "study")
+        raise ValueError(f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]})")
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file or folder")
+    return Source(path, "codes")
