@@ -43,10 +43,11 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     command = ("train", "beta_vae", "--dataset", "square", "--set", "beta=1,4", "--steps", "20", "--out", str(out))
     code, printed, error = unbraid_cli(*command, *DENSE)
     assert (code, error) == (0, "")
-    rows = [line.split() for line in printed.splitlines() if str(out) in line]
+    assert printed.splitlines()[-1] == f"in {out}"
+    rows = [line.split() for line in printed.splitlines() if "finished" in line]
     assert [(row[1], row[2], row[-1]) for row in rows] == [("0", "1.0", "finished"), ("0", "4.0", "finished")]
-    folder = Path(rows[1][0])
-    assert sorted(each for each in out.iterdir() if each.is_dir()) == sorted(Path(row[0]) for row in rows)
+    folder = out / rows[1][0]
+    assert sorted(each.name for each in out.iterdir() if each.is_dir()) == sorted(row[0] for row in rows)
     config = json.loads((folder / "config.json").read_text())
     assert config["dataset"]["name"] == "square"
     assert config["hyperparameters"]["beta"] == 4
@@ -71,7 +72,7 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     # The scores stay, and nothing is trained again.
     code, again, _ = unbraid_cli(*command, *DENSE)
     assert code == 0
-    assert [line for line in again.splitlines() if str(folder) in line]
+    assert [line for line in again.splitlines() if folder.name in line]
     assert (folder / "scores.json").exists()
 
 

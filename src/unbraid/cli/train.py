@@ -164,14 +164,17 @@ class Pace:
         return ", ".join(parts) or "starting"
 
 
+SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last point of the curves, which hold the rest
+
+
 def _print(runs: "list[Run]") -> None:
     names = list(runs[0].config["hyperparameters"])
     varied = [name for name in names if len({str(run.config["hyperparameters"][name]) for run in runs}) > 1]
-    last = list(dict.fromkeys(name for run in runs for name in run.status["last"]))
+    last = list(dict.fromkeys(name for run in runs for name in run.status["last"] if name.split("/")[0] in SHOWN))
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("run", no_wrap=True, overflow="fold")
     for name in ("seed", *varied, *last):
-        table.add_column(name, justify="right")
+        table.add_column(name.replace("_", " "), justify="right")
     table.add_column("state")
     for run in runs:
         settings = [f"{run.config['hyperparameters'][name]}" for name in varied]
@@ -179,5 +182,6 @@ def _print(runs: "list[Run]") -> None:
         state = run.status["state"]
         if state == "diverged":
             state += f" at step {run.status['step']}: {run.status['reason']}"
-        table.add_row(str(run.path), str(run.config["seed"]), *settings, *numbers, state)
+        table.add_row(run.path.name, str(run.config["seed"]), *settings, *numbers, state)
     Console().print(table, markup=False)
+    typer.echo(f"in {runs[0].path.parent}")
