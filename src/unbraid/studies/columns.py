@@ -1,0 +1,95 @@
+"""What the columns of a study's results are, and which way is better."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from unbraid.metrics import METRICS
+from unbraid.types import FloatArray
+
+HIGHER = ("udr.", "compositional.", "zero_shot.")
+LEAST_RUNS = 3  # of a correlation
+
+
+def headline_columns(frame: Any) -> list[str]:
+    """Columns of the metrics' headline values, in the frame's order."""
+    return [name for name in frame.columns if _headline(name)]
+
+
+def agreement_columns(frame: Any) -> list[str]:
+    """What is compared by default.
+
+    The metrics' headlines, udr.score, compositional and zero-shot results, and the numeric hyperparameters that vary.
+    """
+    chosen = headline_columns(frame)
+    for name in frame.columns:
+        numeric = frame[name].dtype.kind in "fiu"
+        if name == "udr.score" or (
+            name.startswith(("compositional.", "zero_shot.")) and name not in chosen and numeric
+        ):
+            chosen.append(name)
+    return chosen + hyperparameter_columns(frame)
+
+
+def hyperparameter_columns(frame: Any) -> list[str]:
+    """Numeric hyperparameters with at least two values."""
+    return [
+        name
+        for name in frame.columns
+        if name.startswith("hyper.") and frame[name].dtype.kind in "fiu" and frame[name].nunique() > 1
+    ]
+
+
+def higher_is_better(column: str) -> bool | None:
+    """Of a column of results; None where there is no better, as for a hyperparameter."""
+    metric, _, value = column.rpartition(".")
+    if metric in METRICS and METRICS[metric].headline == value:
+        return METRICS[metric].higher_is_better
+    return True if _headline(column) or column.startswith(HIGHER) else None
+
+
+def numbers(frame: Any, column: str) -> FloatArray:
+    """A column as floats, NaN where there is no value.
+
+    Raises:
+        ValueError: there is no such column, or it does not hold finite numbers.
+    """
+    check_columns(frame, [column])
+    try:
+        values = frame[column].to_numpy(dtype=float, na_value=np.nan)
+    except (TypeError, ValueError):
+        raise ValueError(f"column {column!r} does not hold numbers") from None
+    if np.isinf(values).any():
+        raise ValueError(f"column {column!r} is infinite in row {int(np.isinf(values).argmax())}")
+    return values
+
+
+def why_not(values: FloatArray) -> str:
+    """Why a column cannot be correlated; empty where it can."""
+    known = values[np.isfinite(values)]
+    if len(known) < LEAST_RUNS:
+        return f"has {len(known)} values; {LEAST_RUNS} are needed"
+    if np.ptp(known) <= 1e-12 * np.abs(known).max():
+        return f"is constant ({known[0]:g})"
+    return ""
+
+
+def check_columns(frame: Any, columns: Iterable[str]) -> None:
+    """Raise a ValueError that names the first column the frame lacks."""
+    from difflib import get_close_matches
+
+    names: Sequence[str] = [str(name) for name in frame.columns]
+    for column in columns:
+        if column not in names:
+            near = get_close_matches(column, names, n=1) or [name for name in names if name.startswith(f"{column}.")]
+            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            raise ValueError(f"the results have no column {column!r}; {hint}")
+
+
+def _headline(column: str) -> bool:
+    metric, _, value = column.rpartition(".")
+    if metric in METRICS:
+        return METRICS[metric].headline == value
+    # A function of the user's own is named "package.module:function".
+    return ":" in metric and value == "score"

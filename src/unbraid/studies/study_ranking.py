@@ -1,0 +1,98 @@
+"""UDR over the runs of a study: each run's codes are read once, and the matrices are kept in the folder."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from unbraid.representation import Representation
+from unbraid.studies.ranking import Candidate, NothingToRank, Ranking, RankingOptions
+from unbraid.studies.ranking_file import rank_and_keep, ranking_path, read_ranking
+
+if TYPE_CHECKING:
+    from unbraid.studies.study import Study, StudyRun
+
+CODES = ("codes.safetensors", "codes.npz")  # of a run, of a representation that was added
+
+
+def ranking_options(study: "Study") -> RankingOptions:
+    """What the YAML says under `udr`, or the defaults."""
+    return RankingOptions(**study.config.udr.model_dump()) if study.config.udr else RankingOptions()
+
+
+def rank_study(
+    study: "Study",
+    options: RankingOptions | None = None,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """Rank the finished runs of a study, and the representations added to it, without labels.
+
+    The ranking and its similarity matrices are kept in `DIR/udr/`, and used again for as long as the codes and the
+    options are the same.
+
+    Args:
+        study: with its folder.
+        options: default those of the YAML.
+        progress: called as progress(done, total), in models.
+
+    Returns:
+        Ranking. Runs that diverged, failed or are not finished are left out with the reason, as are those without
+        others to be compared with and those whose codes cannot be read.
+
+    Raises:
+        NothingToRank: no two runs can be compared; the line says why.
+    """
+    candidates, left_out = candidates_of(study.runs())
+    return rank_and_keep(study.known_folder(), candidates, options or ranking_options(study), left_out, progress)
+
+
+def kept_ranking(study: "Study", runs: Sequence["StudyRun"]) -> Ranking | None:
+    """The ranking that `rank_study` kept; None where there is none of just these runs with the options of the YAML."""
+    options = ranking_options(study)
+    path = ranking_path(study.known_folder(), options)
+    if not path.is_file():
+        return None
+    ranking = read_ranking(path)
+    finished = {run.id for run in runs if run.state == "finished"}
+    ranked = {*ranking.runs} | (finished & {*ranking.left_out})
+    return ranking if ranking.options == options and ranked == finished else None
+
+
+def udr_columns(study: "Study", runs: Sequence["StudyRun"]) -> dict[str, dict[str, float]]:
+    """udr.score and udr.informative of each run, for the table of results; empty where the study is not ranked."""
+    ranking = kept_ranking(study, runs)
+    if ranking is None:
+        return {}
+    return {
+        run: {"udr.score": float(score), "udr.informative": int(informative)}
+        for run, score, informative in zip(ranking.runs, ranking.scores, ranking.informative, strict=True)
+    }
+
+
+def rank_when_done(study: "Study", _dataset: object = None) -> None:
+    """Rank a study whose YAML asks for it, once its runs are done; nothing where no two can be compared."""
+    if study.config.udr is not None:
+        with suppress(NothingToRank):
+            rank_study(study)
+
+
+def candidates_of(runs: Sequence["StudyRun"]) -> tuple[list[Candidate], dict[str, str]]:
+    """The runs that can be ranked, with their codes, and why others cannot."""
+    candidates, left_out = [], {}
+    for run in runs:
+        if run.state != "finished":
+            left_out[run.id] = "not finished" if run.state == "waiting" else f"{run.state}: {run.reason}"
+            continue
+        try:
+            representation = Representation.load(codes_path(run.path))
+        except (OSError, ValueError) as error:
+            left_out[run.id] = str(error)
+            continue
+        candidates.append(Candidate.of(run.id, run.family, run.setting, representation))
+    return candidates, left_out
+
+
+def codes_path(folder: Path) -> Path:
+    """The file of codes in the folder of a run, or of a representation that was added."""
+    return next((folder / name for name in CODES if (folder / name).is_file()), folder / CODES[0])
