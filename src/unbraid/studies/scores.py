@@ -9,7 +9,7 @@ from typing import Any
 from unbraid._files import written_whole
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.representation import Representation
-from unbraid.scoring import Scored, ScoreCard, choose, score_each
+from unbraid.scoring import ScoreCard, Scored, choose, score_each
 from unbraid.training.folder import CODES, SCORES, damaged
 
 

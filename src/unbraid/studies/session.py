@@ -1,8 +1,11 @@
 """One `study run`: what is left to do goes to an executor, what comes back into the folder."""
 
+import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from unbraid._files import written_whole
@@ -13,7 +16,12 @@ from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand,
 from unbraid.studies.results import write_results
 from unbraid.studies.schema import suggestion
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
+from unbraid.training.api import check_images, check_members, needed_space, training_of
+from unbraid.training.device import n_cores
+from unbraid.training.families import FAMILIES
 from unbraid.training.run import tidy
+
+CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 
 
 @dataclass(frozen=True)
@@ -50,21 +58,25 @@ def run_study(
     dataset, around = study.meet()
     planned = expand(study.config, around)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
-    folder.mkdir(parents=True, exist_ok=True)
-    with store.claimed(folder), ExitStack() as stack:
-        with written_whole(folder / store.YAML) as temporary:
-            temporary.write_text(study.text, encoding="utf-8")
-        store.write_surroundings(folder, study.source, around)
-        (folder / store.RUNS).mkdir(exist_ok=True)
-        datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
-        tasks = [_task(study, each) for each in planned]
-        for extra in EXTRAS:
-            more, theirs = extra.tasks(study, dataset, around)
-            tasks += more
-            datasets |= theirs
-        listeners = [stack.enter_context(each(study)) for each in LISTENERS]
-        session = _Session(study, planned, tasks, listeners, progress, retry)
+    tasks = [_task(study, each) for each in planned]
+    datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
+    for extra in EXTRAS:
+        more, theirs = extra.tasks(study, dataset, around)
+        tasks += more
+        datasets |= theirs
+    with ExitStack() as stack:
+        begun = (folder / store.ABOUT).exists()
+        if begun:
+            stack.enter_context(store.claimed(folder))
+        session = _Session(study, planned, tasks, progress, retry)
+        check_tasks(folder, session.waiting, datasets)
         working = EXECUTORS[executor](session.waiting, datasets, report=session.step, **options)
+        # All that can be wrong with the study would have been said by now: from here on files are written.
+        if not begun:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(store.claimed(folder))
+        _keep(study, around)
+        session.listeners = [stack.enter_context(each(study)) for each in LISTENERS]
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 session.end(outcome)
@@ -72,6 +84,37 @@ def run_study(
             extra.finish(study, dataset)
         write_results(study)
     return study.runs()
+
+
+def _keep(study: Study, around: Surroundings) -> None:
+    folder = study.known_folder()
+    (folder / store.RUNS).mkdir(exist_ok=True)
+    with written_whole(folder / store.YAML) as temporary:
+        temporary.write_text(study.text, encoding="utf-8")
+    store.write_surroundings(folder, study.source, around)
+
+
+def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:
+    """Raises ValueError for networks or settings that do not fit the images, OSError where results would not fit."""
+
+    def kind(task: Task) -> tuple[str, str]:
+        return task.config["family"], task.dataset
+
+    needed = heaviest = 0
+    for (family, content), group in groupby(sorted(tasks, key=kind), kind):
+        row, dataset = FAMILIES[family], datasets[content]
+        members = [training_of(task.config)[1] for task in group]
+        check_images(dataset, members)
+        weights = check_members(row, dataset, members)
+        needed += needed_space(dataset, weights, members, row)
+        heaviest = max(heaviest, *weights.values())
+    needed += CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
+    while not folder.exists():
+        folder = folder.parent
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise OSError(
+            f"{folder}: {len(tasks)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
+        )
 
 
 def _task(study: Study, planned: Planned) -> Task:
@@ -90,17 +133,18 @@ class _Session:
         study: Study,
         planned: Sequence[Planned],
         tasks: Sequence[Task],
-        listeners: Sequence[Listener],
         progress: Callable[[StudyProgress], None] | None,
         retry: str | None,
     ) -> None:
         self.folder, self.metrics = study.known_folder(), metric_names(study.config)
         self.planned = {each.id: each for each in planned}
         self.tasks = {task.id: task for task in tasks}
-        self.listeners, self.progress = listeners, progress
+        self.listeners: list[Listener] = []
+        self.progress = progress
         self.taken: dict[str, int] = {}
         self.logs: Mapping[str, float] = {}
         self.done: dict[str, str] = {}  # state by run
+        self.steps = {task.id: int(task.config["steps"]) for task in tasks}
         for task in self.tasks.values():
             if task.target.exists():
                 tidy(task.target)
@@ -146,11 +190,11 @@ class _Session:
 
     def _tell(self) -> None:
         if self.progress:
-            steps = {name: task.config["steps"] for name, task in self.tasks.items()}
             failed = sum(state == "failed" for state in self.done.values())
+            done_steps = sum(self.steps[name] for name in self.done)
             self.progress(
                 StudyProgress(
-                    len(steps), len(self.done), failed, sum(steps.values()), sum(steps[name] for name in self.done),
+                    len(self.steps), len(self.done), failed, sum(self.steps.values()), done_steps,
                     dict(self.taken), self.logs,
                 )
             )  # fmt: skip

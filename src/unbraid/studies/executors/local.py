@@ -1,16 +1,22 @@
 """Runs of a study on this machine: one process per core, or stacked on its accelerator."""
 
+import os
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from math import prod
 from typing import cast
+
+import torch
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import perform, perform_alone
-from unbraid.training.api import training_of
+from unbraid.studies.expand import setting_text
+from unbraid.training.api import training_of, weight_bytes
 from unbraid.training.device import choose_device, n_cores
-from unbraid.training.families import FAMILIES
-from unbraid.training.population import structural_settings
+from unbraid.training.families import FAMILIES, Family
+from unbraid.training.population import Member, structural_settings
 from unbraid.training.workers import WorkerDied, can_leave, run_jobs
 
 TRIES = 3  # of a run whose process dies, each continuing from its last checkpoint
@@ -34,19 +40,28 @@ def run(
 
     Raises:
         DiskFull: no room for results.
-        ValueError: the device of a task cannot be used here.
+        ValueError: the device of a task cannot be used here, or is too small for it.
     """
-    told = report or (lambda _: None)
-    on_cpu = {device: choose_device(device).type == "cpu" for device in {task.config["device"] for task in tasks}}
+    devices = {name: choose_device(name) for name in {task.config["device"] for task in tasks}}
+    check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
+    on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
+    stacked = _packs([task for task in tasks if task not in on_cpu], pack)
     wanted = n_cores() if processes is None else processes
-    packs = _packs([task for task in tasks if not on_cpu[task.config["device"]]], pack)
-    single = [task for task in tasks if on_cpu[task.config["device"]]]
-    if single and wanted and can_leave(datasets, single):
-        yield from _in_workers(single, datasets, told, wanted)
-    else:
-        packs += [[task] for task in single]
-    for each in packs:
-        yield from perform(each, datasets, told)
+    return _run(on_cpu, stacked, datasets, report or (lambda _: None), wanted)
+
+
+def _run(
+    on_cpu: Sequence[Task],
+    packs: Sequence[Sequence[Task]],
+    datasets: Mapping[str, FactorDataset],
+    told: Callable[[Step], None],
+    n_workers: int,
+) -> Iterator[Outcome]:
+    if on_cpu and n_workers and can_leave(datasets, on_cpu):
+        yield from _in_workers(on_cpu, datasets, told, n_workers)
+        on_cpu = []
+    for tasks in [*packs, *([task] for task in on_cpu)]:
+        yield from perform(tasks, datasets, told)
 
 
 def _in_workers(
@@ -78,3 +93,33 @@ def _packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
         step = 1 if alone else size
         packs += [group[start : start + step] for start in range(0, len(group), step)]
     return packs
+
+
+def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], memory: Mapping[str, int]) -> None:
+    """Raises ValueError for a run that cannot be trained in the memory (bytes) of its device, by the device's name."""
+    seen: set[str] = set()
+    for task in tasks:
+        plan, member = training_of(task.config)
+        row, dataset = FAMILIES[plan.family], datasets[task.dataset]
+        key = repr((plan, structural_settings(row, [member]), task.dataset))
+        if key in seen:
+            continue
+        seen.add(key)
+        # Weights, gradients and two moments; the batch, what the decoder makes of it, and the gradients of both.
+        needed = 4 * weight_bytes(row, dataset, member) + 16 * plan.batch_size * prod(dataset.image_shape)
+        if needed > memory[plan.device]:
+            raise ValueError(
+                f"{plan.family} with {_differing(row, member)} needs at least {needed / 1e9:.1f} GB, and the "
+                f"{plan.device} has {memory[plan.device] / 1e9:.1f} GB"
+            )
+
+
+def _differing(row: Family, member: Member) -> str:
+    others = {name: value for name, value in member.hyper.items() if value != row.hyperparameters[name].default}
+    return setting_text(others, others) or "its defaults"
+
+
+def _memory(device: torch.device) -> int:
+    if device.type == "cuda":
+        return torch.cuda.get_device_properties(device).total_memory
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") if hasattr(os, "sysconf") else sys.maxsize
