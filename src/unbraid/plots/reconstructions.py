@@ -53,12 +53,13 @@ def plot_reconstructions(
         y = top + row * (block[1] + BETWEEN)
         box = MARGIN / size[0], 1 - (y + block[1]) / size[1], block[0] / size[0], block[1] / size[1]
         axes = figure.add_axes(box, xticks=[], yticks=[])
-        axes.imshow(sheet_of(pair), cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+        axes.patch.set_alpha(0.0)
+        axes.imshow(sheet_of(pair), interpolation="nearest", aspect="auto")
         axes.spines[:].set(color=GRID, linewidth=0.6)
     return figure
 
 
 def _filled(row: FloatArray, columns: int) -> FloatArray:
-    """A last row that is too short, made as long as the others by white images."""
-    missing = np.ones((columns - len(row), *row.shape[1:]))
+    """A last row that is too short, made as long as the others by images that are clear."""
+    missing = np.full((columns - len(row), *row.shape[1:]), np.nan)
     return np.concatenate([row, missing])

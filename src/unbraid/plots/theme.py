@@ -24,8 +24,9 @@ FORMATS = (".png", ".svg", ".pdf")
 DPI = 300  # of .png, and of the dense parts of the vector formats
 PAGE: Mapping[Theme, str] = MappingProxyType({"light": "#ffffff", "dark": "#121519"})
 
-# Paul Tol's "light" scheme in place of his "bright" one, whose blue and purple sink into a dark page.
-DARK_PALETTE = ("#77aadd", "#ee8866", "#44bb99", "#eedd88", "#ffaabb", "#99ddff")
+# Paul Tol's "light" scheme in place of his "bright" one, whose blue and purple sink into a dark page; but for its
+# pink, which those without long-wave cones see as its mint.
+DARK_PALETTE = ("#77aadd", "#ee8866", "#44bb99", "#eedd88", "#e05aa8", "#99ddff")
 DARK: Mapping[str, str] = MappingProxyType(
     {
         INK: "#e4e7eb",

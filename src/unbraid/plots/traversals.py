@@ -68,7 +68,8 @@ def plot_traversals(
         sheet = sheet_of(tiles)
         box = (x / size[0], 1 - (y + extent[1]) / size[1], extent[0] / size[0], extent[1] / size[1])
         axes = figure.add_axes(box, xticks=[], yticks=[])
-        axes.imshow(sheet, cmap="gray", vmin=0, vmax=1, interpolation="nearest", aspect="auto")
+        axes.patch.set_alpha(0.0)
+        axes.imshow(sheet, interpolation="nearest", aspect="auto")
         axes.spines[:].set(color=edge, linewidth=0.6 if edge == GRID else 1.4)
 
     small = FONT_SIZE * 0.72 * scale
@@ -93,13 +94,17 @@ def plot_traversals(
 
 
 def sheet_of(tiles: FloatArray) -> FloatArray:
-    """(n_rows, n_columns, height, width, channels) side by side on white, grey (h, w) or colour (h, w, 3)."""
+    """(n_rows, n_columns, height, width, channels) side by side as red, green, blue and opacity.
+
+    Between images, and where an image is NaN, the sheet is clear: the page shows.
+    """
     n_rows, n_columns, height, width, channels = tiles.shape
-    if channels not in (1, 3):
-        tiles = tiles[..., :3] if channels > 3 else tiles[..., :1]
-    sheet = np.ones((n_rows * (height + GAP) - GAP, n_columns * (width + GAP) - GAP, tiles.shape[-1]))
+    tiles = tiles[..., :3] if channels >= 3 else tiles[..., :1]
+    sheet = np.zeros((n_rows * (height + GAP) - GAP, n_columns * (width + GAP) - GAP, 4))
     for row in range(n_rows):
         for column in range(n_columns):
             y, x = row * (height + GAP), column * (width + GAP)
-            sheet[y : y + height, x : x + width] = np.clip(tiles[row, column], 0, 1)
-    return sheet[..., 0] if sheet.shape[-1] == 1 else sheet
+            tile, seen = tiles[row, column], np.isfinite(tiles[row, column]).all(axis=-1)
+            sheet[y : y + height, x : x + width, :3] = np.clip(np.nan_to_num(tile), 0, 1)
+            sheet[y : y + height, x : x + width, 3] = seen
+    return sheet
