@@ -59,7 +59,7 @@ def by_definition(models: list[Candidate], i: int, j: int, similarity: str, alph
             matrix[a] = np.abs(Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(z[1], z[0][:, a]).coef_)
         for b in range(d) if similarity == "spearman" else ():
             if keep[0][a] and keep[1][b]:
-                matrix[a, b] = abs(spearmanr(models[i].codes[:, a], models[j].codes[:, b]).statistic)
+                matrix[a, b] = abs(spearmanr(models[i].codes[:, a], models[j].codes[:, b])[0])
     by_column = sum(max(matrix[:, b]) ** 2 / matrix[:, b].sum() for b in range(d) if keep[1][b] and matrix[:, b].any())
     by_row = sum(max(matrix[a]) ** 2 / matrix[a].sum() for a in range(d) if keep[0][a] and matrix[a].any())
     if dlib:

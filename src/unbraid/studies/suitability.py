@@ -10,7 +10,7 @@ from unbraid.studies.ranking import Ranking
 from unbraid.types import ArrayLike, FloatArray
 
 PUBLISHED = 0.807  # of the VAEs for which UDR was shown to work
-SAME = 0.98  # UDR of two models above which their codes are called the same
+SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Suitability:
     transferred: float | None  # probability in [0, 1]
     n_settings: int
     n_seeds: int
-    agreement: float | None  # lowest UDR between two seeds of one setting
+    likeness: float | None  # least similarity of an informative latent to its match, over seeds of one setting
     warning: str = ""
     reason: str = ""  # why the probabilities are missing
 
@@ -90,7 +90,7 @@ def suitability(
     """
     checked = []
     for family, rows in frame.groupby("family", sort=True):
-        agreement = None if ranking is None else _lowest_agreement(ranking, str(family))
+        likeness = None if ranking is None else _likeness(ranking, str(family))
         best_of_seed = transferred = None
         reason = "" if metric in rows else f"there are no scores by {metric}"
         known = rows[rows[metric].notna()] if not reason else rows[:0]
@@ -104,8 +104,8 @@ def suitability(
         checked.append(
             Suitability(
                 str(family), metric, best_of_seed, transferred,
-                known["setting"].nunique(), known["seed"].nunique(), agreement,
-                warning=_warning(str(family), metric, best_of_seed, agreement), reason=reason,
+                known["setting"].nunique(), known["seed"].nunique(), likeness,
+                warning=_warning(str(family), metric, best_of_seed, likeness), reason=reason,
             )
         )  # fmt: skip
     return checked
@@ -125,19 +125,26 @@ def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -
     return grid
 
 
-def _lowest_agreement(ranking: Ranking, family: str) -> float | None:
+def _likeness(ranking: Ranking, family: str) -> float | None:
+    """1 when every two seeds of one setting have the same latents up to order and sign."""
     keys = list(zip(ranking.families, ranking.settings, strict=True))
+    # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
+    alpha = ranking.options.alpha
+    perfect = 1.0 if ranking.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
     within = [
-        float(ranking.pairs[i, j]) for i, j in ranking.matrices if keys[i] == keys[j] and ranking.families[i] == family
+        min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
+        for (i, j), matrix in ranking.matrices.items()
+        if keys[i] == keys[j] and ranking.families[i] == family
     ]
-    return min(within) if within else None
+    return float(min(within)) if within else None
 
 
-def _warning(family: str, metric: str, best_of_seed: float | None, agreement: float | None) -> str:
-    if agreement is not None and agreement >= SAME:
+def _warning(family: str, metric: str, best_of_seed: float | None, likeness: float | None) -> str:
+    if likeness is not None and likeness >= SAME:
         return (
-            f"every seed of {family} gives the same codes up to order and sign (UDR at least {agreement:.3f}), "
-            "as PCA does: UDR then scores high whether the codes are disentangled or not, and cannot choose"
+            f"every seed of {family} gives the same codes up to order and sign (each latent is at least "
+            f"{likeness:.3f} alike to its match), as PCA does: UDR then scores high whether the codes are disentangled "
+            "or not, and cannot choose"
         )
     if best_of_seed == 1:
         return (
