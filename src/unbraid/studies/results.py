@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from unbraid._extras import require
 from unbraid._files import written_whole
 from unbraid.studies import store
+from unbraid.studies.gathered import columns as generalisation_columns
 from unbraid.studies.scores import read_scores
 from unbraid.training.folder import read_folder
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 # Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
 Columns: TypeAlias = "Callable[[Study, list[StudyRun]], Mapping[str, Mapping[str, Any]]]"
-COLUMNS: "tuple[Columns, ...]" = ()
+COLUMNS: "tuple[Columns, ...]" = (generalisation_columns,)
 
 
 def results(study: "Study") -> Any:

@@ -13,6 +13,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, strict=True)]
 Seeds: TypeAlias = Count | Annotated[list[Seed], Field(min_length=1)]
 Value: TypeAlias = Annotated[bool, Field(strict=True)] | int | float | str
+Pair: TypeAlias = Annotated[list[Seed], Field(min_length=2, max_length=2)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
@@ -60,17 +61,21 @@ class UDRSection(Section):
 
 
 class CompositionalSection(Section):
-    """Value pairs of two factors held out of training."""
+    """Pairs of levels of two factors held out of training; see `unbraid.studies.holdouts.compositional_holdouts`."""
 
     factors: Annotated[list[str], Field(min_length=2, max_length=2)]
     n_combinations: Count = 5
+    n_random: Annotated[int, Field(ge=0, strict=True)] | None = None  # one per combination where it is not given
+    combinations: Annotated[list[Pair], Field(min_length=1)] | None = None  # these, instead of drawing any
+    n_rows: Count = 10_000  # images at most to train heads on, and to test them on
     seed: Seed = 0
 
 
 class ZeroShotSection(Section):
-    """Images that a condition on their factors keeps out of training."""
+    """Images that a condition on their factors keeps out; see `unbraid.studies.holdouts.zero_shot_holdout`."""
 
     gap: str
+    n_rows: Count = 10_000  # images at most of each part
     seed: Seed = 0
 
 

@@ -22,6 +22,8 @@ class Task:
     folder: str  # of the run folders
     metrics: tuple[str, ...] = ()  # that scores.json is to hold, or to say why not
     gap: str | None = None  # of zero_shot among the metrics
+    questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.answers`
+    label: str = ""  # of the setting, where the run is none of those that the study lists
 
     @property
     def dataset(self) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from unbraid.datasets.base import FactorDataset
+from unbraid.studies.answers import complete_answers
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.scores import complete_scores
 from unbraid.training.api import training_of
@@ -41,7 +42,7 @@ def perform(
         # One of them, or all together, ask too much of the device: they fail alone, or not at all.
         middle = len(tasks) // 2
         return [*perform(tasks[:middle], datasets, report), *perform(tasks[middle:], datasets, report)]
-    return [_scored(task, report) for task in tasks]
+    return [_scored(task, datasets, report) for task in tasks]
 
 
 def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]) -> None:
@@ -62,13 +63,15 @@ def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report:
         write_run(task.working, task.target, task.config, result, dataset)
 
 
-def _scored(task: Task, report: Callable[[Step], None]) -> Outcome:
+def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]) -> Outcome:
     try:
         status = open_run(task.target).status
         if status["state"] == "diverged":
             return Outcome(task.id, "diverged", f"step {status['step']}: {status['reason']}")
         report(Step(task.id, int(status["step"]), doing="scoring"))
         complete_scores(task.target, task.metrics, gap=task.gap)
+        if task.questions:
+            complete_answers(task.target, task.questions, datasets[task.dataset])
     except Exception as error:
         _stop_if_full(error, task.target)
         return Outcome(task.id, "failed", explain(error))
