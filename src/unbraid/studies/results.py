@@ -17,6 +17,7 @@ from unbraid._files import written_whole
 from unbraid.studies import store
 from unbraid.studies.gathered import columns as generalisation_columns
 from unbraid.studies.scores import read_scores
+from unbraid.studies.study_ranking import udr_columns
 from unbraid.training.folder import read_folder
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 # Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
 Columns: TypeAlias = "Callable[[Study, list[StudyRun]], Mapping[str, Mapping[str, Any]]]"
-COLUMNS: "tuple[Columns, ...]" = (generalisation_columns,)
+COLUMNS: "tuple[Columns, ...]" = (udr_columns, generalisation_columns)
 
 
 def results(study: "Study") -> Any:
