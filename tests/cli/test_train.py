@@ -13,8 +13,7 @@ from PIL import Image
 
 import unbraid.cli.app
 from unbraid import train
-from unbraid.cli.train import Pace
-from unbraid.training.api import TrainingProgress
+from unbraid.cli._progress import Pace
 
 DENSE = ("--set", "network=dense", "--set", "latents=3", "--batch-size", "8", "--precision", "float32")
 
@@ -80,8 +79,8 @@ def test_interrupted_it_says_so_with_130_and_the_same_command_continues(unbraid_
     """Interrupted in worker processes, continued in this one."""
     arguments = ["train", "vae", "--dataset", "square", "--steps", "250", *DENSE, "--out", str(tmp_path / "runs")]
     script = (
-        "import sys, unbraid.cli.app, unbraid.cli.train\n"
-        "unbraid.cli.train.PLAIN_SECONDS = 0\n"
+        "import sys, unbraid.cli.app, unbraid.cli._progress\n"
+        "unbraid.cli._progress.PLAIN_SECONDS = 0\n"
         f"sys.argv = ['unbraid', *{arguments!r}]\n"
         "unbraid.cli.app.main()\n"
     )
@@ -154,9 +153,9 @@ def test_families_lists_what_can_be_trained(unbraid_cli) -> None:
 def test_the_pace_counts_only_what_this_session_trained(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two runs of 1 000 steps, one of which continues at 600: 100 steps in 10 s leave 1 300 steps, 130 s."""
     now = iter([100.0, 110.0])
-    monkeypatch.setattr("unbraid.cli.train.time.monotonic", lambda: next(now))
+    monkeypatch.setattr("unbraid.cli._progress.time.monotonic", lambda: next(now))
     pace = Pace()
-    pace.line(TrainingProgress(2, 0, 1000, {0: 600}))
-    line = pace.line(TrainingProgress(2, 0, 1000, {0: 700}, {"kl": 1.23456}))
+    pace.line(0, 2000, {0: 600}, {})
+    line = pace.line(0, 2000, {0: 700}, {"kl": 1.23456})
     assert line == "10.0 steps/s, 0:02:10 left, kl 1.235"
     assert pace.done == 700

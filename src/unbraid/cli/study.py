@@ -1,14 +1,19 @@
 """`unbraid study`: many runs by one file."""
 
+import json as json_format
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from unbraid._extras import require
+from unbraid.cli._progress import metric_progress, steps_progress
+from unbraid.cli._study_tables import described, print_estimate, print_status, summary
 
 if TYPE_CHECKING:
-    from unbraid.studies.study import Study
+    from unbraid.studies.study import Study, StudyProgress
 
 study_app = typer.Typer(
     help="Run a study: many models by one file, stopped and continued at will.",
@@ -44,22 +49,52 @@ def run(
 
       unbraid study run study.yaml --out study/ --retry failed
     """
-    del dry_run
     options: dict[str, Any] = {} if address is None else {"address": address}
     study = opened(file, out)
-    study.run(executor, retry=retry, **options)
+    if dry_run:
+        from unbraid.studies.estimate import estimate
+
+        with metric_progress("measuring") as progress:
+            print_estimate(estimate(study, progress=progress))
+        return
+    with _progress(study.config.name) as report:
+        try:
+            runs = study.run(executor, retry=retry, progress=report, **options)
+        except KeyboardInterrupt:
+            typer.echo("stopped; the same command continues", err=True)
+            raise
+    typer.echo(summary(runs, out))
+
+
+@contextmanager
+def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
+    with steps_progress(name) as told:
+
+        def report(sent: "StudyProgress") -> None:
+            failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
+            told(f"{name} {sent.n_done}/{sent.n_runs}{failed}", sent.done_steps, sent.steps, sent.taken, sent.logs)
+
+        yield report
 
 
 @study_app.command("status")
-def status(folder: Folder) -> None:
-    """Count the runs of each family and setting by their state.
+def status(
+    folder: Folder, json: Annotated[bool, typer.Option("--json", help="Print every run as JSON.")] = False
+) -> None:
+    """Count the runs of each family and setting by their state, and say why some failed.
 
     Examples:
 
       unbraid study status study/
+
+      unbraid study status study/ --json
     """
-    for each in opened(folder).runs():
-        typer.echo(f"{each.family} {each.setting} {each.seed} {each.state} {each.reason or ''}")
+    study = opened(folder)
+    runs = study.runs()
+    if json:
+        typer.echo(json_format.dumps([described(run) for run in runs], indent=2))
+    else:
+        print_status(study, runs)
 
 
 @study_app.command("export")

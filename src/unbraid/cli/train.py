@@ -1,7 +1,6 @@
 """`unbraid train`: one model or a population, into run folders."""
 
 import inspect
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,14 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn
 from rich.table import Table
+
+from unbraid.cli._progress import steps_progress
 
 if TYPE_CHECKING:
     from unbraid.training.api import TrainingProgress
     from unbraid.training.run import Run
-
-PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
 
 
 def train(
@@ -117,51 +115,13 @@ def _options(options: list[str] | None) -> dict[str, Any]:
 
 @contextmanager
 def _progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
-    """A bar on stderr; where that is no terminal, a line now and then."""
-    console = Console(stderr=True)
-    pace = Pace()
-    columns = (TextColumn("{task.fields[runs]}"), BarColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=None, runs=family)
-        said = time.monotonic()
+    with steps_progress(family) as told:
 
         def report(sent: "TrainingProgress") -> None:
-            nonlocal said
-            line = pace.line(sent)
             runs = f"{family} {sent.n_done}/{sent.n_runs}"
-            bar.update(task, description=line, runs=runs, total=sent.n_runs * sent.steps, completed=pace.done)
-            if not console.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
-                said = time.monotonic()
-                share = pace.done / max(sent.n_runs * sent.steps, 1)
-                typer.echo(f"{runs} runs, {share:.0%}: {line}", err=True)
+            told(runs, sent.n_done * sent.steps, sent.n_runs * sent.steps, sent.taken, sent.logs)
 
         yield report
-
-
-class Pace:
-    """Steps per second of this session, of all runs together; what checkpoints held does not count."""
-
-    def __init__(self) -> None:
-        self.done = 0
-        self._first: dict[int, int] = {}
-        self._gained: dict[int, int] = {}
-        self._began = 0.0
-
-    def line(self, sent: "TrainingProgress") -> str:
-        """Such as "51.2 steps/s, 0:12:03 left, loss/vae 41.3, kl 12.0"."""
-        now = time.monotonic()
-        for run, step in sent.taken.items():
-            self._began = self._began or now
-            self._gained[run] = step - self._first.setdefault(run, step)
-        self.done = sent.n_done * sent.steps + sum(sent.taken.values())
-        gained, seconds = sum(self._gained.values()), now - self._began
-        parts = []
-        if gained and seconds:
-            left = (sent.n_runs * sent.steps - self.done) * seconds / gained
-            minutes, rest = divmod(round(left), 60)
-            parts += [f"{gained / seconds:.1f} steps/s", f"{minutes // 60}:{minutes % 60:02}:{rest:02} left"]
-        parts += [f"{name} {value:.4g}" for name, value in sent.logs.items()]
-        return ", ".join(parts) or "starting"
 
 
 SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last point of the curves, which hold the rest

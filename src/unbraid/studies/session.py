@@ -11,11 +11,15 @@ from typing import Any, TypeAlias, cast
 from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies import store
+from unbraid.studies.answers import missing_answers
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
 from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand, metric_names
+from unbraid.studies.gathered import write_generalisation
+from unbraid.studies.held_out import held_out_tasks
 from unbraid.studies.results import write_results
 from unbraid.studies.schema import suggestion
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
+from unbraid.studies.study_ranking import rank_when_done
 from unbraid.training.api import check_images, check_members, needed_space, training_of
 from unbraid.training.device import n_cores
 from unbraid.training.families import FAMILIES
@@ -24,21 +28,25 @@ from unbraid.training.run import tidy
 CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 
 
+def no_tasks(*_: object) -> tuple[Sequence[Task], Mapping[str, FactorDataset]]:
+    return (), {}
+
+
 @dataclass(frozen=True)
 class Extra:
     """Work of a study beyond the runs of its families, such as the same models trained on fewer images."""
 
-    # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
-    # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
-    tasks: Callable[[Study, FactorDataset, Surroundings], tuple[Sequence[Task], Mapping[str, FactorDataset]]]
     # After all tasks: what is to be computed from their runs. Some may have failed.
     finish: Callable[[Study, FactorDataset], None]
+    # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
+    # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
+    tasks: Callable[[Study, FactorDataset, Surroundings], tuple[Sequence[Task], Mapping[str, FactorDataset]]] = no_tasks
 
 
 # Told of every run as it ends, within a context that lasts as long as the session.
 Listener: TypeAlias = Callable[[StudyRun], None]
 
-EXTRAS: tuple[Extra, ...] = ()
+EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(rank_when_done))
 LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = ()
 
 
@@ -54,21 +62,13 @@ def run_study(
     if executor not in EXECUTORS:
         raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
     folder = study.known_folder()
-    store.check_folder(folder)
     dataset, around = study.meet()
-    planned = expand(study.config, around)
-    check_metrics(study.config, dataset.space.kinds, dataset.space.names)
-    tasks = [_task(study, each) for each in planned]
-    datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
-    for extra in EXTRAS:
-        more, theirs = extra.tasks(study, dataset, around)
-        tasks += more
-        datasets |= theirs
+    tasks, datasets, planned = all_tasks(study, dataset, around)
     with ExitStack() as stack:
         begun = (folder / store.ABOUT).exists()
         if begun:
             stack.enter_context(store.claimed(folder))
-        session = _Session(study, planned, tasks, progress, retry)
+        session = Session(folder, planned, tasks, retry=retry, progress=progress)
         check_tasks(folder, session.waiting, datasets)
         working = EXECUTORS[executor](session.waiting, datasets, report=session.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
@@ -94,8 +94,42 @@ def _keep(study: Study, around: Surroundings) -> None:
     store.write_surroundings(folder, study.source, around)
 
 
+def all_tasks(
+    study: Study, dataset: FactorDataset, around: Surroundings
+) -> tuple[list[Task], dict[str, FactorDataset], list[Planned]]:
+    """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
+
+    Raises:
+        ValueError: a setting or a metric that does not exist, or has no meaning here.
+    """
+    planned = expand(study.config, around)
+    check_metrics(study.config, dataset.space.kinds, dataset.space.names)
+    tasks = [_task(study, each) for each in planned]
+    datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
+    for extra in EXTRAS:
+        more, theirs = extra.tasks(study, dataset, around)
+        tasks += more
+        datasets |= theirs
+    return tasks, datasets, planned
+
+
 def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:
     """Raises ValueError for networks or settings that do not fit the images, OSError where results would not fit."""
+    needed = needed_disk(tasks, datasets)
+    while not folder.exists():
+        folder = folder.parent
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise OSError(
+            f"{folder}: {len(tasks)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
+        )
+
+
+def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> int:
+    """Bytes of the run folders, and of the checkpoints on the way to them.
+
+    Raises:
+        ValueError: networks or settings that do not fit the images.
+    """
 
     def kind(task: Task) -> tuple[str, str]:
         return task.config["family"], task.dataset
@@ -108,13 +142,7 @@ def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, Fact
         weights = check_members(row, dataset, members)
         needed += needed_space(dataset, weights, members, row)
         heaviest = max(heaviest, *weights.values())
-    needed += CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
-    while not folder.exists():
-        folder = folder.parent
-    if (free := shutil.disk_usage(folder).free) < needed:
-        raise OSError(
-            f"{folder}: {len(tasks)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
-        )
+    return needed + CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
 
 
 def _task(study: Study, planned: Planned) -> Task:
@@ -125,18 +153,19 @@ def _task(study: Study, planned: Planned) -> Task:
     )  # fmt: skip
 
 
-class _Session:
+class Session:
     """What is known about the tasks while they are at work."""
 
     def __init__(
         self,
-        study: Study,
+        folder: Path,
         planned: Sequence[Planned],
         tasks: Sequence[Task],
-        progress: Callable[[StudyProgress], None] | None,
-        retry: str | None,
+        *,
+        retry: str | None = None,
+        progress: Callable[[StudyProgress], None] | None = None,
     ) -> None:
-        self.folder, self.metrics = study.known_folder(), metric_names(study.config)
+        self.folder = folder
         self.planned = {each.id: each for each in planned}
         self.tasks = {task.id: task for task in tasks}
         self.listeners: list[Listener] = []
@@ -158,12 +187,14 @@ class _Session:
         self._tell()
 
     def _state(self, task: Task) -> str:
-        return state_of(self.folder, self._planned(task), task.metrics).state
+        state = state_of(self.folder, self._planned(task), task.metrics).state
+        unanswered = state == "finished" and bool(missing_answers(task.target, task.questions))
+        return "waiting" if unanswered else state
 
     def _planned(self, task: Task) -> Planned:
         if task.id in self.planned:
             return self.planned[task.id]
-        return Planned(task.id, task.config["family"], "", task.config["seed"], task.config)
+        return Planned(task.id, task.config["family"], task.label, task.config["seed"], task.config)
 
     def step(self, sent: Step) -> None:
         self.taken[sent.id] = sent.step
@@ -183,7 +214,7 @@ class _Session:
             store.forget_failure(self.folder, outcome.id)
         self.taken.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state
-        run = state_of(self.folder, planned, self.metrics)
+        run = state_of(self.folder, planned, self.tasks[outcome.id].metrics)
         for told in self.listeners:
             told(replace(run, state=outcome.state, reason=outcome.reason))
         self._tell()

@@ -13,7 +13,7 @@ from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import missing_metrics, read_scores
 from unbraid.training.api import opened_dataset
 from unbraid.training.device import choose_device, choose_precision
-from unbraid.training.folder import read_folder
+from unbraid.training.folder import CONFIG, WORKING, read_folder
 
 State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 
@@ -153,6 +153,19 @@ class Study:
         folder = self.known_folder()
         metrics = metric_names(self.config)
         return [*(state_of(folder, each, metrics) for each in self.planned()), *added_runs(folder)]
+
+    def no_longer_planned(self) -> list[Path]:
+        """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
+        planned = {each.id for each in self.planned()}
+        content = self.surroundings().dataset["content"]
+        folders = (path.parent for path in sorted((self.known_folder() / store.RUNS).glob(f"*/{CONFIG}")))
+        return [
+            path
+            for path in folders
+            if path.suffix != WORKING
+            and path.name not in planned
+            and store.read_json(path / CONFIG)["dataset"]["content"] == content
+        ]
 
     def results(self) -> Any:
         """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""

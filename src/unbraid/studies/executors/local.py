@@ -45,14 +45,14 @@ def run(
     devices = {name: choose_device(name) for name in {task.config["device"] for task in tasks}}
     check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
     on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
-    stacked = _packs([task for task in tasks if task not in on_cpu], pack)
+    stacked = packs([task for task in tasks if task not in on_cpu], pack)
     wanted = n_cores() if processes is None else processes
     return _run(on_cpu, stacked, datasets, report or (lambda _: None), wanted)
 
 
 def _run(
     on_cpu: Sequence[Task],
-    packs: Sequence[Sequence[Task]],
+    stacked: Sequence[Sequence[Task]],
     datasets: Mapping[str, FactorDataset],
     told: Callable[[Step], None],
     n_workers: int,
@@ -60,7 +60,7 @@ def _run(
     if on_cpu and n_workers and can_leave(datasets, on_cpu):
         yield from _in_workers(on_cpu, datasets, told, n_workers)
         on_cpu = []
-    for tasks in [*packs, *([task] for task in on_cpu)]:
+    for tasks in [*stacked, *([task] for task in on_cpu)]:
         yield from perform(tasks, datasets, told)
 
 
@@ -80,19 +80,18 @@ def _in_workers(
                 yield result
 
 
-def _packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
+def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
     """Tasks that can be stacked, together: same images, plan and structure."""
     groups: dict[str, list[Task]] = {}
     for task in tasks:
         plan, member = training_of(task.config)
         fixed = structural_settings(FAMILIES[plan.family], [member])
         groups.setdefault(repr((task.dataset, plan, sorted(fixed.items()))), []).append(task)
-    packs = []
+    found = []
     for group in groups.values():
-        alone = FAMILIES[group[0].config["family"]].alone
-        step = 1 if alone else size
-        packs += [group[start : start + step] for start in range(0, len(group), step)]
-    return packs
+        step = 1 if FAMILIES[group[0].config["family"]].alone else size
+        found += [group[start : start + step] for start in range(0, len(group), step)]
+    return found
 
 
 def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], memory: Mapping[str, int]) -> None:

@@ -1,0 +1,109 @@
+"""How a study is printed."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from unbraid.studies.estimate import Estimate
+    from unbraid.studies.study import Study, StudyRun
+
+STATES = ("finished", "diverged", "failed", "waiting")
+
+
+def summary(runs: "Sequence[StudyRun]", folder: Path) -> str:
+    """One line on how a study ended."""
+    counts = Counter(run.state for run in runs)
+    line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
+    if counts["failed"]:
+        reason = next(run.reason for run in runs if run.state == "failed")
+        line += (
+            f"\nthe first that failed: {reason}"
+            f"\nunbraid study status {folder} tells why each failed; --retry failed tries these again"
+        )
+    return line
+
+
+def described(run: "StudyRun") -> dict[str, Any]:
+    """A run as plain data."""
+    return {
+        "run": run.id,
+        "family": run.family,
+        "setting": run.setting,
+        "seed": run.seed,
+        "state": run.state,
+        "reason": run.reason,
+        "path": str(run.path),
+    }
+
+
+def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
+    """Counts by family and setting, then what failed or diverged."""
+    console = Console()
+    groups: dict[tuple[str, str], Counter[str]] = {}
+    for run in runs:
+        groups.setdefault((run.family, run.setting), Counter())[run.state] += 1
+    console.print(_counts(study.config.name, groups))
+    for state in ("failed", "diverged"):
+        for run in runs:
+            if run.state == state:
+                where = " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
+                console.print(
+                    f"{state} {run.id} ({where}): {run.reason}", markup=False, highlight=False, soft_wrap=True
+                )
+    if left := study.no_longer_planned():
+        console.print(f"{len(left)} runs in the folder are no longer in the YAML; they stay, outside the results")
+
+
+def _counts(title: str, groups: "dict[tuple[str, str], Counter[str]]") -> Table:
+    table = Table(
+        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_footer=True
+    )
+    total = sum(groups.values(), Counter())
+    table.add_column("family", footer="all")
+    table.add_column("setting")
+    for state in STATES:
+        table.add_column(state, justify="right", footer=str(total[state]))
+    for (family, setting), counts in groups.items():
+        table.add_row(family, setting, *(str(counts[state] or "-") for state in STATES))
+    return table
+
+
+def print_estimate(found: "Estimate") -> None:
+    """What a study will cost."""
+    console = Console()
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("family")
+    table.add_column("setting")
+    for name in ("runs", "to do", "steps", "ms/step", "core hours"):
+        table.add_column(name, justify="right")
+    for row in found.rows:
+        table.add_row(
+            row.family, row.setting, str(row.runs), str(row.waiting), f"{row.steps:,}",
+            f"{1000 * row.seconds_per_step:.2f}", f"{row.hours:.2f}",
+        )  # fmt: skip
+    console.print(table)
+    for line in sentences(found):
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def sentences(found: "Estimate") -> Iterable[str]:
+    """The totals, and what they rest on."""
+    yield f"{found.waiting} of {found.runs} runs to do, {found.steps:,} steps"
+    yield f"time      about {duration(found.seconds)} with {found.processes} at a time"
+    yield f"memory    about {found.memory / 1e9:.1f} GB in all, {found.memory_each / 1e9:.2f} GB for each at work"
+    yield f"disk      about {found.disk / 1e6:,.0f} MB for run folders"
+    yield f"assumed: {found.assumed}"
+
+
+def duration(seconds: float) -> str:
+    """`3 h 20 min`, `5 min`, `40 s`."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02} min"

@@ -1,0 +1,169 @@
+"""What a study will take: a few steps of each kind of run, measured here, and multiplied."""
+
+import resource
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+
+import numpy as np
+import torch
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.metrics import NotDefined
+from unbraid.representation import Representation
+from unbraid.scoring import choose, score_each
+from unbraid.studies.executors import EXECUTORS, Task
+from unbraid.studies.executors.local import PACK, packs
+from unbraid.studies.session import Session, all_tasks, check_tasks, needed_disk
+from unbraid.studies.study import Study
+from unbraid.training.api import training_of
+from unbraid.training.device import choose_device, n_cores
+from unbraid.training.families import FAMILIES
+from unbraid.training.loop import train_here
+from unbraid.training.run import N_CODES
+
+WARM_STEPS, LEAST_STEPS, MOST_STEPS = 2, 3, 50
+SECONDS = 1.0  # to spend on one kind of run
+ENCODING = 0.5  # of a step forward and back, for as many images
+
+
+@dataclass(frozen=True)
+class Row:
+    """Runs of one setting."""
+
+    family: str
+    setting: str
+    runs: int
+    waiting: int
+    steps: int  # of each
+    seconds_per_step: float  # of one run with a core to itself, or of its share of a stack
+    seconds: float  # of the runs that wait, training and scoring, one after the other
+
+    @property
+    def hours(self) -> float:
+        return self.seconds / 3600
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a study will take here."""
+
+    rows: Sequence[Row]
+    processes: int
+    memory_each: int  # bytes of one process, or of the device for the largest stack
+    memory: int  # of all
+    disk: int  # bytes of the run folders that are to come
+    assumed: str
+
+    @property
+    def runs(self) -> int:
+        return sum(row.runs for row in self.rows)
+
+    @property
+    def waiting(self) -> int:
+        return sum(row.waiting for row in self.rows)
+
+    @property
+    def steps(self) -> int:
+        return sum(row.waiting * row.steps for row in self.rows)
+
+    @property
+    def seconds(self) -> float:
+        return sum(row.seconds for row in self.rows) / self.processes
+
+
+def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None = None) -> Estimate:
+    """Time, memory and disk of what a study has still to do. Writes nothing.
+
+    Args:
+        study: with a folder, which need not be there.
+        progress: called as progress(kind of run, done, total) before each measurement.
+
+    Raises:
+        ValueError, OSError: as `Study.run`, for what cannot be run.
+    """
+    dataset, around = study.meet()
+    tasks, datasets, planned = all_tasks(study, dataset, around)
+    session = Session(study.known_folder(), planned, tasks)
+    waiting = {task.id for task in session.waiting}
+    check_tasks(study.known_folder(), session.waiting, datasets)
+    EXECUTORS["local"](tasks, datasets)  # says what it cannot do, and begins nothing
+    on_cpu = choose_device(around.device).type == "cpu"
+    kinds = packs(tasks, PACK)
+    per_step: dict[str, float] = {}
+    for done, kind in enumerate(kinds):
+        if progress:
+            progress(kind[0].config["family"], done, len(kinds))
+        found = _seconds_per_step(kind[:1] if on_cpu else kind, datasets)
+        per_step |= dict.fromkeys((task.id for task in kind), found)
+    scoring = _seconds_of_scoring(tasks[0], datasets)
+    settings = {each.id: each.setting for each in planned}
+    groups: dict[tuple[str, str, int], list[Task]] = {}
+    for task in tasks:
+        setting = settings.get(task.id, task.label)
+        groups.setdefault((task.config["family"], setting, task.config["steps"]), []).append(task)
+    rows = []
+    for (family, setting, steps), group in groups.items():
+        left = [task for task in group if task.id in waiting]
+        seconds = sum(steps * per_step[task.id] + scoring for task in left)
+        rows.append(Row(family, setting, len(group), len(left), steps, per_step[group[0].id], seconds))
+    processes = max(1, min(n_cores(), len(waiting))) if on_cpu else 1
+    each = _memory(on_cpu)
+    return Estimate(
+        rows, processes, each, each * processes, needed_disk(session.waiting, datasets),
+        _assumed(scoring, processes, on_cpu),
+    )  # fmt: skip
+
+
+def _assumed(scoring: float, processes: int, on_cpu: bool) -> str:
+    where = f"{processes} cores that nothing else uses" if on_cpu else "an accelerator that nothing else uses"
+    return (
+        f"{where}; the speed of up to {MOST_STEPS} steps of each kind of run, measured just now; {scoring:.1f} s to score "
+        "a run, measured on random codes; what checkpoints hold already is not subtracted"
+    )
+
+
+def _seconds_per_step(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> float:
+    """For each of the runs; their whole time for a family that is fitted at once, over its steps."""
+    plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
+    plan, dataset = plans[0], datasets[tasks[0].dataset]
+
+    def seconds(steps: int) -> float:
+        return train_here(replace(plan, steps=steps), members, dataset)[0].seconds / len(members)
+
+    first = seconds(WARM_STEPS)
+    if FAMILIES[plan.family].fit is not None:
+        return first / plan.steps
+    steps = int(np.clip(SECONDS * WARM_STEPS / max(first * len(members), 1e-6), LEAST_STEPS, MOST_STEPS))
+    return seconds(min(steps, plan.steps)) / min(steps, plan.steps)
+
+
+def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> float:
+    if not task.metrics:
+        return 0.0
+    dataset = datasets[task.dataset]
+    rng = np.random.default_rng(0)
+    index = np.sort(rng.choice(len(dataset), min(N_CODES, len(dataset)), replace=False))
+    shape = (len(index), int(task.config["hyperparameters"].get("latents", 10)))
+    codes = Representation(
+        rng.normal(size=shape).astype(np.float32),
+        dataset.space.factors(index),
+        log_variances=np.full(shape, -1.0, dtype=np.float32),
+        factor_names=dataset.space.names,
+        factor_kinds=dataset.space.kinds,
+        factor_sizes=dataset.space.sizes,
+    )
+    began = perf_counter()
+    for name, result in score_each(codes, choose(task.metrics), gap=task.gap):
+        if isinstance(result, Exception) and not isinstance(result, NotDefined):
+            raise ValueError(f"metric {name} fails on random codes: {result}") from result
+    return perf_counter() - began
+
+
+def _memory(on_cpu: bool) -> int:
+    """The most that this process, having done what a worker does, has needed."""
+    if not on_cpu:
+        return torch.cuda.max_memory_allocated()
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
