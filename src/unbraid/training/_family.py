@@ -4,9 +4,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
 from torch import Tensor, nn
 
+from unbraid.factors import Space
 from unbraid.models.networks import Shape
+from unbraid.types import FloatArray, IntArray
 
 Value: TypeAlias = float | int | str
 Settings: TypeAlias = Mapping[str, Any]
@@ -42,6 +45,8 @@ class Draw:
     """Something random that a player is given every time it moves, the batch in front.
 
     `images`: (batch, c, h, w) in [0, 1], or (batch, n_features); every image once before any twice.
+    `given`: items of the member's supervision, every item once before any twice: their images (items, ..., c, h, w)
+    under `name`, and what is known of them under "name known", such as "groups turns" (items, ...).
     `normal`, `uniform`: (batch, *shape), uniform on (0, 1).
     `permutation`: (batch, *shape) whole numbers, each column a shuffle of 0 .. batch - 1 of its own.
 
@@ -49,8 +54,9 @@ class Draw:
     """
 
     name: str
-    kind: Literal["images", "normal", "uniform", "permutation"]
+    kind: Literal["images", "given", "normal", "uniform", "permutation"]
     shape: tuple[int | str, ...] = ()
+    of: str = ""  # which Items: those given, `name` by default; with noise, one per image of these (items, ..., *shape)
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,73 @@ class Context:
     n_images: int
     batch_size: int
     steps: int
+    passes: Mapping[str, int] = field(default_factory=dict)  # moves that show all items once, by name of Items
+
+    @property
+    def image_pass(self) -> int:
+        """Moves that show every image once."""
+        return -(-self.n_images // self.batch_size)
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Images of which something is known: n items of one or several images each."""
+
+    positions: IntArray  # (n, ...) of the images in the dataset
+    known: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)  # (n, ...) each
+    per_batch: int = 0  # items at a time; 0: as many as hold batch_size images, one at least
+
+    def at_a_time(self, batch_size: int) -> int:
+        """Items of one batch, all of them at most."""
+        images = int(np.prod(self.positions.shape[1:]))
+        return min(self.per_batch or max(1, batch_size // images), len(self.positions))
+
+
+@dataclass(frozen=True, eq=False)
+class Supply:
+    """All that one member is told about its images, made once and the same whenever it is made again."""
+
+    items: Mapping[str, Items]
+    used: Mapping[str, int]  # how much that is, for the run's record: {"pairs": 256}
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """What a family must be told about its images.
+
+    `make(space, settings, seed)` chooses what one member is told; for different seeds items of the same number and
+    shapes. It raises ValueError with the reason for factors that cannot give it.
+    """
+
+    kind: Literal["pairs", "transformations", "labels", "actions"]
+    needs: str  # of the dataset, for readers: "a full grid of factors, at least one of them cyclic"
+    amounts: tuple[str, ...]  # the hyperparameters that say how much; structural
+    make: Callable[[Space, Settings, int], Supply]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something done once to each member, before the players move at step number `step(context)`, if that comes.
+
+    `apply(modules, supply, images, hyper, context)` changes parameters or buffers in place and draws nothing at
+    random; modules are in evaluation mode, without gradients.
+    """
+
+    step: Callable[[Context], int]
+    apply: Callable[[nn.ModuleDict, Supply, ImageSource, Hyper, Context], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Codes that belong together.
+
+    "gaussian": posterior means, each code for itself. "point": what a deterministic encoder says, each for itself.
+    "circle": two codes, cosine and sine of an angle. "sphere": a vector of length 1.
+    """
+
+    name: str
+    kind: Literal["gaussian", "point", "circle", "sphere"]
+    size: int
 
 
 @dataclass(frozen=True)
@@ -83,6 +156,7 @@ class Player:
     draws: tuple[Draw, ...]
     adam: Adam = field(default_factory=Adam)
     repeats: int = 1
+    turn: Callable[[int, Context], int | None] | None = None  # how often it moved before this step; None: it waits
 
 
 @dataclass(frozen=True)
@@ -99,3 +173,13 @@ class Family:
     presets: Mapping[str, tuple[Mapping[str, Value], ...]] = field(default_factory=dict)
     fit: Callable[[nn.ModuleDict, ImageSource, Context], None] | None = None
     notes: tuple[str, ...] = ()
+    supervision: Supervision | None = None
+    facts: Callable[[Space, Settings], Mapping[str, Any]] | None = None
+    events: tuple[Event, ...] = ()
+    parts: Callable[[Settings], tuple[Part, ...]] | None = None
+    alone: str = ""  # why members cannot be stacked
+
+
+def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:
+    """What the codes of a family are, in order."""
+    return family.parts(settings) if family.parts else (Part("latents", "gaussian", settings["latents"]),)

@@ -16,14 +16,16 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 import numpy as np
+import torch
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
+from unbraid.training._family import Family, Hyperparameter, code_parts
 from unbraid.training.device import n_cores
-from unbraid.training.families import FAMILIES, Family, Hyperparameter
+from unbraid.training.families import FAMILIES
 from unbraid.training.folder import WORKING
 from unbraid.training.loop import Plan, Report, Trained
-from unbraid.training.population import Member, build_member, structural_settings
+from unbraid.training.population import Member, build_member, make_supply, structural_settings
 from unbraid.training.run import FORMAT, N_CODES, Run, open_run, run_id, tidy, write_run
 from unbraid.training.workers import train_members
 
@@ -92,7 +94,9 @@ def train(
     plan = Plan(family, _whole("steps", steps, 1), _whole("batch_size", batch_size, 1), device, precision).resolved()
     opened, described = opened_dataset(dataset)
     check_images(opened, members)
-    configs = {run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]}
+    configs = {
+        run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]
+    }
     weights = check_members(row, opened, members)
     folder = Path("runs" if out is None else out)
     folder.mkdir(parents=True, exist_ok=True)
@@ -269,32 +273,53 @@ def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
 
 
 def check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> dict[str, int]:
-    """Bytes of the weights, by structural settings; building them shows whether they fit the images."""
+    """Bytes of the weights, by structural settings.
+
+    Raises:
+        ValueError: the networks do not fit the images, or the factors cannot give what the family must be told.
+    """
     sizes: dict[str, int] = {}
     for member in members:
-        settings = structural_settings(row, [member])
-        if (key := repr(settings)) not in sizes:
-            built = build_member(row, tuple(dataset.image_shape), settings, member.seed)
-            sizes[key] = sum(value.nbytes for value in built.state_dict().values())
+        if (key := repr(structural_settings(row, [member]))) not in sizes:
+            settings = structural_settings(row, [member], dataset.space)
+            make_supply(row, dataset.space, settings, member.seed)
+            sizes[key] = weight_bytes(row, dataset, member)
     return sizes
+
+
+def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
+    """Of one member, without asking for the memory."""
+    shape, settings = tuple(dataset.image_shape), structural_settings(row, [member], dataset.space)
+    try:
+        with torch.device("meta"):
+            built = build_member(row, shape, settings, member.seed)
+    except NotImplementedError:  # networks that look at values while they are built
+        built = build_member(row, shape, settings, member.seed)
+    return sum(value.nbytes for value in built.state_dict().values())
 
 
 def check_space(
     folder: Path, dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family
 ) -> None:
     """Raises OSError where the results and the checkpoints on the way will not fit."""
-    rows = min(N_CODES, len(dataset))
-    needed = 0
-    for member in members:
-        latents = int(member.hyper.get("latents", 10))
-        codes = rows * (2 * 4 * latents + 8 * len(dataset.space.names))
-        needed += weights[repr(structural_settings(row, [member]))] + codes + (1 << 17)
+    needed = needed_space(dataset, weights, members, row)
     # A checkpoint holds weights and two moments, and for a moment there are two of it.
     needed += 6 * max(weights.values(), default=0) * min(len(members), n_cores())
     if (free := shutil.disk_usage(folder).free) < needed:
         raise OSError(
             f"{folder}: {len(members)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
         )
+
+
+def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family) -> int:
+    """Bytes of the run folders, about."""
+    rows = min(N_CODES, len(dataset))
+    needed = 0
+    for member in members:
+        n_codes = sum(part.size for part in code_parts(row, structural_settings(row, [member], dataset.space)))
+        codes = rows * (2 * 4 * n_codes + 8 * len(dataset.space.names))
+        needed += weights[repr(structural_settings(row, [member]))] + codes + (1 << 17)
+    return needed
 
 
 def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[str, Any]:

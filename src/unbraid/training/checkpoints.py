@@ -15,7 +15,7 @@ from torch import Tensor
 from unbraid._files import written_whole
 from unbraid.training.population import Diverged, State
 
-FORMAT = "1"
+FORMAT = "2"
 FILE = "checkpoint.safetensors"
 
 
@@ -30,8 +30,9 @@ class Progress:
     step: int = 0  # steps taken
     state: State | None = None  # None: not begun
     curve_steps: list[int] = field(default_factory=list)
-    curves: dict[str, list[float]] = field(default_factory=dict)  # means since the point before
+    curves: dict[str, list[float]] = field(default_factory=dict)  # means since the point before, NaN for none
     pending: dict[str, Tensor] = field(default_factory=dict)  # sums since the last point
+    counts: dict[str, int] = field(default_factory=dict)  # and of how many steps
     diverged: Diverged | None = None
     seconds: float = 0.0
 
@@ -52,6 +53,7 @@ def save_checkpoint(path: Path, progress: Progress, facts: Mapping[str, str]) ->
     position = {
         "step": progress.step,
         "seconds": progress.seconds,
+        "counts": progress.counts,
         "diverged": [progress.diverged.step, progress.diverged.reason] if progress.diverged else None,
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
@@ -86,7 +88,9 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Progress:
     curves = {name.removeprefix("curve/"): tensors.pop(name).tolist() for name in _starting(tensors, "curve/")}
     pending = {name.removeprefix("pending/"): tensors.pop(name) for name in _starting(tensors, "pending/")}
     diverged = Diverged(*position["diverged"]) if position["diverged"] else None
-    return Progress(position["step"], tensors, steps, curves, pending, diverged, position["seconds"])
+    return Progress(
+        position["step"], tensors, steps, curves, pending, position["counts"], diverged, position["seconds"]
+    )
 
 
 def architecture(state: State) -> str:

@@ -21,6 +21,12 @@ below) and one row. The tests in tests/contracts and tests/training run over the
     Adam("discriminator_learning_rate", 0.5, 0.9) and draws a second batch of images and noise under other names.
     InfoGAN: a player "critic" with repeats=5, then "generator". PCA: no players; `fit(modules, images, context)`
     sets the weights in place, once, where `images(positions)` gives float images of any positions 0 .. n_images - 1.
+    `turn(step, context)` is for players that do not move at every step: how often it has moved before, or None where
+    it waits. Its epochs through images and items and its Adam count turns, not steps. Two players may train the same
+    modules, each with moments of its own: LSBD-VAE's take turns, one pass over labelled groups, one over all images
+    (`alternating` in `_supervision`); a player that begins after a warm-up of w steps has the turn step - w.
+    Curves hold the mean over the steps in which a player moved, NaN where there was none: give logs of players that
+    move at different steps different names.
 
 `loss(modules, batch, hyper, step, context) -> (loss, logs, kept)`
     - `modules`: the member's nn.ModuleDict; call modules as usual, `modules["vae"](images, noise)`. Inside a stack
@@ -33,7 +39,7 @@ below) and one row. The tests in tests/contracts and tests/training run over the
     - `hyper`: every hyperparameter by name. Structural ones are plain Python values; the others are floats, or 0-d
       tensors inside a stack, so use torch functions on them (`torch.as_tensor(x)`), never `if hyper["gamma"] > 0`.
     - `step`: how many steps came before; int, or a 0-d int tensor.
-    - `context`: n_images, batch_size, steps, settings.
+    - `context`: n_images, batch_size, steps, settings, and `passes`: moves that show all items once, by name.
     - returns the scalar to minimise, nats per image; `logs`, scalars by name for the curves; and `kept`, tensors
       that later players of the step find in their batch, detached (FactorVAE's sample, so that the discriminator
       need not encode again). `{}` where there are none. A later repeat of the same player sees them, too.
@@ -43,6 +49,35 @@ below) and one row. The tests in tests/contracts and tests/training run over the
 `encode(modules, images, settings) -> (codes, log_variances | None)` and `decode(modules, codes, settings) -> images`
     in evaluation mode, without gradients; images float, channels first, decoded ones as means in [0, 1] (a Gaussian
     decoder's are not clipped).
+
+`supervision=Supervision(kind, needs, amounts, make)`, for a family that must be told something about images
+    `make(space, settings, seed) -> Supply` chooses what one member is told, before its training: `Items` by name,
+    each n items of one or several positions in the dataset, (n, ...), with what is known of them, (n, ...) each.
+    It is a function of its arguments alone (resuming makes it again), for every seed of the same shapes, and raises
+    ValueError with the reason for factors that cannot give it (`grid_of`, `cyclic_of` in `_supervision` do). `used`
+    says how much it is and ends in the run's config.json. `amounts` names the structural hyperparameters that say
+    how much; where 0 items are allowed, `turn` must keep the player waiting.
+    Labelled pairs: Items(series.index, {"turns": series.turns}), positions (n, 2), turns (n, 2, n_factors).
+    Labels of some images: Items(positions, {"labels": space.factors(positions)}), positions (n,).
+    Trajectories: Items(walks.index, {"actions": walks.actions}, per_batch=16), positions (n, 6), actions (n, 5).
+    A player with Draw("groups", "given") finds "groups", the images (items, 2, c, h, w), and "groups turns"
+    (items, 2, n_factors) in its batch; Draw("group noise", "normal", ("latents",), of="groups") is noise for each of
+    these images, (items, 2, latents). A batch has as many items as hold batch_size images, one at least and all at
+    most, or `per_batch`; every item comes once before any twice.
+
+`facts(space, settings) -> mapping` is what networks or losses must know of the dataset's factors, such as the number
+    of actions or of classes: JSON values, which join the settings of `build`, `encode`, `decode` and the losses, take
+    the place of settings of the same name, and end in config.json. It raises ValueError as `make` does.
+
+`events=(Event(step, apply),)`, what is done once in a training
+    `apply(modules, supply, images, hyper, context)` changes parameters or buffers in place before the players move at
+    step number `step(context)`, for one member at a time, stacked or not: WeakDE fits its class Gaussians to the
+    encodings of `images(supply.items["labelled"].positions)` after the warm-up, into buffers that `build` made.
+
+`parts(settings)` says what codes are where they are not `latents` Gaussian ones: Part("y", "circle", 2) is a unit
+    vector of two codes. Codes of other kinds than "gaussian" have no log-variances; traversals go around a circle.
+
+`alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
 
 `presets`: published grids, each a tuple of settings: {"udr": ({"beta": 1}, {"beta": 2}, ...)}.
 """
@@ -60,18 +95,36 @@ from unbraid.training._family import (
     Batch,
     Context,
     Draw,
+    Event,
     Family,
     Hyper,
     Hyperparameter,
+    Items,
     Logs,
+    Part,
     Player,
+    Supervision,
+    Supply,
 )
 from unbraid.training._info_gan import INFO_GAN
 from unbraid.training._pca import PCA_FAMILY
 from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
 from unbraid.training._vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
-__all__ = ["FAMILIES", "Adam", "Context", "Draw", "Family", "Hyperparameter", "Player"]
+__all__ = [
+    "FAMILIES",
+    "Adam",
+    "Context",
+    "Draw",
+    "Event",
+    "Family",
+    "Hyperparameter",
+    "Items",
+    "Part",
+    "Player",
+    "Supervision",
+    "Supply",
+]
 
 
 def vae_loss(

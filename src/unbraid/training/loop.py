@@ -1,5 +1,6 @@
 """The training loop: steps, curves, checkpoints and resuming, for members trained together in this process."""
 
+import math
 import shutil
 import signal
 import threading
@@ -32,8 +33,8 @@ from unbraid.training.population import (
     Member,
     Population,
     build_member,
+    make_context,
     make_population,
-    structural_settings,
 )
 from unbraid.types import FloatArray, IntArray
 
@@ -83,7 +84,7 @@ class Trained:
 
     weights: dict[str, Tensor]  # of its modules, as `nn.ModuleDict.state_dict` names them
     curve_steps: IntArray  # (n_points,) steps taken
-    curves: dict[str, FloatArray]  # (n_points,) each: means over the steps since the point before
+    curves: dict[str, FloatArray]  # (n_points,) each: means over the moves since the point before, NaN for none
     diverged: Diverged | None
     step: int
     seconds: float  # of training, over all sessions; that of the whole population for a stacked member
@@ -120,8 +121,7 @@ def train_here(
     device = choose_device(plan.device)
     family = FAMILIES[plan.family]
     folders = folders or [None] * len(members)
-    settings = structural_settings(family, members)
-    context = Context(settings, len(dataset), plan.batch_size, plan.steps)
+    context = make_context(family, members, dataset, batch_size=plan.batch_size, steps=plan.steps)
     with reproducible(device), _stop_requests() as stopping:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
@@ -171,6 +171,7 @@ class _Session:
         self.latest: dict[str, FloatArray] = {}
         self._begin()
         self.sums: Logs = self._pending()
+        self.counts = dict(self.progress[0].counts)  # steps in the sums: a player may wait
 
     def _begin(self) -> None:
         expected = self.population.state(0)
@@ -200,7 +201,9 @@ class _Session:
         alone = len(self.chosen) == 1
         for step in range(start, until):
             logs = self.population.advance(step)
-            self.sums = {name: self.sums[name] + value if name in self.sums else value for name, value in logs.items()}
+            for name, value in logs.items():
+                self.sums[name] = self.sums[name] + value if name in self.sums else value
+                self.counts[name] = self.counts.get(name, 0) + 1
             for each in self.progress:
                 each.step = step + 1
             point = (step + 1) % self.every == 0 or step + 1 == self.plan.steps
@@ -223,15 +226,16 @@ class _Session:
 
     def _close_point(self, step: int) -> None:
         # The first point after a resumption covers the same steps as it would have without: sums were kept.
-        before = (step - 1) // self.every * self.every
-        means = {name: (total / (step - before)).cpu().double().numpy() for name, total in self.sums.items()}
+        means = {name: (total / self.counts[name]).cpu().double().numpy() for name, total in self.sums.items()}
         for index, each in enumerate(self.progress):
             if self.population.diverged()[index]:
                 continue
             each.curve_steps.append(step)
-            for name, values in means.items():
-                each.curves.setdefault(name, []).append(float(values[index]))
-        self.latest, self.sums = means, {}
+            before = len(each.curve_steps) - 1
+            for name in {**each.curves, **means}:
+                curve = each.curves.setdefault(name, [math.nan] * before)
+                curve.append(float(means[name][index]) if name in means else math.nan)
+        self.latest, self.sums, self.counts = {**self.latest, **means}, {}, {}
 
     def _send(self, step: int) -> None:
         if self.report:
@@ -243,6 +247,7 @@ class _Session:
         for index, each in enumerate(self.progress):
             each.state = self.population.state(index)
             each.pending = {name: total[index].cpu() for name, total in self.sums.items()}
+            each.counts = dict(self.counts)
             each.diverged = diverged[index]
             each.seconds = seconds[index] + elapsed
             folder = self.folders[index]

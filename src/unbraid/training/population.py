@@ -4,8 +4,8 @@ Both kinds run the same rows of FAMILIES on the same draws, and no operation joi
 same to float precision whether it is trained alone or stacked, and whatever it is stacked with.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.datasets.base import FactorDataset
+from unbraid.factors import Space
 from unbraid.training._draws import Draws, Images
-from unbraid.training._family import Adam, Batch, Context, Family, Logs, Player, Value
+from unbraid.training._family import Adam, Batch, Context, Event, Family, Logs, Player, Settings, Supply, Value
 from unbraid.training.adam import AdamSettings, adam_update
 from unbraid.training.batches import stream
 
@@ -65,18 +66,60 @@ def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, 
         return family.build(shape, settings).train()
 
 
-def structural_settings(family: Family, members: Sequence[Member]) -> dict[str, Value]:
-    """What `build` and the losses get as settings.
+def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:
+    """What `build` and the losses get as settings; with a space, the family's facts about it are among them.
 
     Raises:
-        ValueError: the members do not agree, and cannot be stacked.
+        ValueError: the members do not agree, and cannot be stacked; or the family cannot learn from these factors.
     """
-    first = {name: members[0].hyper[name] for name, each in family.hyperparameters.items() if each.is_structural}
+    first: dict[str, Any] = {
+        name: members[0].hyper[name] for name, each in family.hyperparameters.items() if each.is_structural
+    }
     for member in members[1:]:
         for name, value in first.items():
             if member.hyper[name] != value:
                 raise ValueError(f"stacked members agree in {name}; got {value} and {member.hyper[name]}")
+    if family.facts and space is not None:
+        with _refusing(family):
+            first |= family.facts(space, first)
     return first
+
+
+def make_supply(family: Family, space: Space, settings: Settings, seed: int) -> Supply | None:
+    """What a member with this seed is told about its images; None in an unsupervised family.
+
+    Raises:
+        ValueError: these factors cannot give it; says why.
+    """
+    if family.supervision is None:
+        return None
+    with _refusing(family):
+        return family.supervision.make(space, settings, stream(seed, "supervision") & (1 << 63) - 1)
+
+
+@contextmanager
+def _refusing(family: Family) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{family.title} cannot be trained on this dataset: {error}") from None
+
+
+def make_context(
+    family: Family, members: Sequence[Member], dataset: FactorDataset, *, batch_size: int, steps: int
+) -> Context:
+    """What members that are trained together have in common.
+
+    Raises:
+        ValueError: as `structural_settings` and `make_supply`.
+    """
+    settings = structural_settings(family, members, dataset.space)
+    supply = make_supply(family, dataset.space, settings, members[0].seed)
+    passes = {
+        name: -(-len(items.positions) // max(1, items.at_a_time(batch_size)))
+        for name, items in (supply.items.items() if supply else ())
+    }
+    return Context(settings, len(dataset), batch_size, steps, passes)
 
 
 def make_population(
@@ -96,6 +139,8 @@ def make_population(
     Raises:
         ValueError: several members that are not to be stacked; these are trained one after the other instead.
     """
+    if family.alone and (stacked or len(members) > 1):
+        raise ValueError(f"members of this family cannot be stacked: {family.alone}")
     images = Images(dataset, device, torch.promote_types(precision, torch.float32))
     if stacked or (stacked is None and len(members) > 1):
         return Stacked(family, members, images, context, device, precision)
@@ -121,7 +166,8 @@ class Alone:
         self.precision, self.device = precision, device
         modules = build_member(family, images.dataset.image_shape, context.settings, member.seed)
         self.modules = modules.to(device, images.dtype).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
-        self.draws = Draws((member.seed,), context, images)
+        self.supply = make_supply(family, images.dataset.space, context.settings, member.seed)
+        self.draws = Draws((member.seed,), context, images, [self.supply])
         self.trained = {player.name: _parameters(self.modules, player.trains) for player in family.players}
         self.first = {name: _zeros(values) for name, values in self.trained.items()}
         self.second = {name: _zeros(values) for name, values in self.trained.items()}
@@ -131,16 +177,19 @@ class Alone:
     def advance(self, step: int) -> Logs:
         logs: Logs = {}
         kept: Logs = {}
-        for player, repeat in _moves(self.family):
+        for event in _events(self.family, step, self.context):
+            if not self._diverged:
+                _apply(event, self.modules, self.supply, self.draws, self.members[0], self.context)
+        for player, turn, repeat in _moves(self.family, step, self.context):
             if self._diverged:
                 break
-            batch = {draw.name: self.draws(draw, step, repeat)[0] for draw in player.draws}
-            report, held = self._move(player, {**batch, **kept}, step, repeat)
+            batch = {name: values[0] for name, values in self.draws.batch(player, step, turn, repeat).items()}
+            report, held = self._move(player, {**batch, **kept}, step, turn * player.repeats + repeat + 1)
             _add_logs(logs, report, player)
             kept.update(held)
         return {name: value.reshape(1) for name, value in logs.items()}
 
-    def _move(self, player: Player, batch: Batch, step: int, repeat: int) -> tuple[Logs, Logs]:
+    def _move(self, player: Player, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
         if len(self.family.players) > 1:
             for name, module in self.modules.items():
                 module.requires_grad_(name in player.trains)
@@ -157,7 +206,6 @@ class Alone:
                     buffer.copy_(old)
             self._diverged = Diverged(step, _reason(player, int(flaw)))
             return report, {}
-        count = step * player.repeats + repeat + 1
         first, second = self.first[player.name].values(), self.second[player.name].values()
         adam_update(parameters, gradients, [*first], [*second], self.adam[player.name], count)
         return report, {name: value.detach() for name, value in kept.items()}
@@ -202,7 +250,8 @@ class Stacked:
             for name, value in parameters.items()
         }
         self.buffers = {name: value.to(device, _real(value, images.dtype)) for name, value in buffers.items()}
-        self.draws = Draws([member.seed for member in members], context, images)
+        self.supplies = [make_supply(family, images.dataset.space, context.settings, each.seed) for each in members]
+        self.draws = Draws([member.seed for member in members], context, images, self.supplies)
         self.trained = {
             player.name: {
                 name: value for name, value in self.parameters.items() if name.partition(".")[0] in player.trains
@@ -231,14 +280,17 @@ class Stacked:
     def advance(self, step: int) -> Logs:
         logs: Logs = {}
         kept: Logs = {}
-        for player, repeat in _moves(self.family):
-            batch = {draw.name: self.draws(draw, step, repeat) for draw in player.draws}
-            report, held = self._move(player, {**batch, **kept}, step, repeat)
+        for event in _events(self.family, step, self.context):
+            for index in self.alive.nonzero().flatten().tolist():
+                self._undergo(event, index)
+        for player, turn, repeat in _moves(self.family, step, self.context):
+            batch = self.draws.batch(player, step, turn, repeat)
+            report, held = self._move(player, {**batch, **kept}, step, turn * player.repeats + repeat + 1)
             _add_logs(logs, report, player)
             kept.update(held)
         return logs
 
-    def _move(self, player: Player, batch: Batch, step: int, repeat: int) -> tuple[Logs, Logs]:
+    def _move(self, player: Player, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
         trained = self.trained[player.name]
         parameters = {name: value if name in trained else value.detach() for name, value in self.parameters.items()}
         before = {name: value.clone() for name, value in self.buffers.items()}
@@ -258,11 +310,22 @@ class Stacked:
         self.alive = self.alive & (flaws == 0)
         for name, old in before.items():
             self.buffers[name] = torch.where(_spread(self.alive, old), self.buffers[name], old)
-        count = step * player.repeats + repeat + 1
         first, second = self.first[player.name].values(), self.second[player.name].values()
         adam_update(list(trained.values()), gradients, [*first], [*second], self.adam[player.name], count, self.alive)
         report = {f"loss/{player.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in kept.items()}
+
+    def _undergo(self, event: Event, index: int) -> None:
+        member = self.members[index]
+        shape = self.draws.images.dataset.image_shape
+        modules = build_member(self.family, shape, self.context.settings, member.seed)
+        modules = modules.to(self.device, self.draws.images.dtype)
+        stacked = {**self.parameters, **self.buffers}
+        modules.load_state_dict({name: stacked[name][index].detach() for name in modules.state_dict()})
+        _apply(event, modules, self.supplies[index], self.draws, member, self.context)
+        with torch.no_grad():
+            for name, value in modules.state_dict().items():
+                stacked[name][index].copy_(value)
 
     def diverged(self) -> list[Diverged | None]:
         reasons: list[Diverged | None] = []
@@ -296,8 +359,26 @@ class _Caller(nn.Module):
         return loss(self.modules_, *arguments)
 
 
-def _moves(family: Family) -> list[tuple[Player, int]]:
-    return [(player, repeat) for player in family.players for repeat in range(player.repeats)]
+def _moves(family: Family, step: int, context: Context) -> list[tuple[Player, int, int]]:
+    """Who moves at this step, with turn and repeat, in order."""
+    turns = [(player, player.turn(step, context) if player.turn else step) for player in family.players]
+    return [(player, turn, repeat) for player, turn in turns if turn is not None for repeat in range(player.repeats)]
+
+
+def _events(family: Family, step: int, context: Context) -> list[Event]:
+    return [event for event in family.events if event.step(context) == step]
+
+
+@torch.no_grad()
+def _apply(
+    event: Event, modules: nn.ModuleDict, supply: Supply | None, draws: Draws, member: Member, context: Context
+) -> None:
+    def images(positions: Any) -> Tensor:
+        return draws.images(torch.as_tensor(positions))
+
+    modules.eval()
+    event.apply(modules, supply or Supply({}, {}), images, member.hyper, context)
+    modules.train()
 
 
 def _add_logs(logs: Logs, report: Logs, player: Player) -> None:

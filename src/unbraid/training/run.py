@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,13 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.representation import Representation
 from unbraid.scoring import encoded
 from unbraid.training._draws import as_floats
+from unbraid.training._family import Family, Part, code_parts
 from unbraid.training.checkpoints import FILE as CHECKPOINT
 from unbraid.training.device import choose_device, reproducible
-from unbraid.training.families import FAMILIES, Family
+from unbraid.training.families import FAMILIES
 from unbraid.training.folder import CODES, CONFIG, CURVES, STATUS, WEIGHTS, codes_file, damaged, read_folder
 from unbraid.training.loop import Trained
-from unbraid.training.population import Member, build_member, structural_settings
+from unbraid.training.population import Member, build_member, make_supply, structural_settings
 from unbraid.types import ArrayLike, FloatArray
 
 FORMAT = 1
@@ -39,7 +40,8 @@ class Run:
     """One trained model in its folder.
 
     `config` says what was trained: `family`, `dataset`, `seed`, `hyperparameters` (every one of them), `steps`,
-    `batch_size`, `device`, `precision`. `status` says how it ended: `state` ("finished" or "diverged", then with the
+    `batch_size`, `device`, `precision`; where they apply, `supervision` (how much of it), `facts` (of the dataset's
+    factors) and `codes` (see `parts`). `status` says how it ended: `state` ("finished" or "diverged", then with the
     `reason`), `step`, `seconds`, and `last`, the last point of the curves.
     """
 
@@ -90,9 +92,8 @@ class Run:
             ValueError: codes of another width than the model's.
         """
         array = np.asarray(codes)
-        latents = self.config["hyperparameters"]["latents"]
-        if array.ndim != 2 or array.shape[1] != latents or array.dtype.kind not in "fiu":
-            raise ValueError(f"codes must be (n, {latents}) numbers; got {array.dtype} {array.shape}")
+        if array.ndim != 2 or array.shape[1] != self.n_codes or array.dtype.kind not in "fiu":
+            raise ValueError(f"codes must be (n, {self.n_codes}) numbers; got {array.dtype} {array.shape}")
         images = []
         for start in range(0, max(len(array), 1), BATCH):
             batch = torch.from_numpy(np.ascontiguousarray(array[start : start + BATCH], dtype=np.float32))
@@ -100,6 +101,11 @@ class Run:
             decoded = decoded.float().cpu()
             images.append((decoded.movedim(1, -1) if decoded.dim() == 4 else decoded).contiguous().numpy())
         return np.concatenate(images)
+
+    def decoder(self) -> Callable[[Tensor], Tensor]:
+        """What decodes, as a function of tensors: codes (n, n_codes) to images (n, channels, height, width)."""
+        modules, family, settings = self.modules, self._family, self._settings
+        return lambda codes: family.decode(modules, codes, settings)
 
     def representation(
         self, dataset: FactorDataset | str | None = None, n: int = N_CODES, *, seed: int = 0
@@ -142,7 +148,10 @@ class Run:
         return Representation.load(codes_file(self.path))
 
     def curves(self) -> dict[str, FloatArray]:
-        """`step` and, by name, the losses and their parts; each the mean over the steps since the point before."""
+        """`step` and, by name, the losses and their parts; each the mean over the steps since the point before.
+
+        NaN where the player that reports it did not move.
+        """
         require("pyarrow", "train", "reading the curves")
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -175,12 +184,22 @@ class Run:
         return modules.to(choose_device(self.device)).eval()
 
     @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the codes are, in order: Gaussian latents, circles of two codes each, ..."""
+        return code_parts(self._family, self._settings)
+
+    @property
+    def n_codes(self) -> int:
+        return sum(part.size for part in self.parts)
+
+    @property
     def _family(self) -> Family:
         return FAMILIES[self.config["family"]]
 
     @property
     def _settings(self) -> Mapping[str, Any]:
-        return structural_settings(self._family, [Member(self.config["seed"], self.config["hyperparameters"])])
+        member = Member(self.config["seed"], self.config["hyperparameters"])
+        return {**structural_settings(self._family, [member]), **self.config.get("facts", {})}
 
     def _call(self, function: Any, batch: Tensor) -> Any:
         device = choose_device(self.device)
@@ -253,6 +272,7 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
     Raises:
         OSError: no space; the working folder stays, and with it the checkpoint.
     """
+    config = {**config, **_met(config, dataset)}
     _write(working / CONFIG, config)
     with written_whole(working / WEIGHTS) as temporary:
         temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))
@@ -262,7 +282,7 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
         "step": trained.diverged.step if trained.diverged else trained.step,
         "reason": trained.diverged.reason if trained.diverged else None,
         "seconds": round(trained.seconds, 3),
-        "last": {name: float(values[-1]) for name, values in trained.curves.items() if len(values)},
+        "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
         "unbraid": unbraid.__version__,
     }
     if not trained.diverged:
@@ -271,6 +291,24 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
     working.rename(target)
     tidy(target)
     return Run(target, config, status)
+
+
+def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
+    """What follows from the config and the factors of the dataset, and is no part of the run's id."""
+    family, met = FAMILIES[config["family"]], {}
+    member = Member(config["seed"], config["hyperparameters"])
+    settings = structural_settings(family, [member], dataset.space)
+    if supply := make_supply(family, dataset.space, settings, member.seed):
+        met["supervision"] = dict(supply.used)
+    if family.facts:
+        met["facts"] = json.loads(json.dumps(family.facts(dataset.space, structural_settings(family, [member]))))
+    if family.parts:
+        met["codes"] = [asdict(part) for part in family.parts(settings)]
+    return met
+
+
+def _finite(curves: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    return {name: values[np.isfinite(values)] for name, values in curves.items()}
 
 
 def tidy(folder: Path) -> None:

@@ -1,0 +1,50 @@
+"""What the supervised families share: checks of factors, and players that take turns."""
+
+from collections.abc import Callable
+
+from unbraid.factors import FactorSpace, Space
+from unbraid.training._family import Context
+
+
+def grid_of(space: Space) -> FactorSpace:
+    """The space, if its images are a full grid of factors.
+
+    Raises:
+        ValueError: every image has factors of its own.
+    """
+    if not isinstance(space, FactorSpace):
+        raise ValueError("its images are no full grid of factors, so that images cannot be paired by their factors")
+    return space
+
+
+def cyclic_of(space: Space) -> tuple[str, ...]:
+    """Names of the cyclic factors of a full grid.
+
+    Raises:
+        ValueError: no full grid, or no factor is cyclic.
+    """
+    names = tuple(name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic")
+    if not names:
+        raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic: nothing can be turned")
+    grid_of(space)
+    return names
+
+
+Lengths = Callable[[Context], tuple[int, ...]]
+
+
+def alternating(lengths: Lengths, place: int) -> Callable[[int, Context], int | None]:
+    """The `turn` of a player whose pass comes at this place of a round.
+
+    Args:
+        lengths: moves of each pass of a round, in order; 0 leaves one out.
+        place: of this player's pass in the round.
+    """
+
+    def turn(step: int, context: Context) -> int | None:
+        passes = lengths(context)
+        before, length = sum(passes[:place]), passes[place]
+        round_, within = divmod(step, sum(passes))
+        return round_ * length + within - before if before <= within < before + length else None
+
+    return turn
