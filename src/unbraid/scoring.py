@@ -86,6 +86,7 @@ class ScoreCard:
         return {
             "unbraid": unbraid.__version__,
             "seed": self.seed,
+            **({} if self.gap is None else {"gap": self.gap}),
             "input": self._input(),
             "metrics": {name: _metric_dict(scored, names) for name, scored in self.scored.items()},
             "skipped": dict(self.skipped),
@@ -168,6 +169,7 @@ class ScoreCard:
             "n_samples": len(codes),
             "n_codes": codes.shape[1],
             "factors": [{"name": name, "kind": kind, "size": size} for name, kind, size in described],
+            **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
         }
 
 

@@ -1,8 +1,11 @@
+import json
 import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +15,8 @@ from unbraid import FactorSpace, Representation, ScoreCard, score
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report._content import number_text
-from unbraid.report.page import page, page_content, table
+from unbraid.report._saved import saved_card
+from unbraid.report.page import page, page_content, saved_page, table
 from unbraid.scoring import Scored
 from unbraid.types import FloatArray, IntArray
 
@@ -360,3 +364,68 @@ def test_notes_name_the_factors_that_they_count() -> None:
         "factor 1 (size) is cut; factor 12 is not",
         "factors 0 (shape), 1 (size) and 2 (hue)",
     ]
+
+
+def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
+    made = score(CODES, FACTORS, metrics=["mig", "dci_lasso", "zero_shot"], kinds=SPACE.kinds, names=SPACE.names)
+    card = replace(made, path="x.npz", gap="hue > 3", chosen_factors=("shape", "size", "hue"))
+    card.save(tmp_path / "scores.json")
+    kept = saved_card(tmp_path / "scores.json", card.representation)
+    assert kept.to_dict() == card.to_dict()
+    assert _same(page_content(kept), page_content(card))
+    card.representation.save(tmp_path / "codes.npz")
+    assert saved_page(tmp_path / "scores.json") == page(kept)
+
+
+def _same(one: object, other: object) -> bool:
+    np.testing.assert_equal(one, other)
+    return True
+
+
+@pytest.fixture
+def finite(card: ScoreCard) -> ScoreCard:
+    result = replace(trees(CODES, FACTORS), per_factor=np.full(FACTORS.shape[1], 0.25))
+    return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1)})
+
+
+def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:
+    finite.save(tmp_path / "scores.json")
+    html = saved_page(tmp_path / "scores.json")
+    text = words(html)
+    assert Reader(html).ids
+    assert number_text(finite.scored["mig"].headline) in text
+    assert "my:trees" in text
+    assert html.count("Hinton diagram of the") == 2
+    assert f"samples {len(FACTORS)}" in text
+    for absent in ("scatter", "latents", "codes", "symmetry"):
+        assert f'id="{absent}"' not in html
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda saved: "[1, 2", "not the scores of unbraid"),
+        (lambda saved: saved | {"input": {}}, "input.path: Field required"),
+        (lambda saved: saved | {"metrics": {"mig": saved["metrics"]["mig"] | {"headline": "x"}}}, "no value 'x'"),
+        (lambda saved: _with(saved, arrays={"importance": [[1, 2], [3]]}), "inhomogeneous"),
+        (lambda saved: _with(saved, arrays={"importance": "x"}), "importance is no array of numbers"),
+        (lambda saved: _with(saved, arrays={"__class__": [1]}), "has a value '__class__'"),
+        (lambda saved: _with(saved, per_factor={"shape": 1.0}), "per_factor is not for the factors"),
+        (lambda saved: saved | {"input": saved["input"] | {"n_codes": 2}}, "scores of 576 samples of 2 codes"),
+    ],
+)
+def test_scores_that_are_none_are_refused_by_name(
+    finite: ScoreCard, tmp_path: Path, change: Callable[[dict[str, Any]], object], reason: str
+) -> None:
+    path = tmp_path / "scores.json"
+    finite.save(path)
+    finite.representation.save(tmp_path / "codes.npz")
+    changed = change(json.loads(path.read_text()))
+    path.write_text(changed if isinstance(changed, str) else json.dumps(changed))
+    with pytest.raises(ValueError, match=reason) as caught:
+        saved_page(path)
+    assert str(path) in str(caught.value)
+
+
+def _with(saved: dict[str, Any], **changes: object) -> dict[str, Any]:
+    return saved | {"metrics": {"mig": saved["metrics"]["mig"] | changes}}

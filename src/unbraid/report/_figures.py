@@ -131,6 +131,8 @@ def symmetry_figures(card: ScoreCard) -> list[dict[str, Any]]:
         result = scored.result
         if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
             continue
+        if len(result.angles) != len(card.representation):
+            continue
         rows, others = _one_object(card, result.subgroups)
         for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
             name = card.representation.factor_names[factor]

@@ -1,0 +1,1 @@
+"""Decoders that a page runs by itself."""
