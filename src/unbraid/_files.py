@@ -1,10 +1,23 @@
 """Files that are either whole or absent."""
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+
+
+class DiskFull(OSError):
+    """There is no room for what has to be written."""
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Whether this is what a full disk, or a file that may not grow, made of a write."""
+    return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL)
 
 
 @contextmanager

@@ -234,9 +234,10 @@ def _write_npz(representation: Representation, path: Path) -> None:
 
 
 def _write_safetensors(representation: Representation, path: Path) -> None:
-    from safetensors.numpy import save_file
+    from safetensors.numpy import save
 
-    save_file(_matrices(representation), path, metadata={"unbraid": json.dumps(_described(representation))})
+    # Written by Python, so that a full disk is an OSError.
+    path.write_bytes(save(_matrices(representation), {"unbraid": json.dumps(_described(representation))}))
 
 
 def _write_parquet(representation: Representation, path: Path) -> None:

@@ -207,7 +207,7 @@ class Session:
             before = store.read_failure(self.folder, outcome.id)
             failure = store.Failure(
                 outcome.id, planned.family, planned.setting, planned.seed, outcome.reason or "it gave no reason",
-                1 + (before.attempts if before else 0),
+                1 + (before.attempts if before else 0), outcome.details,
             )  # fmt: skip
             store.write_failure(self.folder, failure)
         else:

@@ -28,6 +28,7 @@ class Failure:
     seed: int
     reason: str
     attempts: int
+    details: str = ""  # the traceback, where there is one
 
 
 def check_folder(folder: Path) -> None:

@@ -21,7 +21,7 @@ import torch
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.training._family import Family, Hyperparameter, code_parts
-from unbraid.training.device import n_cores
+from unbraid.training.device import memory_advice, n_cores
 from unbraid.training.families import FAMILIES
 from unbraid.training.folder import WORKING
 from unbraid.training.loop import Plan, Report, Trained
@@ -86,7 +86,7 @@ def train(
 
     Raises:
         ValueError: an unknown or impossible argument, images that do not fit, or a folder that cannot be continued.
-        OSError: not enough space.
+        OSError: not enough space on the disk, or in memory.
         KeyboardInterrupt: stopped; checkpoints are saved.
     """
     row = find_family(family)
@@ -123,7 +123,7 @@ def train(
         tell({})
         if waiting:
             training = train_members(plan, chosen, opened, folders=parts, report=report, processes=processes)
-            with closing(cast(Generator[tuple[int, Trained], None, None], training)) as results:
+            with memory_advice(), closing(cast(Generator[tuple[int, Trained], None, None], training)) as results:
                 for number, trained in results:
                     name = waiting[number]
                     done[name] = write_run(parts[number], folder / name, configs[name][0], trained, opened)

@@ -47,6 +47,26 @@ def dtype_of(precision: str) -> torch.dtype:
     return _DTYPES[precision]
 
 
+def out_of_memory(error: BaseException) -> bool:
+    """Whether the device, or the machine, had no memory left for this."""
+    known = isinstance(error, MemoryError | torch.OutOfMemoryError)
+    return known or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+
+
+@contextmanager
+def memory_advice() -> Iterator[None]:
+    """Raises OSError, with what helps, where the block runs out of memory."""
+    try:
+        yield
+    except Exception as error:
+        if not out_of_memory(error):
+            raise
+        what = " ".join(str(error).split())
+        raise OSError(
+            f"out of memory: a smaller batch_size, smaller networks, or fewer processes at a time need less ({what})"
+        ) from error
+
+
 def n_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

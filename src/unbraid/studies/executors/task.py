@@ -45,7 +45,8 @@ class Outcome:
 
     id: str
     state: State
-    reason: str | None = None  # of "diverged" and "failed"
+    reason: str | None = None  # of "diverged" and "failed", one line
+    details: str = ""  # the traceback, where there is one
 
 
 @dataclass(frozen=True)

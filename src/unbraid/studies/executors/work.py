@@ -1,25 +1,21 @@
 """The work of a task, wherever it runs: train, write the run folder, score."""
 
-import errno
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unbraid._files import DiskFull, disk_is_full
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.answers import complete_answers
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.scores import complete_scores
 from unbraid.training.api import training_of
+from unbraid.training.device import out_of_memory
 from unbraid.training.loop import Report, train_here
 from unbraid.training.run import open_run, write_run
-
-NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-
-
-class DiskFull(OSError):
-    """There is no room for results; nothing is lost, and with more room the same command continues."""
 
 
 def perform(
@@ -38,7 +34,7 @@ def perform(
     except Exception as error:
         _stop_if_full(error, tasks[0].working)
         if len(tasks) == 1:
-            return [Outcome(tasks[0].id, "failed", explain(error))]
+            return [failed(tasks[0], error)]
         # One of them, or all together, ask too much of the device: they fail alone, or not at all.
         middle = len(tasks) // 2
         return [*perform(tasks[:middle], datasets, report), *perform(tasks[middle:], datasets, report)]
@@ -74,21 +70,28 @@ def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[
             complete_answers(task.target, task.questions, datasets[task.dataset])
     except Exception as error:
         _stop_if_full(error, task.target)
-        return Outcome(task.id, "failed", explain(error))
+        return failed(task, error)
     return Outcome(task.id, "finished")
+
+
+def failed(task: Task, error: BaseException) -> Outcome:
+    """The outcome of a task in which this went wrong."""
+    return Outcome(task.id, "failed", explain(error), "".join(traceback.format_exception(error)))
 
 
 def explain(error: BaseException) -> str:
     """One line for the record."""
     text = " ".join(str(error).split())
+    if out_of_memory(error):
+        return f"out of memory ({text})"
     return text if isinstance(error, ValueError | OSError) and text else f"{type(error).__name__}: {text}"
 
 
 def _stop_if_full(error: Exception, folder: Path) -> None:
     if isinstance(error, BrokenPipeError):
         raise error  # nobody waits for the outcome any more
-    if isinstance(error, OSError) and error.errno in NO_SPACE:
-        raise DiskFull(f"{folder}: no space left on the disk; with more of it the same command continues") from error
+    if disk_is_full(error):
+        raise DiskFull(f"{folder}: no space left; with more of it the same command continues ({error})") from error
 
 
 def perform_alone(datasets: Mapping[str, FactorDataset], task: Task, report: Callable[[Any], None]) -> Outcome:
