@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.metrics import METRICS
 from unbraid.types import FloatArray
 
-HIGHER = ("udr.", "compositional.", "zero_shot.")
+HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
 LEAST_RUNS = 3  # of a correlation
 
 
@@ -25,9 +25,7 @@ def agreement_columns(frame: Any) -> list[str]:
     chosen = headline_columns(frame)
     for name in frame.columns:
         numeric = frame[name].dtype.kind in "fiu"
-        if name == "udr.score" or (
-            name.startswith(("compositional.", "zero_shot.")) and name not in chosen and numeric
-        ):
+        if name == "udr.score" or (_carried_over(name) and name not in chosen and numeric):
             chosen.append(name)
     return chosen + hyperparameter_columns(frame)
 
@@ -46,7 +44,9 @@ def higher_is_better(column: str) -> bool | None:
     metric, _, value = column.rpartition(".")
     if metric in METRICS and METRICS[metric].headline == value:
         return METRICS[metric].higher_is_better
-    return True if _headline(column) or column.startswith(HIGHER) else None
+    if column.endswith("_spread"):
+        return None
+    return False if column.startswith(LOWER) else True if _headline(column) or column.startswith(HIGHER) else None
 
 
 def numbers(frame: Any, column: str) -> FloatArray:
@@ -85,6 +85,14 @@ def check_columns(frame: Any, columns: Iterable[str]) -> None:
             near = get_close_matches(column, names, n=1) or [name for name in names if name.startswith(f"{column}.")]
             hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
             raise ValueError(f"the results have no column {column!r}; {hint}")
+
+
+def _carried_over(column: str) -> bool:
+    """What a model makes of images that it never saw; random splits beside them, and spreads, say something else."""
+    kind, _, value = column.rpartition(".")
+    return kind.startswith(("compositional.", "zero_shot.")) and not (
+        value.startswith("random_") or value.endswith("_spread") or value == "ordinary"
+    )
 
 
 def _headline(column: str) -> bool:
