@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 

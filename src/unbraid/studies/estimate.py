@@ -119,8 +119,8 @@ def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None =
 def _assumed(scoring: float, processes: int, on_cpu: bool) -> str:
     where = f"{processes} cores that nothing else uses" if on_cpu else "an accelerator that nothing else uses"
     return (
-        f"{where}; the speed of up to {MOST_STEPS} steps of each kind of run, measured just now; {scoring:.1f} s to score "
-        "a run, measured on random codes; what checkpoints hold already is not subtracted"
+        f"{where}; the speed of up to {MOST_STEPS} steps of each kind of run, measured just now; {scoring:.1f} s to "
+        "score a run, measured on random codes; what checkpoints hold already is not subtracted"
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unbraid._files import DiskFull
 from unbraid.datasets.base import FactorDataset
 from unbraid.training._draws import Images
 from unbraid.training._family import Context, Family, Logs
@@ -188,7 +189,7 @@ class _Session:
             for left in folder.glob(f".{FILE}.*.part"):
                 left.unlink()  # of a process that was killed while it wrote
             if (free := shutil.disk_usage(folder).free) < needed:
-                raise OSError(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
+                raise DiskFull(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
 
     def _pending(self) -> Logs:
         names = self.progress[0].pending
