@@ -13,6 +13,8 @@ from unbraid.cli.figure import figure
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.score import score
 from unbraid.cli.study import study_app
+from unbraid.cli.study_agreement import agreement
+from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
 from unbraid.cli.udr import udr
@@ -33,6 +35,8 @@ app.command("traverse")(traverse)
 app.command("figure")(figure)
 app.command("cite")(cite)
 app.add_typer(data_app, name="data")
+study_app.command("rank")(rank)
+study_app.command("agreement")(agreement)
 app.add_typer(study_app, name="study")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unbraid.representation import Representation
-from unbraid.studies.ranking import Candidate, NothingToRank, Ranking, RankingOptions
+from unbraid.studies.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.studies.ranking_file import rank_and_keep, ranking_path, read_ranking
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ def rank_study(
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
     The ranking and its similarity matrices are kept in `DIR/udr/`, and used again for as long as the codes and the
-    options are the same.
+    options are the same. Only one with the options of the YAML, or of another similarity or set of comparisons, is
+    kept: what the table of results shows is what the YAML says.
 
     Args:
         study: with its folder.
@@ -44,7 +45,11 @@ def rank_study(
         NothingToRank: no two runs can be compared; the line says why.
     """
     candidates, left_out = candidates_of(study.runs())
-    return rank_and_keep(study.known_folder(), candidates, options or ranking_options(study), left_out, progress)
+    folder, planned = study.known_folder(), ranking_options(study)
+    chosen = options or planned
+    if chosen != planned and ranking_path(folder, chosen) == ranking_path(folder, planned):
+        return rank_models(candidates, chosen, left_out=left_out, progress=progress)
+    return rank_and_keep(folder, candidates, chosen, left_out, progress)
 
 
 def kept_ranking(study: "Study", runs: Sequence["StudyRun"]) -> Ranking | None:

@@ -9,7 +9,7 @@ import numpy as np
 from unbraid.studies.ranking import Ranking
 from unbraid.types import ArrayLike, FloatArray
 
-PUBLISHED = 0.807  # of the VAEs for which UDR was shown to work
+PUBLISHED = 0.807  # `transferred` of the VAEs for which UDR was shown to work
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 
 
@@ -111,6 +111,12 @@ def suitability(
     return checked
 
 
+def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> str | None:
+    """The best run of a family without a warning; None where every family has one."""
+    warned = {each.family for each in checked if each.warning}
+    return next((ranking.runs[at] for at in ranking.order if ranking.families[at] not in warned), None)
+
+
 def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:
     """(n_settings, n_seeds), NaN where there is no model."""
     rows, columns = list(dict.fromkeys(settings)), list(dict.fromkeys(seeds))
@@ -142,9 +148,9 @@ def _likeness(ranking: Ranking, family: str) -> float | None:
 def _warning(family: str, metric: str, best_of_seed: float | None, likeness: float | None) -> str:
     if likeness is not None and likeness >= SAME:
         return (
-            f"every seed of {family} gives the same codes up to order and sign (each latent is at least "
-            f"{likeness:.3f} alike to its match), as PCA does: UDR then scores high whether the codes are disentangled "
-            "or not, and cannot choose"
+            f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match "
+            f"at least {likeness:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, "
+            "and cannot choose"
         )
     if best_of_seed == 1:
         return (

@@ -1,0 +1,238 @@
+"""`unbraid study agreement`: do metrics agree with each other, with UDR, with generalisation?"""
+
+import json as json_format
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from unbraid.studies.agreement import Agreement, Predictors
+    from unbraid.studies.controversy import Controversy
+    from unbraid.studies.spread import Spread, Trend
+
+SIGNIFICANT = 0.05
+
+
+def agreement(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of the results to compare, with commas; default metrics, UDR, generalisation and "
+            "hyperparameters.",
+            show_default=False,
+        ),
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Show the runs of this family alone; default all runs.", show_default=False)
+    ] = None,
+    over: Annotated[
+        Literal["runs", "settings"], typer.Option(help="Correlate runs, or the means of settings over their seeds.")
+    ] = "runs",
+    method: Annotated[
+        Literal["spearman", "pearson"], typer.Option(help="Correlation of ranks, or of values.")
+    ] = "spearman",
+    target: Annotated[
+        str | None,
+        typer.Option(
+            help="Also test which column predicts this one best, such as compositional.mlp.joint.", show_default=False
+        ),
+    ] = None,
+    test: Annotated[
+        Literal["dependent", "paper", "independent"], typer.Option(help="With --target: of two correlations.")
+    ] = "dependent",
+    box: Annotated[
+        str | None, typer.Option(help="Also show the quartiles of this column by setting.", show_default=False)
+    ] = None,
+    trend: Annotated[
+        str | None,
+        typer.Option(
+            metavar="X,Y",
+            help="Also show the means of two columns by setting, such as "
+            "elbo_terms.total_correlation,mig.score, or elbo,mig.score.",
+            show_default=False,
+        ),
+    ] = None,
+    controversial: Annotated[
+        str | None,
+        typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.", show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(help="With --controversial: so many models.")] = 5,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the correlations of all groups to this .csv file.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Correlate the metrics of a study with each other, with UDR, with generalisation and with hyperparameters.
+
+    Stars mark correlations that chance gives in less than 5 % of cases; p values are in --json and --out.
+
+    Examples:
+
+      unbraid study agreement study/
+
+      unbraid study agreement study/ --group beta_vae --box mig.score
+
+      unbraid study agreement study/ --controversial beta_vae_score.score,mig.score
+
+      unbraid study agreement study/ --target compositional.mlp.joint --over settings --json
+    """
+    _check_out(out)
+    from unbraid.cli.study import opened
+    from unbraid.studies import agreement as compared
+    from unbraid.studies.controversy import controversial as disputed
+    from unbraid.studies.spread import setting_means, spread
+    from unbraid.studies.spread import trend as means
+
+    frame = opened(folder).results()
+    table = setting_means(frame) if over == "settings" else frame
+    found = compared.agreement(table, _names(columns), method=method)
+    if group is not None and group not in found.groups:
+        raise ValueError(f"--group {group}: there are {', '.join(found.groups)}")
+    parts: dict[str, Any] = {"agreement": found}
+    if target is not None:
+        parts["predictors"] = compared.predictors(table, target, _names(columns), method=method, test=test)
+    if box is not None:
+        parts["spread"] = spread(frame, box)
+    if trend is not None:
+        x, y = _pair("--trend", trend)
+        parts["trend"] = means(_with_elbo(frame, x, y), x, y)
+    if controversial is not None:
+        parts["controversial"] = disputed(frame, *_pair("--controversial", controversial), top=top)
+    if out is not None:
+        _write(out, found.to_frame())
+    if json:
+        typer.echo(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
+        return
+    _print(Console(), parts, group or compared.EVERYTHING)
+
+
+def _check_out(out: Path | None) -> None:
+    if out is not None and out.suffix != ".csv":
+        raise ValueError(f"--out {out}: the name must end in .csv")
+    if out is not None and not out.parent.is_dir():
+        raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
+
+
+def _write(out: Path, frame: Any) -> None:
+    from unbraid._files import written_whole
+
+    with written_whole(out) as temporary:
+        frame.to_csv(temporary, index=False)
+
+
+def _names(columns: str | None) -> list[str] | None:
+    return None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+
+
+def _pair(option: str, text: str) -> tuple[str, str]:
+    names = _names(text) or []
+    if len(names) != 2:
+        raise ValueError(f"{option} {text}: give two columns with a comma between them")
+    return names[0], names[1]
+
+
+def _with_elbo(frame: Any, *names: str) -> Any:
+    from unbraid.studies.spread import with_elbo
+
+    return with_elbo(frame) if "elbo" in names else frame
+
+
+def _print(console: Console, parts: dict[str, Any], group: str) -> None:
+    printers = {
+        "predictors": _print_predictors, "spread": _print_spread, "trend": _print_trend,
+        "controversial": _print_controversy,
+    }  # fmt: skip
+    _print_agreement(console, parts["agreement"], group)
+    for name, show in printers.items():
+        if name in parts:
+            show(console, parts[name])
+
+
+def _print_agreement(console: Console, found: "Agreement", group: str) -> None:
+    names, values, p = found.matrix(group)
+    counts = [each.n for each in found.correlations if each.group == group]
+    if names:
+        low, high = min(counts), max(counts)
+        runs = f"{low}" if low == high else f"{low} to {high}"
+        shown = _table(f"{found.method} correlation, {group}, n = {runs}", ["", *map(str, range(1, len(names) + 1))], 1)
+        for row, name in enumerate(names):
+            cells = [_cell(values[row, column], p[row, column]) for column in range(row)]
+            shown.add_row(f"{row + 1:>2} {name}", *cells, *[""] * (len(names) - row))
+        # A table that is too wide is cut into lines by the terminal; squeezed, it would lose its numbers.
+        wide = max(console.width, max(map(len, names)) + 8 * len(names) + 8)
+        console.print(shown, markup=False, width=wide, soft_wrap=True)
+    for each in found.left_out:
+        if each.group == group:
+            _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
+    others = [each for each in found.groups if each != group]
+    if others:
+        _say(console, f"other groups, by --group: {', '.join(others)}")
+
+
+def _print_predictors(console: Console, found: "Predictors") -> None:
+    names, p = found.matrix()
+    values = {each.first: each.first_value for each in found.predictions}
+    title = f"{found.method} correlation with {found.target}; p that the row is not stronger than the column"
+    shown = _table(f"{title} ({found.test})", ["", "r", *map(str, range(1, len(names) + 1))], 1)
+    for row, name in enumerate(names):
+        cells = ["" if row == column else f"{p[row, column]:.3f}" for column in range(len(names))]
+        shown.add_row(f"{row + 1:>2} {name}", f"{values[name]:.2f}", *[cell.replace("nan", "-") for cell in cells])
+    console.print(shown, markup=False, soft_wrap=True)
+    for each in found.left_out:
+        _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
+
+
+def _print_spread(console: Console, found: "Spread") -> None:
+    shown = _table(found.column, ["family", "setting", "runs", "lowest", "25 %", "median", "75 %", "highest"], 2)
+    for box in found.boxes:
+        five = (box.lowest, box.lower_quartile, box.median, box.upper_quartile, box.highest)
+        shown.add_row(box.family, box.setting, str(box.n), *(f"{value:.3f}" for value in five))
+    console.print(shown, markup=False)
+    for name, reason in found.left_out.items():
+        _say(console, f"left out: {name} ({reason})")
+
+
+def _print_trend(console: Console, found: "Trend") -> None:
+    shown = _table("means by setting", ["family", "setting", "runs", found.x, found.y], 2)
+    for each in found.means:
+        shown.add_row(each.family, each.setting, str(each.n), f"{each.x:.3f}", f"{each.y:.3f}")
+    console.print(shown, markup=False)
+    for each in found.correlations:
+        _say(console, f"{each.family}: correlation {each.value:.2f} over {each.n} settings (p = {each.p:.2g})")
+    for name, reason in found.left_out.items():
+        _say(console, f"left out: {name} ({reason})")
+
+
+def _print_controversy(console: Console, found: "Controversy") -> None:
+    title = f"high by {found.first}, low by {found.second}, among {found.n}"
+    shown = _table(title, ["run", "family", "setting", "first", "above", "second", "above"], 3)
+    for each in found.models:
+        shown.add_row(
+            each.run, each.family, each.setting, f"{each.first:.3f}", f"{each.above_first:.0%}",
+            f"{each.second:.3f}", f"{each.above_second:.0%}",
+        )  # fmt: skip
+    console.print(shown, markup=False)
+
+
+def _table(title: str, columns: Sequence[str], n_texts: int) -> Table:
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", title_style="")
+    for number, name in enumerate(columns):
+        table.add_column(name, justify="left" if number < n_texts else "right", no_wrap=number == 0)
+    return table
+
+
+def _cell(value: float, p: float) -> str:
+    """Two digits without the zero before the point, as papers print correlations."""
+    if value != value:
+        return "-"
+    return f"{value:.2f}".replace("0.", ".") + ("*" if p < SIGNIFICANT else " ")
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -1,0 +1,238 @@
+"""`unbraid study rank`: which model of a study is best, without labels."""
+
+import json as json_format
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from unbraid.cli._progress import metric_progress
+
+if TYPE_CHECKING:
+    from unbraid.studies.ranking import Ranking, RankingOptions
+    from unbraid.studies.suitability import Suitability
+
+
+def rank(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    similarity: Annotated[
+        Literal["lasso", "spearman"] | None,
+        typer.Option(help="How two latents are compared; default as in the YAML, or lasso.", show_default=False),
+    ] = None,
+    compare: Annotated[
+        Literal["same-hyperparameters", "same-family", "all"] | None,
+        typer.Option(
+            help="Which models are compared: seeds of one setting, to choose a setting; of one family, or all, to "
+            "choose a model. Default as in the YAML, or same-hyperparameters.",
+            show_default=False,
+        ),
+    ] = None,
+    n_comparisons: Annotated[
+        int | None, typer.Option(help="Other models each one is compared with; default all.", show_default=False)
+    ] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(help="Column by which to check that seeds matter, such as mig.score.", show_default=False),
+    ] = None,
+    top: Annotated[int, typer.Option(help="Rows of the table of runs.")] = 20,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
+
+    Models that agree, latent by latent, with the other seeds of their setting are disentangled. Metrics that need
+    labels are shown beside it where there are any. The similarity matrices are kept in DIR/udr/.
+
+    Examples:
+
+      unbraid study rank study/
+
+      unbraid study rank study/ --similarity spearman --compare all --top 5
+
+      unbraid study rank study/ --json > ranking.json
+    """
+    if top < 1:
+        raise ValueError(f"--top must be at least 1; got {top}")
+    from unbraid.cli.study import opened
+    from unbraid.studies.study_ranking import rank_study, ranking_options
+    from unbraid.studies.suitability import best_suitable
+
+    study = opened(folder)
+    options = _options(ranking_options(study), similarity, compare, n_comparisons)
+    with _progress() as progress:
+        ranking = rank_study(study, options, progress=progress)
+    frame = study.results()
+    table = _beside(frame, ranking)
+    checks = _checks(frame, ranking, metric)
+    paths = {run.id: run.path for run in study.runs()}
+    chosen = best_suitable(ranking, checks)
+    if json:
+        typer.echo(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
+        return
+    console = Console()
+    _print_runs(console, table, top)
+    _print_settings(console, table)
+    _print_notes(console, ranking, checks)
+    _print_choice(console, ranking, checks, chosen, paths)
+
+
+def _options(planned: "RankingOptions", similarity: Any, compare: Any, n_comparisons: int | None) -> "RankingOptions":
+    given = {"similarity": similarity, "compare": compare, "n_comparisons": n_comparisons}
+    return replace(planned, **{name: value for name, value in given.items() if value is not None})
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    with metric_progress("comparing models") as told:
+        yield lambda done, total: told("", done, total)
+
+
+def _beside(frame: Any, ranking: "Ranking") -> Any:
+    """The ranking with seeds and the headline of each metric beside it, the best first."""
+    from unbraid.studies.columns import headline_columns
+
+    return ranking.to_frame().merge(frame[["run", "seed", *headline_columns(frame)]], on="run", how="left")
+
+
+def _checks(frame: Any, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
+    from unbraid.studies.columns import check_columns, headline_columns, higher_is_better
+    from unbraid.studies.suitability import suitability
+
+    if metric is not None:
+        check_columns(frame, [metric])
+    known = headline_columns(frame)
+    column = metric or ("mig.score" if "mig.score" in known or not known else known[0])
+    rows = frame[frame["run"].isin(ranking.runs)]
+    return suitability(rows, ranking, column, higher_is_better=higher_is_better(column) is not False)
+
+
+def _content(
+    ranking: "Ranking",
+    table: Any,
+    checks: "Sequence[Suitability]",
+    chosen: str | None,
+    paths: Mapping[str, Path],
+) -> dict[str, Any]:
+    rows = [
+        {name: value for name, value in row.items() if value == value} | {"path": str(paths[row["run"]])}
+        for row in table.to_dict("records")
+    ]
+    return ranking.to_dict() | {
+        "best": chosen,
+        "best_path": None if chosen is None else str(paths[chosen]),
+        "runs": rows,
+        "suitability": [asdict(each) for each in checks],
+    }
+
+
+def _metrics(table: Any) -> list[str]:
+    fixed = {"rank", "run", "family", "setting", "udr.score", "udr.informative", "seed"}
+    return [name for name in table.columns if name not in fixed]
+
+
+def _print_runs(console: Console, table: Any, top: int) -> None:
+    metrics = _fitting(console, table, (9, 10, 7, 18))
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("", "UDR", "latents", *map(_short, metrics)):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for name in ("family", "setting", "seed", "run"):
+        shown.add_column(name, justify="right" if name == "seed" else "left", no_wrap=name != "setting")
+    for row in table.head(top).to_dict("records"):
+        shown.add_row(
+            str(row["rank"]), f"{row['udr.score']:.3f}", str(row["udr.informative"]), *_numbers(row, metrics),
+            row["family"], row["setting"], str(row["seed"]), row["run"],
+        )  # fmt: skip
+    console.print(shown, markup=False)
+    if len(table) > top:
+        console.print(f"... and {len(table) - top} more; --top {len(table)} shows all", highlight=False)
+
+
+def _print_settings(console: Console, table: Any) -> None:
+    from unbraid.studies.order import natural
+
+    metrics = _fitting(console, table, (7, 8))
+    groups = table.groupby(["family", "setting"], sort=False)
+    shown = Table(box=SIMPLE_HEAD, pad_edge=False, title="medians by setting", title_justify="left", title_style="")
+    shown.add_column("family", no_wrap=True)
+    shown.add_column("setting")
+    for name in ("runs", "UDR", *map(_short, metrics)):
+        shown.add_column(name, justify="right", no_wrap=True)
+    for (family, setting), rows in sorted(groups, key=lambda group: (group[0][0], natural(group[0][1]))):
+        medians = rows[["udr.score", *metrics]].median().to_dict()
+        shown.add_row(family, setting, str(len(rows)), f"{medians['udr.score']:.3f}", *_numbers(medians, metrics))
+    console.print(shown, markup=False)
+
+
+def _fitting(console: Console, table: Any, taken: Sequence[int]) -> list[str]:
+    """As many metrics as the terminal has room for beside columns of these widths, family and setting."""
+    room = console.width - sum(taken) - 6 - sum(int(table[name].str.len().max()) for name in ("family", "setting"))
+    shown: list[str] = []
+    for name in _metrics(table):
+        room -= max(len(_short(name)), 5) + 3
+        if room < 0:
+            break
+        shown.append(name)
+    return shown
+
+
+def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitability]") -> None:
+    from unbraid.studies.suitability import PUBLISHED
+
+    for reason, count in Counter(ranking.left_out.values()).items():
+        names = [run for run, why in ranking.left_out.items() if why == reason]
+        _say(console, f"left out: {f'{count} runs' if count > 1 else names[0]} ({reason})")
+    for note in ranking.notes:
+        _say(console, f"note: {note}")
+    for each in checks:
+        if each.warning:
+            _say(console, f"warning: {each.warning}")
+        elif each.best_of_seed is not None and each.transferred is not None:
+            _say(
+                console,
+                f"{each.family}: by {each.metric}, the best model of a seed is at least as good as a random one in "
+                f"{each.best_of_seed:.0%} of cases, and its setting under another seed in {each.transferred:.0%} "
+                f"(published VAEs {PUBLISHED:.0%}, PCA 100%)",
+            )
+
+
+def _print_choice(
+    console: Console,
+    ranking: "Ranking",
+    checks: "Sequence[Suitability]",
+    chosen: str | None,
+    paths: Mapping[str, Path],
+) -> None:
+    warned = {each.family for each in checks if each.warning}
+    settings = ranking.per_setting().query("family not in @warned").sort_values("median", ascending=False)
+    if chosen is None:
+        console.print("no model is chosen: every family has a warning")
+        return
+    family, setting, median = settings[["family", "setting", "median"]].iloc[0]
+    without = f", leaving out {', '.join(sorted(warned))}" if warned else ""
+    _say(console, f"best setting{without}: {f'{family} {setting}'.strip()} (median {median:.3f})")
+    _say(console, f"best model{without}: {paths[chosen]}")
+    if ranking.options.compare == "same-hyperparameters":
+        _say(
+            console,
+            "Scores within a setting are drawn towards each other; to choose one model, prefer --compare same-family "
+            "or all.",
+        )
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _short(column: str) -> str:
+    # Each metric has one headline, so that its name is enough.
+    return column.rpartition(".")[0]
+
+
+def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    return [f"{row[name]:.3f}" if row[name] == row[name] else "-" for name in names]
