@@ -48,7 +48,7 @@ def held_out_tasks(
                 "kind": kind, "of": planned.id, "split": holdout.split, "number": number, "name": holdout.name,
                 "without": _plain(holdout.without), "terms": terms(study.config, kind),
             }  # fmt: skip
-            label = f"{planned.setting} without {holdout.name}".strip()
+            label = ", ".join(filter(None, (planned.setting, kind)))
             task = tasks.setdefault(run_id(config), Task(run_id(config), config, folder, label=label))
             tasks[task.id] = replace(task, questions=(*task.questions, question))
     return list(tasks.values()), datasets
