@@ -72,7 +72,8 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
     try:
         return members_of(section.name, row, seeds, section.preset, section.hyperparameters)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        about = str(error).split(" ")[0] in row.hyperparameters
+        raise ValueError(f"{path}{'.' if about else ': '}{error}") from None
 
 
 def _varied(runs: Iterable[tuple[Plan, Member, Mapping[str, Any]]]) -> dict[str, list[str]]:

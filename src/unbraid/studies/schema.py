@@ -150,7 +150,10 @@ def read(path: Path) -> tuple[StudyConfig, str]:
 
 def explain(error: ValidationError) -> str:
     """The first fault as `families[1].betta: unknown; did you mean beta?`."""
-    first, *others = error.errors()
+    faults = error.errors()
+    outer = _cleaned(faults[0]["loc"])
+    # Of a value that may be one thing or a list, the branch that came furthest knows what is wrong.
+    first = max((one for one in faults if _cleaned(one["loc"])[: len(outer)] == outer), key=_depth)
     path = key_path(_cleaned(first["loc"]))
     if first["type"] == "extra_forbidden":
         said = f"unknown; {suggestion(str(first['loc'][-1]), _known_keys(first['loc'][:-1]))}"
@@ -159,8 +162,12 @@ def explain(error: ValidationError) -> str:
     else:
         given = "" if isinstance(first["input"], dict | list) else f"; got {first['input']!r}"
         said = first["msg"][0].lower() + first["msg"][1:] + given
-    more = len({key_path(_cleaned(other["loc"])) for other in others} - {path})
+    more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})
     return f"{path}: {said}" + (f" (and {more} more)" if more else "")
+
+
+def _depth(fault: Any) -> int:
+    return len(_cleaned(fault["loc"]))
 
 
 def suggestion(name: str, known: Any) -> str:

@@ -1,0 +1,87 @@
+"""Small studies, and networks and metrics that go wrong."""
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+from unbraid.models.networks import dense_pair
+
+SMALL = """
+name: small
+dataset: {name: square, positions: 8, shrink: 4}
+families:
+  - {name: beta_vae, beta: [1, 4], network: dense, latents: 3}
+  - {name: pca, latents: 3}
+seeds: 2
+steps: 6
+batch_size: 8
+precision: float32
+device: cpu
+metrics: [mig, dci_lasso]
+"""
+
+
+def written(folder: Path, text: str = SMALL) -> Path:
+    """The YAML file."""
+    path = folder / "study.yaml"
+    path.write_text(text)
+    return path
+
+
+def same_but_for_times(first: pd.DataFrame, second: pd.DataFrame) -> bool:
+    """To the bit, in every column but the seconds that runs took."""
+    pd.testing.assert_frame_equal(first.drop(columns="seconds"), second.drop(columns="seconds"), check_exact=True)
+    return True
+
+
+class _Bad(nn.Module):
+    """A dense encoder, whose pass through ends badly."""
+
+    def __init__(self, encoder: nn.Module, happens: Any) -> None:
+        super().__init__()
+        self.encoder, self.happens = encoder, happens
+
+    def forward(self, images: Tensor) -> Tensor:
+        self.happens()
+        return self.encoder(images)
+
+
+def _refuse() -> None:
+    raise RuntimeError("the network\nwill not")
+
+
+def _memory() -> None:
+    torch.empty(1 << 50)
+
+
+def _die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refusing(*arguments: Any) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(*arguments)
+    return _Bad(encoder, _refuse), decoder
+
+
+def greedy(*arguments: Any) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(*arguments)
+    return _Bad(encoder, _memory), decoder
+
+
+def dying(*arguments: Any) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(*arguments)
+    return _Bad(encoder, _die), decoder
+
+
+def spread(codes: np.ndarray, factors: np.ndarray) -> float:
+    return float(codes.std())
+
+
+def broken(codes: np.ndarray, factors: np.ndarray) -> float:
+    raise ZeroDivisionError("nothing to divide by")

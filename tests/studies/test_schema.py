@@ -1,0 +1,153 @@
+"""The YAML of a study: what it may hold, and that every fault is named by its path in one line."""
+
+import re
+
+import pytest
+
+from tests.studies.examples import SMALL
+from unbraid.studies.expand import Surroundings, check_metrics, expand, metric_names
+from unbraid.studies.schema import StudyConfig, parse
+from unbraid.training.families import FAMILIES
+
+AROUND = Surroundings(
+    {"name": "square", "options": {}, "n_images": 64, "image_shape": [64, 64, 1], "content": "0" * 16}, "cpu", "float32"
+)
+
+
+def study(**changes: object) -> StudyConfig:
+    return parse(str({"name": "n", "dataset": {"name": "square"}, "families": [{"name": "vae"}], **changes}), "s.yaml")
+
+
+def test_the_contract_is_read_with_its_defaults():
+    found = parse(SMALL, "s.yaml")
+    assert found.dataset.options == {"positions": 8, "shrink": 4}
+    assert found.families[0].hyperparameters == {"beta": [1, 4], "network": "dense", "latents": 3}
+    assert (found.seeds, found.steps, found.metrics) == (2, 6, ["mig", "dci_lasso"])
+    plain = parse("{name: n, dataset: sprites, families: [vae, {name: beta_vae, preset: udr}]}", "s.yaml")
+    assert plain.dataset.name == "sprites"
+    assert [family.name for family in plain.families] == ["vae", "beta_vae"]
+    assert (plain.seeds, plain.steps, plain.batch_size, plain.precision, plain.device) == (1, 30000, 64, "auto", "auto")
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"famillies": []}, "famillies: unknown; did you mean families?"),
+        ({"families": []}, "families: list should have at least 1 item"),
+        ({"families": [{"beta": 4}]}, "families[0].name: is missing"),
+        ({"families": [{"name": "vae", "seeds": [0, -1]}]}, "families[0].seeds[1]: input should be greater than"),
+        ({"families": [{"name": "vae", "steps": 1.5}]}, "families[0].steps: input should be a valid integer; got 1.5"),
+        ({"seeds": "five"}, "seeds: input should be a valid integer; got 'five'"),
+        ({"seeds": True}, "seeds: input should be a valid integer; got True"),
+        ({"seeds": []}, "seeds: "),
+        ({"steps": 0}, "steps: input should be greater than or equal to 1; got 0"),
+        ({"batch_size": "64"}, "batch_size: input should be a valid integer; got '64'"),
+        ({"precision": "float16"}, "precision: input should be 'auto', 'float32'"),
+        ({"dataset": {"positions": 8}}, "dataset.name: is missing"),
+        ({"dataset": 3}, "dataset: "),
+        ({"metrics": "mig"}, "metrics: "),
+        ({"metrics": [3]}, "metrics[0]: input should be a valid string; got 3"),
+        ({"udr": {"similarty": "lasso"}}, "udr.similarty: unknown; did you mean similarity?"),
+        ({"udr": {"similarity": "cosine"}}, "udr.similarity: input should be 'lasso' or 'spearman'; got 'cosine'"),
+        ({"udr": {"alpha": "auto"}}, "udr.alpha: "),
+        ({"udr": {"kl_threshold": -1}}, "udr.kl_threshold: input should be greater than or equal to 0; got -1"),
+        ({"compositional": {"factors": ["x"]}}, "compositional.factors: list should have at least 2 items"),
+        ({"compositional": {"n_combinations": 5}}, "compositional.factors: is missing"),
+        ({"zero_shot": {"gap": 3}}, "zero_shot.gap: input should be a valid string; got 3"),
+        ({"track": ["tensorbord"]}, "track[0]: input should be 'tensorboard', 'wandb' or 'mlflow'; got 'tensorbord'"),
+    ],
+)
+def test_a_fault_is_named_by_its_path_in_one_line(changes, said):
+    with pytest.raises(ValueError, match="^s.yaml: " + re.escape(said)) as caught:
+        study(**changes)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("- a list", "a study is a mapping"),
+        ("name: [", "not readable as YAML"),
+        ("", "a study is a mapping"),
+        ("name: a\nname: b", "name is given twice"),
+        ("!!python/object:os.system {}", "not readable as YAML"),
+    ],
+)
+def test_a_file_that_is_no_study_is_refused(text, said):
+    with pytest.raises(ValueError, match=f"^s.yaml.*{said}"):
+        parse(text, "s.yaml")
+
+
+@pytest.mark.parametrize(
+    ("family", "said"),
+    [
+        ({"name": "beta_va"}, "families[1].name: unknown family 'beta_va'; did you mean beta_vae?"),
+        ({"name": "beta_vae", "betta": 4}, "families[1].betta: unknown; did you mean beta?"),
+        ({"name": "beta_vae", "seed": 4}, "families[1].seed: unknown; did you mean seeds?"),
+        ({"name": "beta_vae", "beta": [1, "x"]}, "families[1].beta must be a number; got 'x'"),
+        ({"name": "beta_vae", "beta": -1}, "families[1].beta must lie between 0 and 1e+06; got -1"),
+        ({"name": "beta_vae", "beta": []}, "families[1].beta has no values"),
+        ({"name": "beta_vae", "latents": 2.5}, "families[1].latents must be a whole number; got 2.5"),
+        ({"name": "beta_vae", "preset": "udrr"}, "families[1]: beta_vae has no preset 'udrr'; did you mean 'udr'?"),
+        ({"name": "beta_vae", "preset": "udr", "beta": 2}, "families[1].beta is set by preset 'udr' already"),
+    ],
+)
+def test_a_setting_that_does_not_exist_is_named_by_its_path(family, said):
+    with pytest.raises(ValueError, match="^" + re.escape(said)):
+        expand(study(families=[{"name": "vae"}, family]), AROUND)
+
+
+def test_runs_are_the_products_of_the_lists_and_the_seeds_and_equal_ones_come_once():
+    families = [
+        {"name": "beta_vae", "beta": [1, 4], "latents": [3, 5]},
+        {"name": "beta_vae", "beta": 4.0, "latents": 5, "seeds": [1, 7]},
+        {"name": "vae", "steps": 10},
+        {"name": "cci_vae", "preset": "udr", "seeds": 1},
+    ]
+    found = expand(study(families=families, seeds=2, steps=20), AROUND)
+    listed = [(run.family, run.setting, run.seed) for run in found]
+    assert listed[:9] == [
+        *(("beta_vae", f"latents={n}, beta={b}", seed) for b in (1, 4) for n in (3, 5) for seed in (0, 1)),
+        ("beta_vae", "latents=5, beta=4", 7),
+    ]
+    assert listed[9:11] == [("vae", "", 0), ("vae", "", 1)]
+    assert len(listed) == 11 + len(FAMILIES["cci_vae"].presets["udr"])
+    assert found[9].config["steps"] == 10
+    assert found[0].config["steps"] == 20
+
+
+def test_the_id_of_a_run_does_not_depend_on_what_else_the_study_holds():
+    alone = expand(study(families=[{"name": "beta_vae", "beta": 4}]), AROUND)
+    among = expand(study(families=[{"name": "vae"}, {"name": "beta_vae", "beta": [1, 4]}], seeds=3, name="x"), AROUND)
+    assert alone[0].id in {run.id for run in among}
+    assert (alone[0].setting, among[6].setting) == ("", "beta=4")
+
+
+def test_numbers_written_as_1e_minus_4_are_numbers():
+    config = parse("{name: n, dataset: square, families: [{name: vae, learning_rate: [1e-4, 5e-4]}]}", "s.yaml")
+    assert [run.setting for run in expand(config, AROUND)] == ["learning_rate=0.0001", "learning_rate=0.0005"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        (["mig", "dci_laso"], "unknown metric 'dci_laso'; did you mean 'dci_lasso'?"),
+        (["mig", "d_lsbd"], "metrics[1]: d_lsbd needs at least one cyclic factor; the factors of the dataset are a"),
+        (["independence_score"], "metrics[0]: independence_score needs at least two cyclic or ordinal factors"),
+        (["zero_shot"], "metrics[0]: zero_shot needs a gap; give one under the key `zero_shot`"),
+        (["udr"], "metrics[0]: udr compares models with each other; say how under the key `udr`"),
+        (["tests.studies.examples:absent"], "cannot be imported"),
+    ],
+)
+def test_a_metric_that_the_factors_do_not_allow_is_refused(metrics, said):
+    with pytest.raises(ValueError, match=re.escape(said)):
+        check_metrics(study(metrics=metrics), ["categorical", "ordinal"], ["a", "b"])
+
+
+def test_metrics_that_the_factors_allow_are_taken():
+    chosen = ["d_lsbd", "independence_score", "zero_shot", "tests.studies.examples:spread"]
+    config = study(metrics=chosen, zero_shot={"gap": "a > 0"})
+    check_metrics(config, ["cyclic", "ordinal"], ["a", "b"])
+    assert metric_names(config) == tuple(chosen)
+    assert "udr" not in metric_names(study(metrics="all"))
+    assert len(metric_names(study(metrics="all"))) > 15
