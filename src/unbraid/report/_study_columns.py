@@ -1,0 +1,102 @@
+"""The columns of a study's table as its page offers them: which there are, what they mean, which end is better."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from unbraid.metrics import METRICS
+from unbraid.studies.columns import headline_columns, higher_is_better
+from unbraid.studies.order import natural
+
+GIVEN = ("run", "family", "setting", "seed", "state", "reason", "dataset")  # not scores; the page shows them apart
+GROUPS: Mapping[str, str] = {
+    "udr": "Ranking without labels",
+    "metric": "Metrics",
+    "compositional": "Compositional generalisation",
+    "zero_shot": "Zero-shot",
+    "train": "Training",
+    "hyper": "Hyperparameters",
+    "run": "Run",
+}
+FIRST_SHOWN = 8  # columns of numbers that the ranking opens with
+LOSSES = ("train.loss", "train.reconstruction")
+DIGITS = 6  # significant ones that the page carries
+
+
+def columns(frame: Any) -> list[dict[str, Any]]:
+    """One description per column of `Study.results()` that holds a value anywhere, in the order of GROUPS.
+
+    `higher` is whether higher is better, None where neither end is; `about` is a sentence, maybe empty; `whole` is
+    whether all its numbers are.
+    """
+    headlines = {"udr.score", *headline_columns(frame)}
+    held = {str(name): values(frame[name]) for name in frame.columns if name not in GIVEN}
+    described = [
+        _describe(name, column, name in headlines)
+        for name, column in held.items()
+        if any(value is not None for value in column)
+    ]
+    described.sort(key=lambda each: (list(GROUPS).index(each["group"]), not each["headline"]))
+    for each in [each for each in described if each["headline"]][:FIRST_SHOWN]:
+        each["shown"] = True
+    return described
+
+
+def values(column: Any) -> list[float | str | None]:
+    """Numbers with six significant digits, other things as text, and None where there is nothing."""
+    return [_value(each) for each in column.tolist()]
+
+
+def settings(frame: Any) -> list[dict[str, str]]:
+    """The distinct settings; families as they come, their settings in natural order."""
+    families = list(dict.fromkeys(frame["family"].astype(str)))
+    found = set(zip(frame["family"].astype(str), frame["setting"].astype(str), strict=True))
+    ordered = sorted(found, key=lambda key: (families.index(key[0]), natural(key[1])))
+    return [{"family": family, "setting": setting} for family, setting in ordered]
+
+
+def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any]:
+    head = name.rpartition(".")[0]
+    metric = METRICS.get(head) if headline else None
+    known = [each for each in column if each is not None]
+    return {
+        "id": name,
+        "label": name.removesuffix(".score").removeprefix("hyper.").removeprefix("train.").replace(".", " "),
+        "group": _group(name),
+        "number": all(isinstance(each, float | int) for each in known),
+        "whole": all(isinstance(each, int) for each in known),
+        "higher": False if name.startswith(LOSSES) else higher_is_better(name),
+        "headline": headline,
+        "about": f"{metric.title}: {metric.means}" if metric else "",
+        "shown": False,
+    }
+
+
+def _group(name: str) -> str:
+    head, dot, _ = name.partition(".")
+    if not dot:
+        return "run"
+    # zero_shot.* is generalisation over held-out runs, though a metric bears the same name.
+    return head if head in {"udr", "compositional", "zero_shot", "train", "hyper"} else "metric"
+
+
+def _value(value: Any) -> float | int | str | None:
+    if value is None or isinstance(value, str):
+        return value or None
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value)).lower()
+    if isinstance(value, int | np.integer):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return _rounded(float(value))
+    if isinstance(value, Sequence | np.ndarray):
+        return ", ".join(map(str, value)) or None
+    return str(value)
+
+
+def _rounded(number: float) -> float | int | None:
+    if not np.isfinite(number):
+        return None
+    rounded = float(f"{number:.{DIGITS}g}")
+    return int(rounded) if rounded.is_integer() else rounded

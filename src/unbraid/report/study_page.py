@@ -1,0 +1,75 @@
+"""The page of a study: every run, sorted, filtered, compared and looked at, in one file."""
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import unbraid
+from unbraid.report import _study_columns, _study_matrices
+from unbraid.report._pictures import pictures
+from unbraid.report._templates import render
+from unbraid.training.folder import WEIGHTS
+
+if TYPE_CHECKING:
+    from unbraid.studies.study import Study
+
+RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
+
+
+def study_page(study: "Study", *, base: Path | None = None) -> str:
+    """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
+
+    Args:
+        study: finished, or as far as it has come.
+        base: the folder that the page will lie in, so that it can link to the folders of runs; by default the
+            folder of the study.
+    """
+    return render("study.html", page_content(study, base or study.known_folder()))
+
+
+def page_content(study: "Study", base: Path) -> dict[str, Any]:
+    """What the page shows, as a plain dictionary; `data` is what its script reads."""
+    frame, folder = study.results(), study.known_folder()
+    return {
+        "name": study.config.name,
+        "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
+        "version": unbraid.__version__,
+        "yaml": study.text,
+        "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
+        "live": None,
+        "data": study_data(study, frame, base),
+        "pictures": pictures(_finished(study)),
+    }
+
+
+def study_data(study: "Study", frame: Any, base: Path) -> dict[str, Any]:
+    """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them."""
+    columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
+    runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
+    for name in ("family", "setting", "state", "reason"):
+        runs[name] = [each or "" for each in runs[name]]
+    places = {run.id: run.path for run in study.runs()}
+    runs["folder"] = [_link(places.get(run), base) for run in runs["run"]]
+    return {
+        "groups": dict(_study_columns.GROUPS),
+        "columns": columns,
+        "settings": settings,
+        "runs": runs,
+        "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
+        "agreement": _study_matrices.correlations(frame),
+        "udr": _study_matrices.rankings(study.known_folder(), frame, settings),
+    }
+
+
+def _finished(study: "Study") -> dict[str, Path]:
+    """Folders of the runs that have a model; added representations have none."""
+    return {run.id: run.path for run in study.runs() if run.state == "finished" and (run.path / WEIGHTS).is_file()}
+
+
+def _link(path: Path | None, base: Path) -> str | None:
+    """Where the page finds a folder, as a relative address; None where there is no such folder."""
+    if path is None or not path.is_dir():
+        return None
+    return quote(Path(os.path.relpath(path, base)).as_posix()) + "/"

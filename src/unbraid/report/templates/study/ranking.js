@@ -1,0 +1,101 @@
+// The ranking: one row per run, sorted by any column; rows are made once and only moved afterwards.
+const ranking = { key: "", down: true, shown: new Set(), rows: new Map() };
+
+function compare(a, b, key, down) {
+  const left = valueOf(a, key), right = valueOf(b, key);
+  if (left === right) return a - b;
+  if (left === null || left === "") return 1; // without a value last, whichever way
+  if (right === null || right === "") return -1;
+  const order = typeof left === "number" && typeof right === "number" ? left - right : key === "setting" ? settingPlace(a) - settingPlace(b) : String(left).localeCompare(String(right), undefined, { numeric: true });
+  return down ? -order : order;
+}
+
+function settingPlace(run) {
+  return study.settings.findIndex((each) => each.family === study.runs.family[run] && each.setting === study.runs.setting[run]);
+}
+
+const sorted = (runs, key, down) => [...runs].sort((a, b) => compare(a, b, key, down));
+const bestFirst = (key) => columns.get(key)?.higher !== false;
+
+function sortBy(key) {
+  const same = ranking.key === key;
+  ranking.down = same ? !ranking.down : columns.has(key) && bestFirst(key);
+  ranking.key = key;
+  showRanking();
+  byId("ranking-said").textContent = `Sorted by ${labelOf(key)}, ${ranking.down ? "falling" : "rising"}.`;
+}
+
+function headCell(key, title, about) {
+  const sort = ranking.key === key ? (ranking.down ? "descending" : "ascending") : null;
+  const number = columns.get(key)?.number || key === "seed";
+  const button = make("button", { type: "button", title: about || null, "data-key": key, onclick: () => sortBy(key) }, title);
+  return make("th", { scope: "col", "aria-sort": sort, class: `${number ? "num" : ""} k-${NAMES.includes(key) ? key : "value"}` }, button);
+}
+
+function showHead() {
+  const focused = document.activeElement?.dataset?.key;
+  const cells = [make("th", { scope: "col", class: "num k-place" }, "#")];
+  for (const key of NAMES) if (key !== "reason") cells.push(headCell(key, { run: "Run", family: "Family", setting: "Setting", seed: "Seed", state: "State" }[key], ""));
+  for (const column of study.columns) if (ranking.shown.has(column.id)) {
+    cells.push(headCell(column.id, column.label, column.about));
+  }
+  byId("ranking-head").replaceChildren(make("tr", {}, ...cells));
+  if (focused) byId("ranking-head").querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
+}
+
+function rowOf(run) {
+  if (ranking.rows.has(run)) return ranking.rows.get(run);
+  const { run: names, family, setting, seed, state, reason } = study.runs;
+  const open = make("button", { type: "button", title: names[run], "data-run": names[run], onclick: () => openRun(run), "aria-label": `Open ${names[run]}: ${runText(run)}` }, shortName(names[run]));
+  const cells = [
+    make("td", { class: "num k-place" }), make("th", { scope: "row", class: "k-run" }, open),
+    make("td", { class: "k-family" }, swatch(family[run]), family[run]), make("td", { class: "k-setting" }, setting[run] || "–"),
+    make("td", { class: "num k-seed" }, String(seed[run] ?? "–")),
+    make("td", { class: `k-state s-${state[run]}`, title: reason[run] || null }, state[run]),
+  ];
+  for (const column of study.columns) if (ranking.shown.has(column.id)) cells.push(valueCell(run, column));
+  const row = make("tr", {}, ...cells);
+  ranking.rows.set(run, row);
+  return row;
+}
+
+function valueCell(run, column) {
+  const value = valueOf(run, column.id), [low, high] = column.number ? extent(column.id) : [0, 0];
+  const bar = column.number && column.group !== "hyper" && value !== null && high > low;
+  return make("td", { class: column.number ? (bar ? "num bar" : "num") : "", style: bar ? `--p:${((100 * (value - low)) / (high - low)).toFixed(1)}%` : null }, numberText(value, column.whole));
+}
+
+function extent(key) {
+  if (!extent.known) extent.known = new Map();
+  if (!extent.known.has(key)) {
+    const values = study.values[key].filter((value) => value !== null);
+    const low = Math.min(...values), high = Math.max(...values);
+    extent.known.set(key, [low >= 0 && high <= 1 ? 0 : low, high]);
+  }
+  return extent.known.get(key);
+}
+
+function showRanking() {
+  showHead();
+  const rows = sorted(shown(), ranking.key, ranking.down).map(rowOf);
+  rows.forEach((row, place) => { row.cells[0].textContent = place + 1; });
+  byId("ranking-body").replaceChildren(...rows);
+  byId("ranking-none").hidden = rows.length > 0;
+}
+
+function setUpRanking() {
+  const first = study.columns.find((column) => column.headline);
+  ranking.key = first ? first.id : "family";
+  ranking.down = first ? bestFirst(first.id) : false;
+  for (const column of study.columns) if (column.shown) ranking.shown.add(column.id);
+  const chooser = byId("ranking-columns");
+  for (const [group, title] of Object.entries(study.groups)) {
+    const members = study.columns.filter((column) => column.group === group);
+    if (!members.length) continue;
+    chooser.append(make("fieldset", {}, make("legend", {}, title), ...members.map((column) => make("label", {}, make("input", {
+      type: "checkbox", checked: ranking.shown.has(column.id), value: column.id,
+      onchange: (event) => { ranking.shown[event.target.checked ? "add" : "delete"](column.id); ranking.rows.clear(); showRanking(); },
+    }), column.label))));
+  }
+  whenChanged(showRanking);
+}

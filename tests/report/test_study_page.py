@@ -1,0 +1,390 @@
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, CDPSession, Page
+from scipy.stats import spearmanr
+
+from tests.report.browser import shown
+from tests.report.example_study import YAML, ExampleStudy, example_results, keep_rankings
+from tests.training.examples import blocks
+from unbraid import train
+from unbraid.report._pictures import picture_or_reason
+from unbraid.report._study_columns import columns, settings, values
+from unbraid.report._templates import render
+from unbraid.report.study_page import page_content, study_page
+from unbraid.studies.agreement import agreement
+from unbraid.studies.ranking_file import read_ranking
+from unbraid.studies.spread import spread
+
+HOSTILE = "<script>alert(1)</script>"
+ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
+N_RUNS = 120
+
+
+def example(folder: Path, n_runs: int = N_RUNS) -> ExampleStudy:
+    return ExampleStudy(example_results(n_runs), folder, SimpleNamespace(name=f"example {ENDING}"))
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> ExampleStudy:
+    """Names and reasons that are markup, and three runs with a model."""
+    made = example(tmp_path_factory.mktemp("study"))
+    frame = made.frame
+    frame.loc[frame["family"] == "cci_vae", "setting"] = HOSTILE
+    frame.loc[0, "run"] = ENDING
+    frame.loc[frame["state"] == "failed", "reason"] = f"out of memory {ENDING}"
+    frame.loc[frame["state"] == "diverged", "reason"] = None
+    keep_rankings(made)
+    [run] = train("beta_vae", blocks(), steps=1, latents=3, out=made.folder / "runs")
+    for place in (1, 2, 3):
+        (made.folder / "runs" / frame.loc[place, "run"]).symlink_to(run.path)
+    return made
+
+
+@pytest.fixture(scope="module")
+def file(study: ExampleStudy) -> Path:
+    path = study.folder / "report.html"
+    path.write_text(study_page(study), encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def opened(browser: Browser, file: Path) -> Iterator[Page]:
+    with shown(browser, file) as tab:
+        tab.on("dialog", lambda dialog: pytest.fail(f"a script of the data ran: {dialog.message}"))
+        yield tab
+
+
+@pytest.fixture
+def tab(opened: Page) -> Page:
+    """The page as it opens."""
+    opened.reload()
+    return opened
+
+
+def ranked(tab: Page, cell: str = ".k-run button") -> list[str]:
+    return tab.locator(f"#ranking-body {cell}").evaluate_all("found => found.map(each => each.dataset.run)")
+
+
+def best_first(frame: pd.DataFrame, column: str, ascending: bool = False) -> list[str]:
+    return frame.sort_values(column, ascending=ascending, kind="stable", na_position="last")["run"].tolist()
+
+
+# What the page is given
+
+
+def test_columns_come_by_group_headlines_first_with_their_direction() -> None:
+    found = {each["id"]: each for each in columns(example_results(60))}
+    assert list(found)[:3] == ["udr.score", "udr.informative", "mig.score"]
+    assert "hyper.latents" in found
+    directions = {
+        name: found[name]["higher"] for name in ("mig.score", "train.reconstruction", "hyper.beta", "train.kl")
+    }
+    assert directions == {"mig.score": True, "train.reconstruction": False, "hyper.beta": None, "train.kl": None}
+    assert not found["hyper.likelihood"]["number"]
+    assert found["hyper.latents"]["whole"]
+    assert not found["dci_lasso.completeness"]["headline"]
+    assert [name for name in found if found[name]["shown"]][:2] == ["udr.score", "mig.score"]
+
+
+def test_values_have_six_digits_and_nothing_is_none() -> None:
+    given = pd.Series([1 / 3, 2.0, np.nan, np.inf, None, "text", "", True, (4, 4), np.int64(3)], dtype=object)
+    assert values(given) == [0.333333, 2, None, None, None, "text", None, "true", "4, 4", 3]
+
+
+def test_settings_count_by_their_numbers() -> None:
+    frame = pd.DataFrame({"family": ["b", "a", "b", "b"], "setting": ["beta=16", "", "beta=0.5", "beta=4"]})
+    assert [(each["family"], each["setting"]) for each in settings(frame)] == [
+        ("b", "beta=0.5"), ("b", "beta=4"), ("b", "beta=16"), ("a", ""),
+    ]  # fmt: skip
+
+
+def test_names_cannot_leave_the_data(file: Path) -> None:
+    html = file.read_text(encoding="utf-8")
+    assert html.count("<script") == html.count("</script") == 3
+    assert "<img" not in html
+    assert ENDING in json.loads(re.findall(r'id="study">(.*?)</script>', html)[0])["runs"]["run"]
+
+
+def test_a_picture_is_small_and_names_its_latents(study: ExampleStudy) -> None:
+    made = picture_or_reason(study.folder / "runs" / study.frame.loc[1, "run"])
+    assert len(made["src"]) < 30e6 / 300
+    assert made["width"] < 330
+    assert {each["code"] for each in made["latents"]} <= {0, 1, 2}
+
+
+def test_a_damaged_run_says_so_in_place_of_its_picture(study: ExampleStudy, tmp_path: Path) -> None:
+    run = study.folder / "runs" / study.frame.loc[1, "run"]
+    for name in ("config.json", "status.json"):
+        (tmp_path / name).write_bytes((run / name).read_bytes())
+    (tmp_path / "weights.safetensors").write_bytes(b"{}")
+    assert "weights.safetensors" in picture_or_reason(tmp_path)["missing"]
+
+
+def test_links_lead_from_the_page_to_the_runs(study: ExampleStudy, tmp_path: Path) -> None:
+    run = study.frame.loc[1, "run"]
+    assert page_content(study, study.folder)["data"]["runs"]["folder"][:2] == [None, f"runs/{run}/"]
+    elsewhere = page_content(study, tmp_path)["data"]["runs"]["folder"][1]
+    assert (tmp_path / elsewhere).resolve() == (study.folder / "runs" / run).resolve()
+
+
+# What a reader meets
+
+
+def test_names_are_text(tab: Page, study: ExampleStudy) -> None:
+    assert tab.locator("h1").inner_text() == f"example {ENDING}"
+    assert ENDING in ranked(tab)
+    assert (
+        tab.locator("#ranking-body .k-setting", has_text=HOSTILE).count() == (study.frame["setting"] == HOSTILE).sum()
+    )
+    assert tab.locator("#yaml").text_content() == YAML
+    tab.locator("#ranking-body button", has_text="</script>").click()
+    assert tab.locator("#run-title").inner_text() == ENDING
+    assert tab.locator("img[src=x]").count() == 0
+
+
+def test_a_head_sorts_and_sorts_back(tab: Page, study: ExampleStudy) -> None:
+    assert ranked(tab) == best_first(study.frame, "udr.score")
+    head = tab.locator("th:has([data-key='mig.score'])")
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert ranked(tab) == best_first(study.frame, "mig.score")
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert ranked(tab) == best_first(study.frame, "mig.score", ascending=True)
+    assert tab.evaluate("document.activeElement.dataset.key") == "mig.score"
+    assert tab.locator("#ranking-said").inner_text() == "Sorted by mig, rising."
+    tab.locator("[data-key='seed']").click()
+    assert ranked(tab) == best_first(study.frame, "seed", ascending=True)
+
+
+def test_columns_are_chosen(tab: Page) -> None:
+    assert tab.locator("[data-key='hyper.gamma']").count() == 0
+    tab.get_by_text("Columns", exact=True).click()
+    tab.get_by_label("gamma", exact=True).check()
+    assert tab.locator("[data-key='hyper.gamma']").count() == 1
+    tab.get_by_label("mig", exact=True).uncheck()
+    assert tab.locator("[data-key='mig.score']").count() == 0
+
+
+def test_filters_leave_the_runs_that_pass_everywhere(tab: Page, study: ExampleStudy) -> None:
+    frame = study.frame
+    form = tab.locator("#filters")
+    form.get_by_label("Family").select_option("factor_vae")
+    kept = frame[frame["family"] == "factor_vae"]
+    assert sorted(ranked(tab)) == sorted(kept["run"])
+    assert form.locator("output").inner_text() == f"{len(kept)} of {len(frame)} runs"
+    assert tab.locator("#scatter-plot .dot").count() == kept["mig.score"].notna().sum()
+    form.get_by_label("Setting").select_option(label="gamma=20")
+    assert sorted(ranked(tab)) == sorted(kept[kept["setting"] == "gamma=20"]["run"])
+    form.get_by_label("Family").select_option("beta_vae")  # has no gamma
+    assert sorted(ranked(tab)) == sorted(frame[frame["family"] == "beta_vae"]["run"])
+    form.get_by_role("button").click()
+    assert len(ranked(tab)) == len(frame)
+    form.get_by_label("State").select_option("failed")
+    assert sorted(ranked(tab)) == sorted(frame[frame["state"] == "failed"]["run"])
+    assert tab.locator("#scatter-plot").inner_text() == "No shown run has both numbers."
+    form.get_by_label("State").select_option("")
+    form.get_by_label("Search").fill("MEMORY <img")
+    assert sorted(ranked(tab)) == sorted(frame[frame["state"] == "failed"]["run"])
+    form.get_by_label("Search").fill("no such run")
+    assert tab.locator("#ranking-none").is_visible()
+
+
+def test_the_run_under_the_cursor_is_shown(tab: Page, study: ExampleStudy) -> None:
+    frame = study.frame
+    tab.locator("#filters").get_by_label("Search").fill(frame.loc[1, "run"])
+    tab.locator("#scatter-plot .dot").hover()
+    tip = tab.locator("#tip")
+    said = tip.inner_text()
+    assert frame.loc[1, "run"][:8] in said
+    assert f"{frame.loc[1, 'family']} {frame.loc[1, 'setting']}, seed {frame.loc[1, 'seed']}" in said
+    assert f"{frame.loc[1, 'mig.score']:.3f}" in said
+    assert tip.locator("img").evaluate("image => image.decode().then(() => image.naturalWidth)") == 320
+    tab.mouse.move(5, 5)
+    assert tip.is_hidden()
+
+
+def test_arrow_keys_walk_the_scatter_plot(tab: Page, study: ExampleStudy) -> None:
+    done = study.frame.dropna(subset=["mig.score"]).sort_values("udr.score")
+    tab.locator("#scatter-plot svg").focus()
+    tab.keyboard.press("ArrowRight")
+    tab.keyboard.press("ArrowRight")
+    run = done.iloc[1]
+    assert tab.locator("#scatter-said").inner_text() == (
+        f"{run.family} {run.setting}, seed {run.seed}: udr {run['udr.score']:.3f}, mig {run['mig.score']:.3f}"
+    )
+    assert tab.locator("#tip").is_visible()
+    tab.keyboard.press("Enter")
+    assert tab.locator("#run-title").inner_text() == run["run"]
+    tab.keyboard.press("Escape")
+    assert tab.locator("#run").is_hidden()
+
+
+def test_any_two_columns_are_drawn_with_their_correlation(tab: Page, study: ExampleStudy) -> None:
+    tab.locator("#scatter-x").select_option("hyper.beta")  # many equal values
+    tab.locator("#scatter-y").select_option("train.kl")
+    both = study.frame[["hyper.beta", "train.kl"]].dropna()
+    rho: Any = spearmanr(both["hyper.beta"], both["train.kl"]).statistic
+    says = tab.locator("#scatter-says").inner_text()
+    assert says == f"{len(both)} runs, Spearman's ρ = {rho:.3f}.".replace("-", "\N{MINUS SIGN}")
+    places = "dots => [...new Set(dots.map(dot => Number(dot.getAttribute('cx'))))].sort((a, b) => a - b)"
+    one, two, *_, last = tab.locator("#scatter-plot circle.dot").evaluate_all(places)
+    assert (two - one) / (last - one) == pytest.approx((2 - 1) / (16 - 1))
+    tab.locator("#scatter-log-x").check()
+    one, two, *_, last = tab.locator("#scatter-plot circle.dot").evaluate_all(places)
+    assert (two - one) / (last - one) == pytest.approx(1 / 4)
+
+
+def test_boxes_are_those_of_numpy(tab: Page, study: ExampleStudy) -> None:
+    tab.locator("#boxes-column").select_option("mig.score")
+    boxes = spread(study.frame, "mig.score").boxes
+    assert tab.locator("#boxes-plot .box").count() == len(boxes)
+    tab.locator("#boxes summary").click()
+    rows = tab.locator("#boxes-numbers tbody tr").all_inner_texts()
+    found = {tuple(row.split("\t")[:2]): row.split("\t")[2:] for row in rows}
+    for box in boxes:
+        own = np.sort(box.values)
+        reach = 1.5 * (box.upper_quartile - box.lower_quartile)
+        inside = own[(own >= box.lower_quartile - reach) & (own <= box.upper_quartile + reach)]
+        numbers = [inside[0], box.lower_quartile, box.median, box.upper_quartile, inside[-1]]
+        assert found[box.family, box.setting] == [str(box.n), *(f"{number:.3f}" for number in numbers)]
+    tab.locator("#boxes-order").select_option("median")
+    best = max(boxes, key=lambda box: box.median)
+    assert tab.locator("#boxes-plot .box").first.locator("title").text_content() == f"{best.family} {best.setting}"
+
+
+def test_correlations_are_those_of_the_study_and_lead_to_the_scatter_plot(tab: Page, study: ExampleStudy) -> None:
+    tab.locator("#agreement-scope").select_option(label="beta_vae")
+    measured = agreement(study.frame)
+    names, rho, p = measured.matrix("beta_vae")
+    i, j = names.index("mig.score"), names.index("train.kl" if "train.kl" in names else "snc.score")
+    cell = tab.locator(f"#agreement-table [data-row='{names[i]}'][data-column='{names[j]}']")
+    label = cell.get_attribute("aria-label") or ""
+    assert f"ρ {rho[i, j]:.3f}".replace("-", "\N{MINUS SIGN}") in label
+    assert ("< 0.0005" if p[i, j] < 0.0005 else f"p = {p[i, j]:.3f}") in label
+    assert cell.inner_text().count("*") == sum(p[i, j] < level for level in (0.05, 0.01, 0.001))
+    cell.click()
+    assert tab.locator("#scatter-x").input_value() == names[j]
+    assert tab.locator("#scatter-y").input_value() == names[i]
+    tab.locator("#agreement-table [tabindex='0']").focus()
+    tab.keyboard.press("ArrowRight")
+    assert tab.evaluate("document.activeElement.dataset.column") == names[2]
+
+
+def test_the_map_shows_the_similarity_of_the_pair_under_the_cursor(tab: Page, study: ExampleStudy) -> None:
+    ranking = read_ranking(next((study.folder / "udr").glob("*.npz")))
+    data = page_content(study, study.folder)["data"]
+    order = [ranking.runs.index(data["runs"]["run"][run]) for run in data["udr"][0]["runs"]]
+    canvas = tab.locator("#udr-map")
+    canvas.focus()
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("ArrowRight")
+    first, second = order[1], order[2]
+    assert tab.locator("#udr-pair b").inner_text() == f"UDR {ranking.pairs[first, second]:.2f}"
+    shown_ = tab.locator("#udr-pair td[title]").evaluate_all("cells => cells.map(cell => Number(cell.title))")
+    assert shown_ == pytest.approx(np.abs(ranking.matrices[first, second]).ravel(), abs=0.008)
+    box = canvas.bounding_box()
+    assert box
+    tab.mouse.move(box["x"] + box["width"] - 2, box["y"] + 2)
+    assert tab.locator("#udr-said").inner_text()
+    assert tab.locator("#udr-pair b").inner_text() == f"UDR {ranking.pairs[order[0], order[-1]]:.2f}"
+
+
+def test_best_and_worst_follow_the_column(tab: Page, study: ExampleStudy) -> None:
+    tab.locator("#ends-column").select_option("train.reconstruction")  # lower is better
+    done = study.frame.dropna(subset=["mig.score"])
+    numbers = sorted(done["train.reconstruction"])
+    assert tab.locator("#ends-first b").all_text_contents() == [f"{number:.3f}" for number in numbers[:3]]
+    assert tab.locator("#ends-last b").all_text_contents() == [f"{number:.3f}" for number in numbers[:-4:-1]]
+    tab.locator("#ends-best").select_option("high")
+    assert tab.locator("#ends-first b").first.text_content() == f"{numbers[-1]:.3f}"
+
+
+def test_generalisation_is_summed_up_by_setting(tab: Page, study: ExampleStudy) -> None:
+    own = study.frame[(study.frame["family"] == "beta_vae") & (study.frame["setting"] == "beta=4")]
+    column = own["compositional.linear.both"].dropna()
+    text = tab.locator("#generalisation-table tr", has_text="beta=4").first.locator("td").nth(1).text_content()
+    assert text == f"{column.mean():.3f} ± {column.std():.3f} ({len(column)})"
+
+
+def test_runs_that_broke_have_their_reasons(tab: Page, study: ExampleStudy) -> None:
+    broken = study.frame[study.frame["state"].isin(["failed", "diverged"])]
+    assert tab.locator("#broken-body tr").count() == len(broken)
+    reasons = tab.locator("#broken-body .why").all_text_contents()
+    assert sorted(reasons) == sorted(broken["reason"].fillna("no reason was recorded"))
+    assert tab.locator("#facts div", has_text="failed").inner_text().split() == [
+        "failed",
+        str((broken["state"] == "failed").sum()),
+    ]
+
+
+@pytest.mark.parametrize(("width", "dark"), [(360, True), (1200, False)])
+def test_it_fits_its_window(browser: Browser, file: Path, width: int, dark: bool) -> None:
+    with shown(browser, file, width=width, dark=dark) as tab:
+        assert tab.evaluate("document.documentElement.scrollWidth") == width
+        assert tab.locator("#scatter-plot svg").evaluate("plot => plot.getBoundingClientRect().right") < width
+
+
+UNNAMED = """() => {
+    const acting = "button, select, input, a, [tabindex='0'], dialog, img, svg[role]";
+    const named = (each) => each.getAttribute("aria-label") || each.getAttribute("aria-labelledby")
+        || each.labels?.length || each.textContent.trim() || each.hasAttribute("alt");
+    return [...document.querySelectorAll(acting)].filter((each) => !named(each)).map((each) => each.outerHTML);
+}"""
+
+
+def test_everything_that_acts_has_a_name(tab: Page) -> None:
+    unnamed = tab.evaluate(UNNAMED)
+    assert unnamed == []
+    assert tab.evaluate("[...document.querySelectorAll('th')].filter((each) => !each.scope).length") == 0
+    ids = tab.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+    assert len(ids) == len(set(ids))
+
+
+def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Path) -> None:
+    study = example(tmp_path, 3)
+    kept = study.frame[["run", "family", "setting", "seed", "state", "reason", "dataset", "steps"]]
+    waiting = ExampleStudy(kept.assign(state="waiting"), tmp_path, study.config)
+    (tmp_path / "page.html").write_text(study_page(waiting))
+    with shown(browser, tmp_path / "page.html") as tab:
+        assert len(ranked(tab)) == 3
+        assert tab.locator("#broken-none").is_visible()
+        assert tab.locator("#scatter").is_hidden()
+
+
+# Sizes
+
+
+def task_seconds(session: CDPSession) -> float:
+    return next(
+        each["value"] for each in session.send("Performance.getMetrics")["metrics"] if each["name"] == "TaskDuration"
+    )
+
+
+def test_500_runs_load_in_two_seconds(browser: Browser, study: ExampleStudy, tmp_path: Path) -> None:
+    many = example(tmp_path, 500)
+    content = page_content(many, tmp_path)
+    [made] = {
+        picture["src"]: picture
+        for picture in page_content(study, study.folder)["pictures"].values()
+        if "src" in picture
+    }.values()
+    padded = made | {"padding": "A" * 8000}  # as large as pictures of longer training are
+    page = tmp_path / "page.html"
+    page.write_text(render("study.html", content | {"pictures": dict.fromkeys(content["data"]["runs"]["run"], padded)}))
+    with shown(browser, page) as tab:
+        session = tab.context.new_cdp_session(tab)
+        # Time of the page's own thread: other work of the machine does not count.
+        session.send("Performance.enable", {"timeDomain": "threadTicks"})
+        before = task_seconds(session)
+        tab.reload()
+        assert len(ranked(tab)) == 500
+        assert 0.05 < task_seconds(session) - before < 2
