@@ -1,0 +1,152 @@
+"""The ranking of a study's folder, in its table of results and from the command line."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from tests.studies.examples import SMALL, written
+from unbraid import Representation
+from unbraid.cli.app import app
+from unbraid.metrics import udr
+from unbraid.studies.ranking import RankingOptions
+from unbraid.studies.study import Study
+from unbraid.studies.study_ranking import kept_ranking, rank_study
+
+YAML = SMALL + "udr: {similarity: spearman}\n"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two settings of a β-VAE and PCA, two seeds each, trained for a moment and ranked."""
+    folder = tmp_path_factory.mktemp("study")
+    Study.load(written(folder, YAML), folder / "out").run()
+    return folder / "out"
+
+
+@pytest.fixture
+def study(made: Path, tmp_path: Path) -> Study:
+    shutil.copytree(made, tmp_path / "out")
+    return Study.load(tmp_path / "out")
+
+
+def invoke(*arguments: str | Path) -> str:
+    done = CliRunner().invoke(app, [str(each) for each in arguments])
+    assert done.exception is None, done.output
+    return done.stdout
+
+
+def test_the_table_of_results_has_what_udr_gives_for_the_codes_on_disk(study: Study) -> None:
+    frame = study.results().set_index("run")
+    for _, rows in frame.groupby(["family", "setting"]):
+        representations = [
+            Representation.load(study.known_folder() / "runs" / run / "codes.safetensors") for run in rows.index
+        ]
+        kl = [each.mean_kl() for each in representations]
+        known = [each for each in kl if each is not None]
+        result = udr([each.codes for each in representations], kl=known or None, similarity="spearman")
+        assert rows["udr.score"].tolist() == pytest.approx(result.scores.tolist())
+        assert rows["udr.informative"].tolist() == result.informative.tolist()
+    assert (study.known_folder() / "udr" / "spearman.npz").is_file()
+    saved = pd.read_parquet(study.known_folder() / "results.parquet")
+    assert saved["udr.score"].tolist() == frame["udr.score"].tolist()
+
+
+def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
+    assert kept_ranking(study, study.runs()) is not None
+    assert kept_ranking(study, study.runs()[1:]) is None
+    rank_study(study, RankingOptions("spearman", n_comparisons=1, seed=3))  # not what the YAML says, so not kept
+    assert kept_ranking(study, study.runs()) is not None
+    rank_study(study, RankingOptions("spearman", "all"))
+    assert (study.known_folder() / "udr" / "spearman-all.npz").is_file()
+    assert kept_ranking(study, study.runs()) is not None
+    lasso = study.config.model_copy(update={"udr": None})
+    assert kept_ranking(Study(lasso, study.folder, study.text), study.runs()) is None
+
+
+def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(study: Study) -> None:
+    runs = [run for run in study.runs() if run.family == "beta_vae"]
+    status = json.loads((runs[0].path / "status.json").read_text())
+    changed = status | {"state": "diverged", "reason": "the loss is not finite", "step": 3}
+    (runs[0].path / "status.json").write_text(json.dumps(changed))
+    (runs[2].path / "codes.safetensors").write_bytes(b"nothing")
+    shutil.rmtree(runs[3].path)
+    ranking = rank_study(study)
+    assert set(ranking.families) == {"pca"}
+    assert ranking.left_out[runs[0].id] == "diverged: step 3: the loss is not finite"
+    assert ranking.left_out[runs[1].id] == "the only run of its setting, with no other to be compared with"
+    assert "codes.safetensors" in ranking.left_out[runs[2].id]
+    assert ranking.left_out[runs[3].id] == "not finished"
+    shown = invoke("study", "rank", study.known_folder())
+    assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
+    assert "no model is chosen: every family has a warning" in shown
+
+
+def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:
+    shown = invoke("study", "rank", study.known_folder(), "--top", "3")
+    ranking = rank_study(study)
+    order = [line.split()[-1] for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
+    assert order == [ranking.runs[at] for at in ranking.order[:3]]
+    assert "... and 3 more" in shown
+    assert "medians by setting" in shown
+    assert "warning: every seed of pca gives the same codes" in shown
+    best = next(ranking.runs[at] for at in ranking.order if ranking.families[at] == "beta_vae")
+    assert f"best model, leaving out pca: {study.known_folder() / 'runs' / best}" in shown
+
+
+def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
+    content = json.loads(invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--json"))
+    assert content["options"]["similarity"] == "lasso"
+    assert len(content["runs"]) == 6
+    first = content["runs"][0]
+    assert first.keys() >= {"rank", "run", "udr.score", "udr.informative", "mig.score", "seed", "path"}
+    assert Path(first["path"]).is_dir()
+    assert {each["family"]: bool(each["warning"]) for each in content["suitability"]} == {
+        "beta_vae": False,
+        "pca": True,
+    }
+    assert content["best_path"].endswith(content["best"])
+    assert (study.known_folder() / "udr" / "lasso.npz").is_file()
+
+
+def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> None:
+    out = tmp_path / "correlations.csv"
+    shown = invoke(
+        "study", "agreement", study.known_folder(), "--box", "mig.score", "--trend", "elbo,mig.score",
+        "--controversial", "dci_lasso.disentanglement,mig.score", "--target", "udr.score", "--out", out,
+    )  # fmt: skip
+    for part in (
+        "spearman correlation, all", "median", "means by setting",
+        "high by dci_lasso.disentanglement, low by mig.score",
+        "correlation with udr.score", "other groups, by --group: beta_vae, pca",
+    ):  # fmt: skip
+        assert part in shown
+    frame = pd.read_csv(out)
+    content = json.loads(invoke("study", "agreement", study.known_folder(), "--json", "--box", "mig.score"))
+    assert [row["value"] for row in content["agreement"]["correlations"]] == frame["value"].tolist()
+    assert np.isfinite(frame["value"]).all()
+    assert len(content["spread"]["boxes"]) == 3
+    few = invoke("study", "agreement", study.known_folder(), "--over", "settings", "--group", "pca")
+    assert "left out: mig.score (has 1 values; 3 are needed)" in few
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("rank", "--top", "0"), "--top must be at least 1"),
+        (("rank", "--metric", "mg.score"), "did you mean 'mig.score'"),
+        (("rank", "--n-comparisons", "0"), "n_comparisons must be at least 1"),
+        (("agreement", "--columns", "mig"), "no column 'mig'; did you mean 'mig.score'"),
+        (("agreement", "--trend", "mig.score"), "--trend mig.score: give two columns"),
+        (("agreement", "--group", "vae"), "--group vae: there are all, beta_vae, pca"),
+        (("agreement", "--out", "table.txt"), "the name must end in .csv"),
+    ],
+)
+def test_unsound_options_are_refused_in_one_line(made: Path, arguments: tuple[str, ...], message: str) -> None:
+    done = CliRunner().invoke(app, ["study", arguments[0], str(made), *arguments[1:]])
+    assert isinstance(done.exception, ValueError)
+    assert message in str(done.exception)
