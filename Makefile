@@ -20,7 +20,7 @@ demo: $(INSTALLED)
 	@echo "Open demo.html in a browser."
 
 docs: $(INSTALLED)
-	$(BIN)/python docs/generate.py
+	$(BIN)/python docs/generate.py --site
 
 # Tests of pages drive Chromium; where there is none they are skipped.
 browser:

@@ -1,0 +1,141 @@
+"""Markdown to HTML: anchors on headings, coloured code, links that lead within the site."""
+
+import html
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from latex2mathml.converter import convert
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+from markupsafe import Markup
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import get_lexer_by_name
+from pygments.util import ClassNotFound
+
+Link = Callable[[str], str | None]  # what a target becomes; None: it leads nowhere on the site
+
+
+@dataclass
+class Page:
+    """One rendered text."""
+
+    title: str
+    body: Markup
+    headings: list[tuple[int, str, str]] = field(default_factory=list)  # level, anchor, text
+    text: str = ""  # what the search looks at
+
+
+def render(source: str, link: Link) -> Page:
+    """A page from Markdown (CommonMark with tables).
+
+    Args:
+        source: the text; its first heading is the title.
+        link: says what each target of a link or picture becomes.
+    """
+    parser = MarkdownIt("commonmark", {"highlight": _coloured}).enable("table")
+    tokens = parser.parse(source)
+    headings: list[tuple[int, str, str]] = []
+    words: list[str] = []
+    for place, token in enumerate(tokens):
+        if token.type == "heading_open":
+            text = _plain(tokens[place + 1])
+            anchor = _anchor(text, {each for _, each, _ in headings})
+            token.attrSet("id", anchor)
+            headings.append((int(token.tag[1]), anchor, text))
+        if token.type == "inline":
+            words.append(_plain(token))
+            _relink(token, link)
+    body = parser.renderer.render(tokens, parser.options, {})
+    # A wide table scrolls by itself, and not the page with it; the keyboard can reach it.
+    body = body.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
+    title = next((text for level, _, text in headings if level == 1), "")
+    return Page(title, Markup(body), headings, " ".join(words))
+
+
+def inline(source: str, link: Link = lambda target: target) -> Markup:
+    """One paragraph without its <p>, with $...$ set as mathematics."""
+    pieces = re.split(r"\$([^$]+)\$", source)
+    parser = MarkdownIt("commonmark")
+    made = []
+    for number, piece in enumerate(pieces):
+        if number % 2:
+            made.append(mathematics(piece))
+            continue
+        tokens = parser.parseInline(piece)
+        _relink(tokens[0], link)
+        # Spaces next to mathematics would be lost.
+        left, right = piece[: len(piece) - len(piece.lstrip())], piece[len(piece.rstrip()) :]
+        made.append(
+            left + parser.renderer.render(tokens, parser.options, {}).strip() + (right if piece.strip() else "")
+        )
+    return Markup("".join(made))
+
+
+def mathematics(latex: str, *, display: bool = False) -> Markup:
+    """MathML, which browsers draw by themselves."""
+    made = convert(latex, display="block" if display else "inline")
+    spoken = f'<math alttext="{html.escape(latex, quote=True)}"'
+    return Markup(made.replace("<math", spoken, 1))
+
+
+def code(text: str, language: str) -> Markup:
+    """A block of coloured code."""
+    return Markup(f"<pre>{_coloured(text, language, '')}</pre>")
+
+
+def code_colours() -> str:
+    """The style sheet of coloured code, light and dark."""
+    light = HtmlFormatter(style="friendly").get_style_defs("pre")
+    dark = HtmlFormatter(style="github-dark").get_style_defs("pre")
+    rules = [
+        "\n".join(line for line in style.splitlines() if re.match(r"pre \.", line) and "linenos" not in line)
+        for style in (light, dark)
+    ]
+    return f"{rules[0]}\n@media (prefers-color-scheme: dark) {{\n{rules[1]}\n}}\n"
+
+
+def _coloured(text: str, language: str, _attributes: str) -> str:
+    try:
+        lexer = get_lexer_by_name({"sh": "bash"}.get(language, language or "text"))
+    except ClassNotFound:
+        lexer = get_lexer_by_name("text")
+    return highlight(text, lexer, HtmlFormatter(nowrap=True)).rstrip("\n")
+
+
+def _plain(token: Token) -> str:
+    kinds = {"text", "code_inline"}
+    breaks = {"softbreak", "hardbreak"}
+    return "".join(
+        child.content if child.type in kinds else " " if child.type in breaks else "" for child in token.children or ()
+    )
+
+
+def _anchor(text: str, taken: set[str]) -> str:
+    """As GitHub makes them: lower case, hyphens for spaces, no punctuation; a number where it is taken."""
+    base = re.sub(r"[^\w\- ]", "", text.lower()).strip().replace(" ", "-")
+    anchor, number = base, 0
+    while anchor in taken:
+        number += 1
+        anchor = f"{base}-{number}"
+    return anchor
+
+
+def _relink(token: Token, link: Link) -> None:
+    children, kept, dropped = token.children or [], [], 0
+    for child in children:
+        if child.type == "link_open":
+            target = link(str(child.attrGet("href")))
+            if target is None:
+                dropped += 1
+                continue
+            child.attrSet("href", target)
+        elif child.type == "link_close" and dropped:
+            dropped -= 1
+            continue
+        elif child.type == "image":
+            child.attrSet("src", link(str(child.attrGet("src"))) or "")
+            child.attrSet("loading", "lazy")
+        kept.append(child)
+    token.children = kept

@@ -1,0 +1,14 @@
+"""Score codes and see which holds what.
+
+A β-TCVAE's codes of dSprites, which ship with the package: squares show how important each code is for each factor.
+"""
+
+from unbraid import Representation, score
+from unbraid.plots import plot_hinton
+
+example = Representation.example()
+card = score(example, metrics=["dci_lasso", "mig"])
+print(card)
+
+axes = plot_hinton(card["dci_lasso"], column_names=example.factor_names)
+figure = axes.figure
