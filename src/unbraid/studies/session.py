@@ -16,6 +16,7 @@ from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
 from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand, metric_names
 from unbraid.studies.gathered import write_generalisation
 from unbraid.studies.held_out import held_out_tasks
+from unbraid.studies.remote import carry_study
 from unbraid.studies.results import write_results
 from unbraid.studies.schema import suggestion
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
@@ -47,7 +48,7 @@ class Extra:
 Listener: TypeAlias = Callable[[StudyRun], None]
 
 EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(rank_when_done))
-LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = ()
+LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = (carry_study,)
 
 
 def run_study(

@@ -9,6 +9,7 @@ import torch
 
 from unbraid.studies import store
 from unbraid.studies.expand import Planned, Surroundings, expand, metric_names
+from unbraid.studies.remote import local_folder
 from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import missing_metrics, read_scores
 from unbraid.training.api import opened_dataset
@@ -67,15 +68,16 @@ class Study:
         """Open a study by its YAML file or by its folder.
 
         Args:
-            path: the YAML file, or a folder that `run` made.
-            out: the folder of results, for a YAML file; nothing is written there before `run`.
+            path: the YAML file, or a folder that `run` made; also the address of one in an object store.
+            out: the folder of results, for a YAML file, or such as s3://bucket/prefix; nothing is written there before
+                `run`.
 
         Raises:
             FileNotFoundError: there is no such file, or the folder is not that of a study.
             ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version.
         """
-        path = Path(path)
-        folder = Path(out) if out is not None else None
+        path = local_folder(path)
+        folder = local_folder(out) if out is not None else None
         if path.is_dir():
             if out is not None:
                 raise ValueError(f"{path} is a folder of results already; out is for a YAML file")

@@ -28,11 +28,11 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import TypeAlias
 
-from unbraid.studies.executors import local
+from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.task import Outcome, State, Step, Task
 
 __all__ = ["EXECUTORS", "Outcome", "State", "Step", "Task"]
 
 Executor: TypeAlias = Callable[..., Iterator[Outcome]]
 
-EXECUTORS: Mapping[str, Executor] = MappingProxyType({"local": local.run})
+EXECUTORS: Mapping[str, Executor] = MappingProxyType({"local": local.run, "ray": ray.run})

@@ -1,0 +1,85 @@
+"""One run on a node of a cluster: on storage shared with the driver, beside an object store, or far from both."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeAlias
+
+import unbraid
+from unbraid.datasets.base import FactorDataset
+from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.executors.work import perform_alone
+from unbraid.studies.remote import carried
+from unbraid.studies.sync import Mirror, pull
+
+MARK = ".driver"  # a file beside the runs; its content tells a node that it sees the same folder as the driver
+
+Files: TypeAlias = Mapping[str, bytes]  # by name, such as "3f2a/config.json", beneath the folder of the runs
+
+
+@dataclass(frozen=True)
+class Order:
+    """A task, and what a node must know to do it."""
+
+    task: Task
+    mark: str  # content of MARK
+    store: str | None  # address of the study, where that is in an object store
+    files: Files | None  # what there is of the run; None: not sent, as a node that shares storage needs no copy
+    version: str  # of unbraid, where the study was started
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a node gives back."""
+
+    outcome: Outcome | None  # None: nothing was done, because `Order.files` are needed
+    files: Files  # of the finished run, where the driver has no other way to them
+
+
+def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[Step], None]) -> Answer:
+    """Do the task of an order, continuing from what there is of it.
+
+    Raises:
+        DiskFull: no room for what has to be written.
+        OSError: the object store cannot be reached from here.
+        KeyboardInterrupt: cancelled; checkpoints are saved where they outlast this node.
+    """
+    task = order.task
+    if order.version != unbraid.__version__:
+        reason = f"its node has unbraid {unbraid.__version__}, the study was started with {order.version}"
+        return Answer(Outcome(task.id, "failed", reason), {})
+    if order.store is None and _shared(order):
+        return Answer(perform_alone(datasets, task, tell), {})
+    if order.store is None and order.files is None:
+        return Answer(None, {})
+    with TemporaryDirectory(prefix="unbraid-") as scratch:
+        folder = Path(scratch) / Path(task.folder).name
+        here = replace(task, folder=str(folder))
+        if order.store is not None:
+            names = [path.relative_to(scratch).as_posix() for path in (here.target, here.working)]
+            mirror = Mirror(order.store, Path(scratch))
+            pull(mirror, *names)
+            with carried(mirror, *names):
+                return Answer(perform_alone(datasets, here, tell), {})
+        unpack(order.files or {}, folder)
+        outcome = perform_alone(datasets, here, tell)
+        return Answer(outcome, pack(here.target))
+
+
+def _shared(order: Order) -> bool:
+    mark = Path(order.task.folder) / MARK
+    return mark.is_file() and mark.read_text(encoding="utf-8") == order.mark
+
+
+def pack(*folders: Path) -> Files:
+    """The files of run folders; those that do not exist have none."""
+    paths = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
+    return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in paths}
+
+
+def unpack(files: Files, folder: Path) -> None:
+    """Write packed files beneath the folder of the runs."""
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content)

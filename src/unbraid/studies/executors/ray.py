@@ -1,0 +1,273 @@
+"""Runs of a study as the tasks of a Ray cluster."""
+
+import logging
+import os
+import secrets
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import unbraid
+from unbraid._extras import require
+from unbraid._files import written_whole
+from unbraid.datasets.base import FactorDataset
+from unbraid.studies.executors.local import TRIES
+from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
+from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.executors.work import DiskFull, explain
+from unbraid.studies.remote import mirror_of
+from unbraid.studies.sync import pull
+from unbraid.training.device import worker_variables
+
+POLL_SECONDS = 0.5
+ANSWER_SECONDS = 5.0  # for the cluster to accept a connection
+GRACE_SECONDS = 60.0  # for runs to finish their step and save
+VISIBLE_SECONDS = 90.0  # until shared storage shows the driver what a node wrote; NFS may take a minute
+
+
+def run(
+    tasks: Sequence[Task],
+    datasets: Mapping[str, FactorDataset],
+    *,
+    report: Callable[[Step], None] | None = None,
+    address: str = "auto",
+    gpus_per_run: float | None = None,
+) -> Iterator[Outcome]:
+    """Runs of a study on the nodes of a Ray cluster, one task with one core each.
+
+    A run whose node or process dies is begun again elsewhere: from its last checkpoint where the folder of the runs is
+    on storage that the nodes share, or mirrors an object store; else from the start, and its files come back by Ray.
+
+    Args:
+        tasks, datasets, report: see `unbraid.studies.executors`.
+        address: of the cluster: "auto" for the one that this machine is part of, or host:port.
+        gpus_per_run: share of a GPU that a run asks for, so that 0.25 puts four on each; by default 1 for runs whose
+            device is "cuda", none for others.
+
+    Raises:
+        ValueError: no cluster answers at the address, or none of its nodes has what a run asks for.
+        ImportError: ray is not installed.
+        DiskFull: no room for results.
+    """
+    ray = require("ray", "ray", "the executor ray")
+    if gpus_per_run is not None and not 0 < gpus_per_run <= 1:
+        raise ValueError(f"gpus_per_run must be more than 0 and at most 1; got {gpus_per_run:g}")
+    joined = not ray.is_initialized()
+    if joined:
+        _join(ray, address)
+    shares = {task.id: _gpus(task, gpus_per_run) for task in tasks}
+    try:
+        _check_resources(ray, address, max(shares.values(), default=0.0))
+    except ValueError:
+        _leave(ray, joined)
+        raise
+    return _run(ray, joined, tasks, datasets, report or (lambda _: None), shares)
+
+
+def _join(ray: Any, address: str) -> None:
+    silent = f"--address {address}: no Ray cluster answers there; `ray start --head` starts one"
+    if address.startswith("ray://"):
+        raise ValueError(
+            f"--address {address}: Ray's client is not supported; start the study on a node of the cluster"
+        )
+    host, _, port = _recorded(address).rpartition(":")
+    if port.isdigit():
+        # Ray itself would try for minutes, and then end this process.
+        try:
+            socket.create_connection((host, int(port)), ANSWER_SECONDS).close()
+        except OSError as error:
+            raise ValueError(f"{silent} ({error})") from None
+    elif address != "auto":
+        raise ValueError(f"--address {address}: write auto, or host:port")
+    try:
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+    except (ConnectionError, RuntimeError) as error:
+        raise ValueError(f"{silent} ({str(error).partition(chr(10))[0]})") from None
+
+
+def _recorded(address: str) -> str:
+    """What "auto" stands for, as far as that is written down; Ray finds others by looking at the processes here."""
+    if address != "auto":
+        return address
+    record = Path(os.environ.get("RAY_TMPDIR", tempfile.gettempdir())) / "ray" / "ray_current_cluster"
+    return os.environ.get("RAY_ADDRESS") or (record.read_text(encoding="utf-8") if record.is_file() else "")
+
+
+def _leave(ray: Any, joined: bool) -> None:
+    if joined:
+        ray.shutdown()
+
+
+def _gpus(task: Task, share: float | None) -> float:
+    return share if share is not None else float(task.config["device"] == "cuda")
+
+
+def _check_resources(ray: Any, address: str, gpus: float) -> None:
+    """Raises ValueError where tasks would wait forever."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    if not any(node.get("CPU", 0) >= 1 and node.get("GPU", 0) >= gpus for node in nodes):
+        wanted = "one core" + (f" and {gpus:g} GPU" if gpus else "")
+        raise ValueError(f"--address {address}: no node of the cluster offers {wanted} for a run; see `ray status`")
+
+
+def _run(
+    ray: Any,
+    joined: bool,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, FactorDataset],
+    told: Callable[[Step], None],
+    shares: Mapping[str, float],
+) -> Iterator[Outcome]:
+    session = _Session(ray, datasets, shares)
+    try:
+        for task in tasks:
+            session.submit(task)
+        while session.running:
+            yield from session.ended()
+            for step in session.steps():
+                told(step)
+    finally:
+        session.stop()
+        _leave(ray, joined)
+
+
+class _Session:
+    """The tasks that Ray has been given."""
+
+    def __init__(self, ray: Any, datasets: Mapping[str, FactorDataset], shares: Mapping[str, float]) -> None:
+        self.ray, self.shares = ray, shares
+        self.datasets = ray.put(dict(datasets))
+        self.board = _board(ray)
+        self.mark = secrets.token_hex(8)
+        self.marked: set[Path] = set()
+        self.running: dict[Any, Task] = {}  # by the reference to the answer
+        self.tries: dict[str, int] = {}
+        environment = {"env_vars": worker_variables()}
+        self.remote = ray.remote(num_cpus=1, max_retries=0, runtime_env=environment)(_on_node)
+
+    def submit(self, task: Task, files: Files | None = None) -> None:
+        folder = Path(task.folder)
+        if folder not in self.marked:
+            folder.mkdir(parents=True, exist_ok=True)
+            with written_whole(folder / MARK) as temporary:
+                temporary.write_text(self.mark, encoding="utf-8")
+            self.marked.add(folder)
+        if files is None and not task.target.exists() and not task.working.exists():
+            files = {}
+        mirror = mirror_of(folder.parent)
+        order = Order(task, self.mark, mirror.url if mirror else None, files, unbraid.__version__)
+        on_node = self.remote.options(num_gpus=self.shares[task.id])
+        self.running[on_node.remote(order, self.datasets, self.board)] = task
+
+    def ended(self) -> Iterator[Outcome]:
+        """Outcomes of the tasks that end within POLL_SECONDS."""
+        references, _ = self.ray.wait(list(self.running), timeout=POLL_SECONDS)
+        for reference in references:
+            task = self.running.pop(reference)
+            outcome = self._outcome(task, reference)
+            if outcome is not None:
+                yield outcome
+
+    def _outcome(self, task: Task, reference: Any) -> Outcome | None:
+        """None where the task was submitted again."""
+        errors = self.ray.exceptions
+        try:
+            answer: Answer = self.ray.get(reference)
+        except errors.RayTaskError as error:
+            if isinstance(error.cause, DiskFull):
+                raise error.cause from None
+            return Outcome(task.id, "failed", explain(error.cause))
+        except errors.RayError as error:  # a node or process that died
+            self.tries[task.id] = self.tries.get(task.id, 0) + 1
+            if self.tries[task.id] < TRIES:
+                self.submit(task)
+                return None
+            reason = str(error).partition(". ")[0].strip()
+            return Outcome(task.id, "failed", f"{type(error).__name__}: {reason} ({TRIES} times)")
+        if answer.outcome is None:
+            self.submit(task, pack(task.target, task.working))
+            return None
+        _fetch(task, answer)
+        return answer.outcome
+
+    def steps(self) -> Iterator[Step]:
+        """What the tasks at work said since the last call."""
+        at_work = {task.id for task in self.running.values()}
+        for name, said in self.ray.get(self.board.take.remote()).items():
+            if name in at_work:
+                yield Step(name, *said)
+
+    def stop(self) -> None:
+        """Cancel what runs, and wait for its checkpoints."""
+        for reference in self.running:
+            self.ray.cancel(reference)
+        if self.running:
+            self.ray.wait(list(self.running), num_returns=len(self.running), timeout=GRACE_SECONDS)
+        self.ray.kill(self.board)
+        for folder in self.marked:
+            (folder / MARK).unlink(missing_ok=True)
+
+
+def _board(ray: Any) -> Any:
+    """An actor beside the driver, where nodes leave word; the latest of each run counts."""
+
+    class Board:
+        def __init__(self) -> None:
+            self.said: dict[str, tuple[Any, ...]] = {}
+
+        def post(self, name: str, said: tuple[Any, ...]) -> None:
+            self.said[name] = said
+
+        def take(self) -> dict[str, tuple[Any, ...]]:
+            said, self.said = self.said, {}
+            return said
+
+    here = ray.get_runtime_context().get_node_id()
+    near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+    return ray.remote(num_cpus=0, scheduling_strategy=near)(Board).remote()
+
+
+def _on_node(order: Order, datasets: Mapping[str, FactorDataset], board: Any) -> Answer:
+    def tell(step: Step) -> None:
+        board.post.remote(step.id, (step.step, dict(step.logs), step.doing))
+
+    return work(order, datasets, tell)
+
+
+def _fetch(task: Task, answer: Answer) -> None:
+    """Have the files of the run where the driver looks for them."""
+    outcome = answer.outcome
+    assert outcome
+    if answer.files:
+        _receive(task, answer.files)
+    elif mirror := mirror_of(Path(task.folder).parent):
+        names = [path.relative_to(mirror.folder).as_posix() for path in (task.target, task.working)]
+        pull(mirror, *names)
+    elif outcome.state != "failed":
+        _wait_for(task.target)
+
+
+def _receive(task: Task, files: Files) -> None:
+    """Place the folder of a run that came by Ray, whole."""
+    if task.target.exists():
+        for name, content in files.items():
+            with written_whole(task.target.parent / name) as temporary:
+                temporary.write_bytes(content)
+        return
+    arriving = Path(tempfile.mkdtemp(dir=task.folder, prefix=f".{task.id}."))
+    unpack(files, arriving)
+    (arriving / task.id).rename(task.target)
+    arriving.rmdir()
+    shutil.rmtree(task.working, ignore_errors=True)
+
+
+def _wait_for(target: Path) -> None:
+    until = time.monotonic() + VISIBLE_SECONDS
+    while not target.exists():
+        if time.monotonic() > until:
+            raise OSError(f"{target}: a node wrote it, and it is not to be seen here")
+        time.sleep(1)
