@@ -7,7 +7,7 @@ from unbraid.factors import FactorSpace
 from unbraid.training.families import FAMILIES
 from unbraid.training.population import Member
 
-SPACE = FactorSpace(("position_x", "position_y", "shade"), (9, 9, 3), ("ordinal", "ordinal", "ordinal"))
+SPACE = FactorSpace(("position_x", "position_y", "shade"), (9, 9, 3), ("cyclic", "cyclic", "ordinal"))
 
 
 def blocks(side: int = 32, channels: int = 1) -> ArrayDataset:
@@ -18,8 +18,13 @@ def blocks(side: int = 32, channels: int = 1) -> ArrayDataset:
     return ArrayDataset(images, SPACE)
 
 
-# FactorVAE's discriminator has five million weights.
-SMALL: dict[str, dict[str, float | int | str]] = {"factor_vae": {"discriminator_width": 64, "discriminator_depth": 2}}
+# FactorVAE's discriminator has five million weights; 243 images have no 512 disjoint pairs.
+SMALL: dict[str, dict[str, float | int | str]] = {
+    "factor_vae": {"discriminator_width": 64, "discriminator_depth": 2},
+    "ada_gvae": {"pairs": 30},
+    "ada_ml_vae": {"pairs": 30},
+    "lsbd_vae": {"pairs": 20},
+}
 
 
 def member(family: str, seed: int = 0, **hyperparameters: float | int | str) -> Member:

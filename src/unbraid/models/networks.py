@@ -86,6 +86,25 @@ def dense_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     return encoder, decoder
 
 
+def dense_norm_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
+    """Hidden layers of 512 and 256 with ReLU and batch norm, mirrored (LSBD table 2).
+
+    Args and Returns: as `dense_pair`.
+    """
+    inner = (shape[2], *shape[:2]) if len(shape) == 3 else shape
+    n_inputs = math.prod(inner)
+    encoder = nn.Sequential(nn.Flatten(), *_normed(n_inputs, 512, 256), nn.Linear(256, n_outputs))
+    decoder = nn.Sequential(*_normed(n_latents, 256, 512), nn.Linear(512, n_inputs), nn.Unflatten(1, inner))
+    return encoder, decoder
+
+
+def _normed(*sizes: int) -> list[nn.Module]:
+    layers: list[nn.Module] = []
+    for before, after in pairwise(sizes):
+        layers += [nn.Linear(before, after), nn.ReLU(inplace=True), nn.BatchNorm1d(after)]
+    return layers
+
+
 def _layers(*sizes: int) -> list[nn.Module]:
     layers: list[nn.Module] = []
     for before, after in pairwise(sizes):
@@ -93,7 +112,9 @@ def _layers(*sizes: int) -> list[nn.Module]:
     return layers[:-1]
 
 
-NETWORKS: Mapping[str, PairBuilder] = MappingProxyType({"conv": conv_pair, "dense": dense_pair, "resnet": resnet_pair})
+NETWORKS: Mapping[str, PairBuilder] = MappingProxyType(
+    {"conv": conv_pair, "dense": dense_pair, "dense_norm": dense_norm_pair, "resnet": resnet_pair}
+)
 
 
 def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pair:

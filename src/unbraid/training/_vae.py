@@ -20,7 +20,7 @@ COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
             "conv",
             "encoder and decoder; your own as package.module:function",
             kind="choice",
-            choices=("conv", "dense", "resnet", ""),
+            choices=("conv", "dense", "dense_norm", "resnet", ""),
         ),
         "likelihood": Hyperparameter("bernoulli", "of the pixels", kind="choice", choices=("bernoulli", "gaussian")),
         "sigma": Hyperparameter(1.0, "standard deviation of Gaussian pixels", 1e-3, 1e3),

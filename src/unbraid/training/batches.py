@@ -47,7 +47,7 @@ def normal(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
     radius = (-2 * unit[:, 0].log()).sqrt()
     angle = unit[:, 1] * (2 * math.pi)
     both = torch.cat([radius * angle.cos(), radius * angle.sin()], dim=1)
-    return both[:, :count].float().reshape(-1, *shape)
+    return both[:, :count].float().reshape(len(keys), *shape)
 
 
 def permutations(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
@@ -77,7 +77,7 @@ def _uniform(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
     at_step = random_bits(keys, torch.tensor(step + 1, dtype=torch.int64, device=keys.device))
     positions = torch.arange(1, math.prod(shape) + 1, dtype=torch.int64, device=keys.device)
     bits = random_bits(at_step[:, None], positions)
-    return ((_shifted(bits, 11).double() + 0.5) * 2**-53).reshape(-1, *shape)
+    return ((_shifted(bits, 11).double() + 0.5) * 2**-53).reshape(len(keys), *shape)
 
 
 def _feistel(keys: Tensor, values: Tensor, bits: int) -> Tensor:

@@ -89,6 +89,8 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.objectives.beta_vae import beta_vae
+from unbraid.training._ada_vae import ADA_GVAE, ADA_ML_VAE
+from unbraid.training._delta_vae import DELTA_VAE
 from unbraid.training._factor_vae import FACTOR_VAE
 from unbraid.training._family import (
     Adam,
@@ -107,6 +109,7 @@ from unbraid.training._family import (
     Supply,
 )
 from unbraid.training._info_gan import INFO_GAN
+from unbraid.training._lsbd_vae import LSBD_VAE
 from unbraid.training._pca import PCA_FAMILY
 from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
 from unbraid.training._vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
@@ -169,5 +172,9 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "dip_vae_ii": DIP_VAE_II,
         "info_gan": INFO_GAN,
         "pca": PCA_FAMILY,
+        "ada_gvae": ADA_GVAE,
+        "ada_ml_vae": ADA_ML_VAE,
+        "delta_vae": DELTA_VAE,
+        "lsbd_vae": LSBD_VAE,
     }
 )
