@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 from unbraid import load_run
+from unbraid.cli.app import main
+from unbraid.cli.study_generalisation import _short
 from unbraid.datasets import leave_out, load
 from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace
 from unbraid.studies.answers import FILE
 from unbraid.studies.columns import agreement_columns, higher_is_better
+from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.generalisation import ask_heads, ask_regressors, summary
 from unbraid.studies.schema import parse
@@ -83,6 +86,58 @@ def test_a_run_opens_what_it_was_trained_on(study):
             assert len(kept) == 63
             assert (without["y"], without["x"]) not in kept
     assert left == {315, 320 - int(left_out(SPACE, ["x > 4 and y > 4", {"random": 64}]).sum())}
+
+
+def test_a_run_differs_from_the_one_it_belongs_to_in_its_images_alone(study):
+    belong = []
+    for path in held_out(study):
+        config = load_run(path).config
+        for answer in json.loads((path / FILE).read_text()).values():
+            whole = load_run(study.known_folder() / "runs" / answer["question"]["of"]).config
+            assert {**config, "dataset": None} == {**whole, "dataset": None}
+            assert answer["question"]["without"] == config["dataset"]["options"]["without"]
+            belong.append(answer["question"]["of"])
+    assert sorted(belong) == sorted([run.id for run in study.runs()] * 4)
+
+
+def test_the_estimate_counts_runs_without_some_images(data, tmp_path):
+    found = estimate(opened(tmp_path, YAML, data))
+    assert [(row.setting, row.runs, row.waiting) for row in found.rows] == [
+        ("latents=1", 1, 1), ("latents=4", 1, 1), ("latents=1, compositional", 3, 3), ("latents=1, zero_shot", 1, 1),
+        ("latents=4, compositional", 3, 3), ("latents=4, zero_shot", 1, 1),
+    ]  # fmt: skip
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
+    folder = study.known_folder()
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder), "--json"])
+    main()
+    found = json.loads(capsys.readouterr().out)
+    kept = {kind: json.loads((folder / "generalisation" / f"{kind}.json").read_text()) for kind in found}
+    assert found == kept
+    assert found.keys() == {"compositional", "zero_shot"}
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder)])
+    main()
+    shown = capsys.readouterr().out
+    row = study.results().iloc[0]
+    line = next(line for line in shown.splitlines() if "latents=1" in line and "MLP" in line)
+    assert line.split()[-3:] == [f"{row[f'compositional.mlp.{name}']:.3f}" for name in ("y", "x", "both")]
+    line = next(line for line in shown.splitlines() if "latents=1" in line and "lasso" in line)
+    assert line.split()[-3:] == [f"{row[f'zero_shot.lasso.{name}']:.3f}" for name in ("gap", "ordinary", "cost")]
+    assert "6 of 6 runs without some images have been asked" in shown
+    assert (_short([0.1, None, 0.3]), _short([0.25]), _short([None])) == ("0.200 ± 0.141", "0.250", "-")
+
+
+def test_a_study_that_holds_nothing_out_says_so(tmp_path, monkeypatch, capsys, data):
+    kept = "".join(line + "\n" for line in YAML.splitlines() if not line.startswith(("compositional", "zero_shot")))
+    plain = opened(tmp_path, kept, data)
+    plain.run(processes=0)
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(plain.folder)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "holds nothing out; give it a section compositional or zero_shot" in capsys.readouterr().err
+    assert not (plain.known_folder() / "generalisation").exists()
 
 
 def test_columns_are_what_the_runs_say_by_hand(study, data):

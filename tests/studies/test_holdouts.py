@@ -47,6 +47,8 @@ def test_only_pairs_are_held_out_whose_levels_remain() -> None:
     table = FactorTable(("a", "b"), ("ordinal", "ordinal"), np.array(rows))
     names = {each.name for each in compositional_holdouts(table, ["a", "b"], n_combinations=4)[:4]}
     assert names == {"a=0, b=0", "a=0, b=1", "a=1, b=0", "a=1, b=1"}
+    turned = {each.name for each in compositional_holdouts(table, ["b", "a"], n_combinations=4)[:4]}
+    assert turned == {"b=0, a=0", "b=0, a=1", "b=1, a=0", "b=1, a=1"}
     with pytest.raises(ValueError, match="a and b have 4 combinations that can be held out; got n 5"):
         compositional_holdouts(table, ["a", "b"])
     with pytest.raises(ValueError, match=r"combination \[2, 1\] of a and b \(3 and 2 levels\) cannot be held out"):

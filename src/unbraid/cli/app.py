@@ -14,6 +14,7 @@ from unbraid.cli.metrics import list_metrics
 from unbraid.cli.score import score
 from unbraid.cli.study import study_app
 from unbraid.cli.study_agreement import agreement
+from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
@@ -37,6 +38,7 @@ app.command("cite")(cite)
 app.add_typer(data_app, name="data")
 study_app.command("rank")(rank)
 study_app.command("agreement")(agreement)
+study_app.command("generalisation")(generalisation)
 app.add_typer(study_app, name="study")
 
 

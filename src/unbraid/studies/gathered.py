@@ -125,13 +125,16 @@ def _names(config: StudyConfig) -> list[str]:
     return [*config.compositional.factors, "both"]
 
 
-def write_generalisation(study: "Study", dataset: FactorDataset) -> None:
-    """generalisation/compositional.json and zero_shot.json: every answer, and what the columns make of them."""
-    del dataset
+def contents(study: "Study") -> dict[str, dict[str, Any]]:
+    """By kind, every answer and what the columns make of them, as plain data.
+
+    Raises:
+        ValueError: a file of answers is damaged.
+    """
     runs = study.runs()
     made = columns(study, runs)
-    for kind, by_run in gathered(study, runs).items():
-        content = {
+    return {
+        kind: {
             "terms": terms(study.config, kind),
             "runs": [
                 {
@@ -147,5 +150,13 @@ def write_generalisation(study: "Study", dataset: FactorDataset) -> None:
                 if run.id in by_run
             ],
         }
+        for kind, by_run in gathered(study, runs).items()
+    }
+
+
+def write_generalisation(study: "Study", dataset: FactorDataset) -> None:
+    """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results."""
+    del dataset
+    for kind, content in contents(study).items():
         (study.known_folder() / FOLDER).mkdir(exist_ok=True)
         store.write_json(study.known_folder() / FOLDER / f"{kind}.json", content)
