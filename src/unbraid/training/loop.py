@@ -64,6 +64,11 @@ class Plan:
             raise ValueError(f"no family {self.family!r}: one of {', '.join(FAMILIES)}")
         if self.steps < 0 or self.batch_size < 1:
             raise ValueError(f"steps >= 0 and batch_size >= 1; got {self.steps} and {self.batch_size}")
+        kind, colon, number = self.device.partition(":")
+        if colon:
+            raise ValueError(
+                f"device {self.device!r}: write {kind}, and CUDA_VISIBLE_DEVICES={number} for that one of several"
+            )
         device = choose_device(self.device)
         return replace(self, device=device.type, precision=choose_precision(self.precision, device))
 
