@@ -1,7 +1,10 @@
 """Draw Results: plain functions `plot_<what>(...)` that return matplotlib axes and compute no score."""
 
+from unbraid.plots.against import plot_against
+from unbraid.plots.boxes import plot_box_per_setting
 from unbraid.plots.circles import plot_circles
 from unbraid.plots.contact_sheet import plot_factors
+from unbraid.plots.correlations import plot_correlations
 from unbraid.plots.curves import plot_curves
 from unbraid.plots.hinton import plot_hinton
 from unbraid.plots.important import plot_important_codes
@@ -9,13 +12,17 @@ from unbraid.plots.kl import plot_kl
 from unbraid.plots.latents import plot_latents
 from unbraid.plots.reconstructions import plot_reconstructions
 from unbraid.plots.scatter import plot_code_plane, plot_factor_code
+from unbraid.plots.similarity import plot_similarity
 from unbraid.plots.symmetry import plot_dispersion, plot_symmetry
 from unbraid.plots.theme import save_figure, set_theme
 from unbraid.plots.traversals import plot_traversals
 
 __all__ = [
+    "plot_against",
+    "plot_box_per_setting",
     "plot_circles",
     "plot_code_plane",
+    "plot_correlations",
     "plot_curves",
     "plot_dispersion",
     "plot_factor_code",
@@ -25,6 +32,7 @@ __all__ = [
     "plot_kl",
     "plot_latents",
     "plot_reconstructions",
+    "plot_similarity",
     "plot_symmetry",
     "plot_traversals",
     "save_figure",
