@@ -37,7 +37,8 @@ def results(study: "Study") -> Any:
     """
     pandas = require("pandas", "table", "results of a study")
     runs = study.runs()
-    rows = {run.id: _row(run) for run in runs}
+    configs = {planned.id: planned.config for planned in study.planned()}
+    rows = {run.id: _row(run, configs.get(run.id, {})) for run in runs}
     for columns in COLUMNS:
         for name, values in columns(study, runs).items():
             rows[name].update(values)
@@ -45,7 +46,7 @@ def results(study: "Study") -> Any:
     return pandas.DataFrame(list(rows.values()), columns=names)
 
 
-def _row(run: "StudyRun") -> dict[str, Any]:
+def _row(run: "StudyRun", config: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": run.id,
         "family": run.family,
@@ -53,14 +54,14 @@ def _row(run: "StudyRun") -> dict[str, Any]:
         "seed": run.seed,
         "state": run.state,
         "reason": run.reason,
-        "dataset": None,
-        "steps": None,
+        "dataset": config["dataset"]["name"] if config else None,
+        "steps": config["steps"] if config else None,
         "seconds": None,
     }
     row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
     if run.path.is_dir() and run.path.parent.name == store.RUNS:
-        config, status = read_folder(run.path)
-        row |= {"dataset": config["dataset"]["name"], "steps": config["steps"], "seconds": status["seconds"]}
+        status = read_folder(run.path)[1]
+        row |= {"seconds": status["seconds"]}
         row |= {f"train.{name}": value for name, value in status["last"].items()}
     for metric, entry in read_scores(run.path).get("metrics", {}).items() if run.path.is_dir() else ():
         row |= {f"{metric}.{name}": value for name, value in entry["values"].items()}

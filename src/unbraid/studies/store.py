@@ -43,7 +43,7 @@ def check_folder(folder: Path) -> None:
             raise ValueError(
                 f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
             )
-    elif any(not each.name.startswith(".") for each in folder.iterdir()):
+    elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
         raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
 
 

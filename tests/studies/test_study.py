@@ -1,0 +1,347 @@
+"""A study from its YAML to its table: what it gives, how it grows, what it survives."""
+
+import errno
+import json
+import multiprocessing
+import os
+import random
+import resource
+import shutil
+import signal
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import unbraid
+from tests.studies import examples
+from tests.studies.examples import SMALL, same_but_for_times, written
+from unbraid import Study, load_run
+from unbraid._files import DiskFull
+from unbraid.metrics import METRICS
+from unbraid.studies import scores, store
+from unbraid.studies.study import StudyProgress
+from unbraid.training.folder import SCORES, STATUS
+
+
+def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:
+    """The study run in this process, without workers."""
+    folder.mkdir(exist_ok=True)
+    study = Study.load(written(folder, text), out=folder / "out")
+    study.run(processes=0, **arguments)  # pyright: ignore[reportArgumentType]
+    return study
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    return here(tmp_path_factory.mktemp("whole"))
+
+
+@pytest.fixture
+def copy(whole: Study, tmp_path: Path) -> Path:
+    """A folder with the YAML, and the results that may be spoilt."""
+    shutil.copytree(whole.folder, tmp_path / "out")
+    written(tmp_path)
+    return tmp_path
+
+
+def times(folder: Path, name: str = STATUS) -> dict[str, int]:
+    return {path.parent.name: path.stat().st_mtime_ns for path in folder.glob(f"out/runs/*/{name}")}
+
+
+def test_every_run_is_a_row_of_what_its_folder_holds(whole):
+    runs, frame = whole.runs(), whole.results()
+    assert [(run.family, run.setting, run.seed, run.state) for run in runs] == [
+        ("beta_vae", "beta=1", 0, "finished"), ("beta_vae", "beta=1", 1, "finished"),
+        ("beta_vae", "beta=4", 0, "finished"), ("beta_vae", "beta=4", 1, "finished"),
+        ("pca", "", 0, "finished"), ("pca", "", 1, "finished"),
+    ]  # fmt: skip
+    assert list(frame.run) == [run.id for run in runs]
+    assert list(frame.columns[:9]) == [
+        "run", "family", "setting", "seed", "state", "reason", "dataset", "steps", "seconds",
+    ]  # fmt: skip
+    for run, (_, row) in zip(runs, frame.iterrows(), strict=True):
+        loaded = load_run(run.path)
+        card = unbraid.score(loaded.codes(), metrics=["mig", "dci_lasso"])
+        assert row["mig.score"] == card["mig"].score
+        assert row["dci_lasso.informativeness"] == card["dci_lasso"].informativeness
+        assert row["hyper.latents"] == 3
+        assert row["dataset"] == "square"
+        if run.family == "beta_vae":
+            assert row["train.kl"] == loaded.curves()["kl"][-1]
+            assert row["hyper.beta"] == float(run.setting.removeprefix("beta="))
+        else:
+            assert np.isnan(row["hyper.beta"])
+            assert np.isnan(row["train.kl"])
+    assert frame["mig.score"].nunique() >= 5  # the seeds of PCA are the same model
+    kept = pd.read_parquet(whole.folder / store.RESULTS)
+    assert same_but_for_times(kept, frame)
+    assert kept["seconds"].equals(frame["seconds"])
+
+
+def test_a_run_is_the_one_that_train_makes(whole, tmp_path):
+    settings = {"beta": 4, "network": "dense", "latents": 3, "steps": 6, "batch_size": 8, "precision": "float32"}
+    source = {"name": "square", "positions": 8, "shrink": 4}
+    (run,) = unbraid.train("beta_vae", source, seeds=[1], out=tmp_path, device="cpu", processes=0, **settings)
+    same = whole.folder / "runs" / run.path.name
+    for name in ("weights.safetensors", "codes.safetensors", "config.json"):
+        assert (same / name).read_bytes() == (run.path / name).read_bytes()
+
+
+def test_workers_come_to_the_same_table_though_one_is_killed(whole, tmp_path):
+    written(tmp_path)
+    study = Study.load(tmp_path / "study.yaml", out=tmp_path / "out")
+    sent: list[StudyProgress] = []
+    killed: list[int] = []
+
+    def report(progress: StudyProgress) -> None:
+        sent.append(progress)
+        if progress.taken and not killed:
+            killed.append(children(os.getpid())[-1])
+            os.kill(killed[0], signal.SIGKILL)
+
+    study.run(processes=2, progress=report)
+    assert killed
+    assert same_but_for_times(study.results(), whole.results())
+    assert (sent[0].n_done, sent[-1].n_done, sent[-1].n_runs) == (0, 6, 6)
+    assert sent[-1].done_steps == sent[-1].steps == 36
+    assert {step for one in sent for step in one.taken.values()} <= set(range(7))
+
+
+def children(process: int) -> list[int]:
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        found += [int(pid) for pid in task.read_text().split()]
+    return found
+
+
+def test_what_is_added_later_is_all_that_is_done(copy):
+    before, scored = times(copy), times(copy, SCORES)
+    text = SMALL.replace("seeds: 2", "seeds: 3").replace("beta: [1, 4]", "beta: [1, 4, 16]")
+    study = here(copy, text)
+    after = times(copy)
+    assert len(after) == 12
+    assert {name: after[name] for name in before} == before
+    assert {name: when for name, when in times(copy, SCORES).items() if name in scored} == scored
+    assert list(study.results()["state"]) == ["finished"] * 12
+    fewer = here(copy, SMALL.replace("seeds: 2", "seeds: [1]"))
+    assert times(copy) == after
+    assert len(fewer.results()) == 3
+    assert len(fewer.no_longer_planned()) == 9
+    assert same_but_for_times(here(copy).results(), pd.read_parquet(copy / "out" / store.RESULTS))
+
+
+def test_a_metric_added_later_is_computed_and_the_others_are_kept(copy, monkeypatch):
+    trained = times(copy)
+    kept = {path: json.loads(path.read_text()) for path in copy.glob(f"out/runs/*/{SCORES}")}
+    study = here(copy, SMALL.replace("dci_lasso]", "dci_lasso, sap, 'tests.studies.examples:spread']"))
+    assert times(copy) == trained
+    for path, before in kept.items():
+        after = json.loads(path.read_text())
+        assert list(after["metrics"]) == ["mig", "dci_lasso", "sap", "tests.studies.examples:spread"]
+        assert {name: after["metrics"][name] for name in before["metrics"]} == before["metrics"]
+    frame = study.results()
+    codes = load_run(study.runs()[0].path).codes()
+    assert frame["tests.studies.examples:spread.score"][0] == pytest.approx(codes.codes.std())
+    assert frame["sap.score"][0] == unbraid.score(codes, metrics=["sap"])["sap"].score
+
+    newer = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
+    monkeypatch.setattr(scores, "METRICS", newer)
+    monkeypatch.setattr("unbraid.scoring.METRICS", newer)
+    here(copy)
+    for path, before in kept.items():
+        after = json.loads(path.read_text())["metrics"]
+        assert after["mig"]["version"] == newer["mig"].version
+        assert after["dci_lasso"] == before["metrics"]["dci_lasso"]
+
+
+def _run(folder: Path) -> None:
+    here(folder)
+
+
+def _run_with_small_files(folder: Path) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (8192, resource.RLIM_INFINITY))
+    try:
+        here(folder)
+    except DiskFull:
+        os._exit(28)
+    except OSError as error:
+        os._exit(29 if error.errno == errno.EFBIG else 30)
+
+
+def _hold(folder: Path, held: object) -> None:
+    with store.claimed(folder):
+        held.set()  # pyright: ignore[reportAttributeAccessIssue]
+        time.sleep(60)
+
+
+@pytest.fixture(scope="module")
+def processes():
+    """Processes that begin with everything imported."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["tests.studies.test_study"])
+    return context
+
+
+def test_killed_five_times_at_any_moment_it_comes_to_the_same_table(whole, tmp_path, processes):
+    moments, killed, unfinished = random.Random(4), 0, set()
+    written(tmp_path)
+    deadline = time.monotonic() + 60
+    while killed < 5:
+        assert time.monotonic() < deadline
+        process = processes.Process(target=_run, args=(tmp_path,))
+        process.start()
+        process.join(moments.uniform(0.05, 0.8))
+        if process.is_alive():
+            os.kill(process.pid, signal.SIGKILL)
+            killed += 1
+        process.join()
+        unfinished |= {path.name for path in tmp_path.glob("out/runs/*.part")}
+        assert all((path / STATUS).exists() for path in tmp_path.glob("out/runs/*") if path.suffix != ".part")
+        if killed < 5 and len(times(tmp_path)) > 3:
+            shutil.rmtree(tmp_path / "out")
+    study = here(tmp_path)
+    assert same_but_for_times(study.results(), whole.results())
+    assert not list(tmp_path.glob("out/runs/*.part"))
+    assert not list(tmp_path.glob("out/runs/*/.*"))
+    assert not list(tmp_path.glob("out/failed/*"))
+
+
+def test_a_full_disk_stops_it_with_one_line_and_nothing_is_lost(whole, tmp_path, processes):
+    written(tmp_path)
+    process = processes.Process(target=_run_with_small_files, args=(tmp_path,))
+    process.start()
+    process.join(60)
+    assert process.exitcode == 28
+    assert not times(tmp_path)
+    assert not list(tmp_path.glob("out/failed/*"))
+    assert same_but_for_times(here(tmp_path).results(), whole.results())
+
+
+def test_a_second_one_on_the_same_folder_is_turned_away(copy, processes):
+    held = processes.Event()
+    process = processes.Process(target=_hold, args=(copy / "out", held), daemon=True)
+    process.start()
+    assert held.wait(60)
+    before = {path: path.stat().st_mtime_ns for path in (copy / "out").rglob("*")}
+    with pytest.raises(ValueError, match="out: another `study run` is at work on it"):
+        here(copy, SMALL.replace("seeds: 2", "seeds: 3"))
+    assert {path: path.stat().st_mtime_ns for path in (copy / "out").rglob("*")} == before
+    process.kill()
+    process.join()
+    here(copy)
+
+
+BAD = """
+  - {name: vae, network: "tests.studies.examples:%s", latents: 3}
+seeds: 2"""
+
+
+def bad(name: str) -> str:
+    return SMALL.replace("\nseeds: 2", BAD % name)
+
+
+def test_a_run_that_fails_is_kept_with_its_reason_and_stops_no_other(whole, tmp_path, monkeypatch):
+    study = here(tmp_path, bad("refusing"))
+    runs = study.runs()
+    assert [run.state for run in runs] == ["finished"] * 6 + ["failed"] * 2
+    assert [run.reason for run in runs[6:]] == ["RuntimeError: the network will not"] * 2
+    frame = study.results()
+    assert frame["mig.score"].isna().tolist() == [False] * 6 + [True] * 2
+    assert frame["reason"][6] == "RuntimeError: the network will not"
+    shared = [name for name in whole.results() if name not in ("seconds", "reason")]
+    pd.testing.assert_frame_equal(frame[shared][:6], whole.results()[shared], check_exact=True)
+    kept = json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())
+    assert {name: kept[name] for name in ("id", "family", "setting", "seed", "attempts")} == {
+        "id": runs[6].id, "family": "vae", "setting": "", "seed": 0, "attempts": 1,
+    }  # fmt: skip
+    assert "in _refuse" in kept["details"]
+
+    done: list[str] = []
+    monkeypatch.setattr(examples, "_refuse", lambda: done.append("tried"))
+    here(tmp_path, bad("refusing"))
+    assert not done
+    monkeypatch.undo()
+    here(tmp_path, bad("refusing"), retry="failed")
+    assert json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())["attempts"] == 2
+
+
+def test_what_failed_and_then_succeeds_is_forgotten(tmp_path):
+    failing = SMALL.replace("dci_lasso]", "'tests.studies.examples:broken']")
+    study = here(tmp_path, failing)
+    runs = study.runs()
+    assert {run.state for run in runs} == {"failed"}
+    assert runs[0].reason == "metric tests.studies.examples:broken: ZeroDivisionError: nothing to divide by"
+    assert study.results()["mig.score"].notna().all()  # what could be computed is kept
+    trained = times(tmp_path)
+    study = here(tmp_path, SMALL, retry="failed")
+    assert {run.state for run in study.runs()} == {"finished"}
+    assert not list((study.folder / "failed").iterdir())
+    assert times(tmp_path) == trained
+
+
+def test_memory_that_is_not_there_is_a_reason(tmp_path):
+    study = here(tmp_path, bad("greedy"))
+    assert study.runs()[-1].state == "failed"
+    assert study.runs()[-1].reason.startswith("out of memory (")
+
+
+def _run_long(folder: Path) -> None:
+    text = SMALL.replace("steps: 6", "steps: 100000").replace("seeds: 2", "seeds: 1")
+    Study.load(written(folder, text), out=folder / "out").run(processes=1)
+
+
+def test_killed_outright_it_leaves_no_worker_behind(tmp_path, processes):
+    process = processes.Process(target=_run_long, args=(tmp_path,))
+    process.start()
+    begun = time.monotonic()
+    while not list(tmp_path.glob("out/runs/*.part")):
+        assert process.is_alive()
+        assert time.monotonic() - begun < 60
+        time.sleep(0.05)
+    workers = children(process.pid)
+    assert len(workers) == 1
+    os.kill(process.pid, signal.SIGKILL)
+    process.join()
+    begun = time.monotonic()
+    while Path(f"/proc/{workers[0]}/exe").exists():
+        assert time.monotonic() - begun < 10
+        time.sleep(0.05)
+    assert not times(tmp_path)
+
+
+def test_a_damaged_record_is_named(copy):
+    study = Study.load(copy / "out")
+    run = study.runs()[0]
+    (run.path / SCORES).write_text("{")
+    with pytest.raises(ValueError, match=r"scores.json is damaged .*delete it and it is computed again"):
+        study.runs()
+    (run.path / SCORES).unlink()
+    assert study.runs()[0].state == "waiting"
+    here(copy)
+    assert study.runs()[0].state == "finished"
+
+
+def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkeypatch):
+    """A machine with another precision of its own, and without the dataset, reads the same runs."""
+    monkeypatch.setattr("unbraid.studies.study.opened_dataset", None)
+    monkeypatch.setattr("unbraid.studies.study.choose_precision", lambda *_: "bfloat16")
+    assert [run.id for run in Study.load(whole.folder).runs()] == [run.id for run in whole.runs()]
+
+
+def test_a_representation_added_is_a_row(copy):
+    folder = copy / "out" / "added" / "mine"
+    folder.mkdir(parents=True)
+    run = Study.load(copy / "out").runs()[0]
+    run_codes = load_run(run.path).codes()
+    run_codes.save(folder / "codes.npz")
+    about = {"family": "mine", "setting": "gamma=2", "seed": 3, "hyperparameters": {"gamma": 2.0}}
+    (folder / "config.json").write_text(json.dumps(about))
+    scores.complete_scores(folder, ["mig"])
+    row = Study.load(copy / "out").results().iloc[-1]
+    assert (row["run"], row["family"], row["setting"], row["seed"]) == ("mine", "mine", "gamma=2", 3)
+    assert row["hyper.gamma"] == 2
+    assert row["mig.score"] == unbraid.score(run_codes, metrics=["mig"])["mig"].score
