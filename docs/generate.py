@@ -73,7 +73,9 @@ def which_metric() -> str:
     lines = [f"| metric | {' | '.join(table)} |", "| --- |" + " ---: |" * len(table)]
     for name, metric in METRICS.items():
         values = [row[name] for row in table.values()]
-        cells = ["–" if value is None else f"{value:.2f}".replace("-", "−") for value in values]
+        cells = [
+            "–" if value is None else f"{value:.2f}".replace("-0.00", "0.00").replace("-", "−") for value in values
+        ]
         arrow = "" if metric.higher_is_better else " ↓"
         lines.append(f"| [`{name}`](metrics.md#{name}){arrow} | {' | '.join(cells)} |")
     text = "\n".join(

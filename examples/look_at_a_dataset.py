@@ -1,6 +1,7 @@
 """See what the factors of a dataset do.
 
-One row per factor, which goes through its levels while the others stay. Sets that this package draws need no download.
+One row per factor, which goes through its levels while the others stay. Sets that this
+package draws need no download.
 """
 
 from unbraid import datasets

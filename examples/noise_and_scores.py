@@ -1,6 +1,7 @@
 """How scores fall with noise.
 
-Perfect codes with more and more noise. MIG and DCI fall at once, the FactorVAE score long stays at 1: it saturates.
+Perfect codes with more and more noise. MIG and SNC fall at once, the FactorVAE score
+stays at 1: it saturates.
 """
 
 import numpy as np
@@ -8,15 +9,19 @@ import numpy as np
 from unbraid import FactorSpace, score
 from unbraid.plots import plot_curves
 
-space = FactorSpace(("shape", "size", "height"), (3, 4, 6), ("categorical", "ordinal", "ordinal"))
+space = FactorSpace(
+    ("shape", "size", "height"), (3, 4, 6), ("categorical", "ordinal", "ordinal")
+)
 factors = np.tile(space.grid(), (30, 1))
 perfect = (factors - factors.mean(axis=0)) / factors.std(axis=0)
 noise = np.random.default_rng(0).standard_normal(factors.shape)
 
 percent = np.arange(0, 110, 10)
-scores = {"mig": [], "dci_lasso": [], "factor_vae_score": []}
+scores = {"mig": [], "snc": [], "factor_vae_score": []}
 for level in percent / 100:
-    card = score(perfect + level * noise, factors, kinds=space.kinds, metrics=list(scores))
+    card = score(
+        perfect + level * noise, factors, kinds=space.kinds, metrics=list(scores)
+    )
     for name in scores:
         scores[name].append(card.scored[name].headline)
 

@@ -1,6 +1,7 @@
 """Which code is each factor's own.
 
-Mutual information of codes and factors; the frames are the one-to-one alignment by which SNC and NK pick the codes.
+Mutual information of codes and factors; the frames are the one-to-one alignment by
+which SNC and NK pick the codes.
 """
 
 from unbraid import Representation, score
@@ -9,8 +10,12 @@ from unbraid.plots import plot_hinton
 example = Representation.example()
 card = score(example, metrics=["mig", "snc"])
 
-for factor, code, value in zip(example.factor_names, card["snc"].alignment, card["snc"].per_factor, strict=True):
+for factor, code, value in zip(
+    example.factor_names, card["snc"].alignment, card["snc"].per_factor, strict=True
+):
     print(f"{factor}: code {code}, accuracy above chance {value:.2f}")
 
-axes = plot_hinton(card["mig"], column_names=example.factor_names, alignment=card["snc"].alignment)
+axes = plot_hinton(
+    card["mig"], column_names=example.factor_names, alignment=card["snc"].alignment
+)
 figure = axes.figure

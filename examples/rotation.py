@@ -1,7 +1,7 @@
 """What a rotation does to metrics.
 
-Two perfect codes are turned by an angle. Axis-aligned metrics see it and are back where they were after a quarter turn;
-a linear classifier does not mind.
+Two perfect codes are turned by an angle. Axis-aligned metrics see it and are back where
+they were after a quarter turn; a linear classifier does not mind.
 """
 
 import numpy as np
@@ -21,6 +21,8 @@ for angle in np.radians(degrees):
     for name in scores:
         scores[name].append(card.scored[name].headline)
 
-axes = plot_curves({name: {"step": degrees, "score": values} for name, values in scores.items()})[0]
+axes = plot_curves(
+    {name: {"step": degrees, "score": values} for name, values in scores.items()}
+)[0]
 axes.set(xlabel="rotation, degrees", ylim=(0, 1.05), title="")
 figure = axes.figure

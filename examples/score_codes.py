@@ -1,6 +1,7 @@
 """Score codes and see which holds what.
 
-A β-TCVAE's codes of dSprites, which ship with the package: squares show how important each code is for each factor.
+A β-TCVAE's codes of dSprites, which ship with the package. The larger a square, the
+more important the code is for the factor.
 """
 
 from unbraid import Representation, score

@@ -1,7 +1,7 @@
 """Cyclic factors as circles.
 
-The natural code of two angles is a torus in four dimensions. D_LSBD finds the plane that each factor turns, even when
-the whole space is rotated; colours go around once.
+The natural code of two angles is a torus in four dimensions. D_LSBD finds the plane
+that each factor turns, even when the whole space is rotated; colours go around once.
 """
 
 import numpy as np
@@ -14,7 +14,9 @@ space = FactorSpace(("angle", "hue"), (24, 24), ("cyclic", "cyclic"))
 angles = space.grid() * 2 * np.pi / 24
 torus = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 rng = np.random.default_rng(0)
-codes = torus @ np.linalg.qr(rng.standard_normal((4, 4)))[0] + 0.08 * rng.standard_normal(torus.shape)
+codes = torus @ np.linalg.qr(rng.standard_normal((4, 4)))[
+    0
+] + 0.08 * rng.standard_normal(torus.shape)
 
 result = d_lsbd(codes, space.grid(), kinds=space.kinds)
 print(f"D_LSBD {result.score:.3f}")

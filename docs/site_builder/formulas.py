@@ -70,7 +70,7 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "irs": (
             r"\mathrm{IRS} = \frac{\sum_j M_j \max_k R_{jk}}{\sum_j M_j}, \qquad "
-            r"R_{jk} = 1 - \frac{1}{V_k} \sum_{v} \frac{Q_{.99}\left( |z_j - \mathbb{E}[z_j | v_k = v]| \, \big| \, v_k = v \right)}{M_j}",
+            r"R_{jk} = 1 - \frac{1}{V_k} \sum_{v} \frac{Q_{.99}\left( |z_j - \mathbb{E}[z_j | v_k = v]| \; | \; v_k = v \right)}{M_j}",
             r"$M_j$ is the largest deviation of code $j$ from its mean, $V_k$ the number of levels of factor $k$, "
             r"$Q_{.99}$ the 99 % quantile.",
         ),
@@ -118,9 +118,9 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "elbo_terms": (
             r"\frac{1}{N} \sum_n \mathrm{KL}\left( q(z|x_n) \,\|\, p(z) \right) = "
-            r"\underbrace{I_q(z; n)}_{\text{index-code}} + "
-            r"\underbrace{\mathrm{KL}\left( q(z) \,\|\, \prod_j q(z_j) \right)}_{\text{total correlation}} + "
-            r"\underbrace{\sum_j \mathrm{KL}\left( q(z_j) \,\|\, p(z_j) \right)}_{\text{dimension-wise}}",
+            r"I_q(z; n) + \mathrm{KL}\left( q(z) \,\|\, \prod_j q(z_j) \right) + "
+            r"\sum_j \mathrm{KL}\left( q(z_j) \,\|\, p(z_j) \right)",
+            r"The three parts are the index-code information, the total correlation and the dimension-wise divergence; "
             r"$q(z)$ is the mixture of the posteriors of all images.",
         ),
         "d_lsbd": (

@@ -5,15 +5,21 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+import matplotlib
+import numpy as np
 from latex2mathml.converter import convert
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from markupsafe import Markup
+from matplotlib.font_manager import FontProperties
+from matplotlib.path import Path
+from matplotlib.textpath import TextToPath
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 from pygments.util import ClassNotFound
 
+LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE3: "Q", Path.CURVE4: "C"}
 Link = Callable[[str], str | None]  # what a target becomes; None: it leads nowhere on the site
 
 
@@ -73,11 +79,29 @@ def inline(source: str, link: Link = lambda target: target) -> Markup:
     return Markup("".join(made))
 
 
-def mathematics(latex: str, *, display: bool = False) -> Markup:
-    """MathML, which browsers draw by themselves."""
-    made = convert(latex, display="block" if display else "inline")
+def mathematics(latex: str) -> Markup:
+    """MathML within a line of text, which browsers draw by themselves."""
     spoken = f'<math alttext="{html.escape(latex, quote=True)}"'
-    return Markup(made.replace("<math", spoken, 1))
+    return Markup(convert(latex).replace("<math", spoken, 1))
+
+
+def formula(latex: str, size: float = 18.0) -> Markup:
+    """A formula of its own as outlines in the colour of the text: whatever fonts a reader has, it looks the same."""
+    with matplotlib.rc_context({"mathtext.fontset": "cm"}):
+        vertices, codes = TextToPath().get_text_path(FontProperties(), f"${latex}$", ismath=True)
+    scale = size / TextToPath.FONT_SCALE
+    path = Path(np.asarray(vertices) * [scale, -scale], codes)
+    box = path.get_extents().padded(1.0)
+    drawn = "".join(
+        "Z" if letter == Path.CLOSEPOLY else LETTERS[int(letter)] + " ".join(f"{number:.2f}" for number in points)
+        for points, letter in path.iter_segments(simplify=False)
+    )
+    spoken = html.escape(latex, quote=True)
+    view = f"{box.x0:.1f} {box.y0:.1f} {box.width:.1f} {box.height:.1f}"
+    return Markup(
+        f'<svg role="img" aria-label="{spoken}" width="{box.width:.0f}" height="{box.height:.0f}" viewBox="{view}">'
+        f'<path fill="currentColor" d="{drawn}"/></svg>'
+    )
 
 
 def code(text: str, language: str) -> Markup:

@@ -56,7 +56,7 @@ def behaviour_bars(name: str) -> Markup:
     ax.set(xlim=(low, high), ylim=(len(known) - 0.4, -0.6))
     for place, value in enumerate(values):
         ax.annotate(
-            f"{value:.2f}".replace("-", "\N{MINUS SIGN}"), (max(value, 0), place), (4, 0),
+            f"{value:.2f}".replace("-0.00", "0.00").replace("-", "\N{MINUS SIGN}"), (max(value, 0), place), (4, 0),
             textcoords="offset points", va="center", fontsize=FONT_SIZE - 1.5, color=MUTED, annotation_clip=False,
         )  # fmt: skip
     ax.set_yticks(range(len(known)), [SITUATIONS[text] for text, _ in known], color=INK)

@@ -11,7 +11,7 @@ from markupsafe import escape
 
 from site_builder.docstrings import as_markdown, escaped, signature
 from site_builder.formulas import FAMILY_FORMULAS, FAMILY_SYMBOLS, METRIC_FORMULAS, SYMBOLS
-from site_builder.markdown import code, inline, mathematics
+from site_builder.markdown import code, formula, inline
 from site_builder.pictures import behaviour_bars
 from unbraid.cli.app import app
 from unbraid.datasets import DATASETS
@@ -50,7 +50,8 @@ def metric_page(name: str) -> str:
         "## At a glance",
         _facts(facts),
         "## In Python and on the command line",
-        f"```python\nfrom unbraid import metrics\n\nresult = metrics.{name}({_given(name)})\nresult.{row.headline}\n```",
+        "```python\nfrom unbraid import metrics\n\n"
+        f"result = metrics.{name}({_given(name)})\nresult.{row.headline}\n```",
         _metric_command(name),
         "## The function",
         f"```python\nunbraid.metrics.{signature(row.function)}\n```",
@@ -231,7 +232,7 @@ def figures_page() -> str:
         "```sh\nunbraid figure information --example --out information.pdf --theme light --data information.csv\n```",
         "`.pdf` has its fonts embedded, `.svg` its text as outlines, `.png` 300 dots per inch. `--theme dark` is for "
         "dark pages, `--data` writes the numbers that the figure shows. Colours are told apart by all common kinds of "
-        'colour vision. In Python, `unbraid.plots.save_figure(ax.figure, "f.pdf")` does the same with whatever was drawn.',
+        'colour vision. In Python, `unbraid.plots.save_figure(ax.figure, "f.pdf")` does so with whatever was drawn.',
     ]
     example = open_source(None)
     for name, row in FIGURES.items():
@@ -268,7 +269,7 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _formula(latex: str, where: str) -> str:
-    made = mathematics(latex, display=True)
+    made = formula(latex)
     return f'<div class="formula scroll" tabindex="0">{made}</div>\n<p class="where">{inline(where)}</p>'
 
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
-from unbraid.figures import _codes, _runs
+from unbraid.figures import _codes, _runs, _studies
 from unbraid.figures._drawn import Drawn
 from unbraid.figures._source import SAID, Kind, Source
 
@@ -42,6 +42,13 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "traversals": FigureRow(_runs.traversals, "run"),
         "reconstructions": FigureRow(_runs.reconstructions, "run"),
         "curves": FigureRow(_runs.curves, "run"),
+        "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3"),
+        "correlations": FigureRow(_studies.correlations, "study", "SNC/NK fig. 14"),
+        "scatter": FigureRow(_studies.scatter, "study", "β-TCVAE fig. 6"),
+        "hyperparameter": FigureRow(_studies.hyperparameter, "study"),
+        "tradeoff": FigureRow(_studies.tradeoff, "study", "β-TCVAE fig. 1"),
+        "total-correlation": FigureRow(_studies.total_correlation, "study", "β-TCVAE fig. 3"),
+        "similarity": FigureRow(_studies.similarity, "study", "UDR fig. 6"),
     }
 )
 

@@ -1,0 +1,140 @@
+"""Figures of a study: many runs, compared."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.figures._drawn import Drawn, long_form
+from unbraid.figures._source import Source
+from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
+from unbraid.studies.agreement import EVERYTHING, agreement
+from unbraid.studies.columns import headline_columns, hyperparameter_columns, numbers
+from unbraid.studies.ranking_file import FOLDER, read_ranking
+from unbraid.studies.spread import spread, trend, with_elbo
+from unbraid.types import FloatArray
+
+DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
+
+
+def boxes(source: Source, *, column: str = "") -> Drawn:
+    """A score by setting: quartiles, extremes and the runs themselves."""
+    result = spread(source.results, column or _score(source.results))
+    axes = plot_box_per_setting(result)
+    rows = ((box.family, box.setting, float(value)) for box in result.boxes for value in box.values)
+    return Drawn(_figure(axes), long_form(rows, "family", "setting", result.column))
+
+
+def correlations(source: Source, *, columns: str = "", group: str = EVERYTHING, method: str = "spearman") -> Drawn:
+    """Which metrics agree with which, over runs; faded where chance may have made it."""
+    if method not in {"spearman", "pearson"}:
+        raise ValueError(f"method of correlations must be spearman or pearson; got {method!r}")
+    found = agreement(source.results, _listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
+    if group not in found.groups:
+        raise ValueError(f"no group {group!r} in {source.path}; there are {', '.join(found.groups)}")
+    names, values, p = found.matrix(group)
+    if len(names) < 2:
+        reasons = "; ".join(f"{', '.join(each.columns)} {each.reason}" for each in found.left_out[:3])
+        raise ValueError(f"{source.path}: fewer than two columns can be compared: {reasons}")
+    own = [each for each in found.correlations if each.group == group]
+    rows = ((each.first, each.second, each.value, each.p, each.n) for each in own)
+    return Drawn(_figure(plot_correlations(names, values, p)), long_form(rows, "first", "second", "value", "p", "n"))
+
+
+def scatter(source: Source, *, x: str = "", y: str = "") -> Drawn:
+    """Any two columns of the results against each other, one dot per run."""
+    frame = source.results
+    y = y or _score(frame)
+    x = x or next((name for name in ("udr.score", *headline_columns(frame)) if name != y and _known(frame, name)), "")
+    if not x:
+        raise ValueError(f"{source.path}: there is no second score; give --set x=COLUMN, such as train.reconstruction")
+    return _dots(source, x, y)
+
+
+def hyperparameter(source: Source, *, x: str = "", y: str = "") -> Drawn:
+    """A metric against a hyperparameter, one dot per run."""
+    frame = source.results
+    varying = hyperparameter_columns(frame)
+    if not x and not varying:
+        raise ValueError(f"{source.path}: no hyperparameter with a number varies")
+    x = x or varying[0]
+    drawn = _dots(source, x if x.startswith("hyper.") else f"hyper.{x}", y or _score(frame))
+    values = np.asarray(list(drawn.data.values())[3], dtype=float)
+    if values.min() > 0 and values.max() >= DECADES * values.min():
+        axes = drawn.figure.axes[0]
+        present = np.unique(values)
+        axes.set_xscale("log")
+        axes.set_xticks(present, [f"{value:g}" for value in present])
+        axes.minorticks_off()
+    return drawn
+
+
+def tradeoff(source: Source, *, x: str = "elbo", y: str = "mig.score") -> Drawn:
+    """What a better score costs: ELBO against MIG, mean per setting, larger dots for later settings."""
+    return _means(source, with_elbo(source.results), x, y)
+
+
+def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation", y: str = "mig.score") -> Drawn:
+    """Total correlation against MIG, mean per setting, larger dots for later settings."""
+    return _means(source, source.results, x, y)
+
+
+def similarity(source: Source, *, ranking: str = "lasso") -> Drawn:
+    """How alike models are, two by two: the similarities that UDR is the median of."""
+    path = source.study.known_folder / FOLDER / f"{ranking}.npz"
+    if not path.is_file():
+        kept = sorted(each.stem for each in path.parent.glob("*.npz"))
+        hint = f"there are {', '.join(kept)}" if kept else f"make it: unbraid study rank {source.path}"
+        raise ValueError(f"{path}: no such ranking; {hint}")
+    found = read_ranking(Path(path))
+    groups = [f"{family} {setting}".strip() for family, setting in zip(found.families, found.settings, strict=True)]
+    axes = plot_similarity(found.pairs, groups=groups)
+    rows = (
+        (found.runs[i], found.runs[j], groups[i], groups[j], float(found.pairs[i, j]))
+        for i, j in np.argwhere(np.isfinite(found.pairs))
+    )
+    return Drawn(_figure(axes), long_form(rows, "run", "other", "setting", "other_setting", "udr"))
+
+
+def _dots(source: Source, x: str, y: str) -> Drawn:
+    frame = source.results
+    across, up = numbers(frame, x), numbers(frame, y)
+    both = np.isfinite(across) & np.isfinite(up)
+    if not both.any():
+        raise ValueError(f"{source.path}: no run has both {x} and {y}")
+    own = frame[both]
+    axes = plot_against(across[both], up[both], own["family"].tolist(), x_name=x, y_name=y)
+    named = {name: own[name].tolist() for name in ("run", "family", "setting")}
+    return Drawn(_figure(axes), {**named, x: across[both], y: up[both]})
+
+
+def _means(source: Source, frame: Any, x: str, y: str) -> Drawn:
+    found = trend(frame, x, y)
+    if not found.means:
+        raise ValueError(f"{source.path}: no setting has both {x} and {y}")
+    families = [each.family for each in found.means]
+    places = [families[:number].count(family) for number, family in enumerate(families)]
+    values: list[FloatArray] = [np.array([getattr(each, axis) for each in found.means]) for axis in ("x", "y")]
+    axes = plot_against(*values, families, sizes=places, x_name=x, y_name=y)
+    named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
+    return Drawn(_figure(axes), {**named, x: values[0], y: values[1]})
+
+
+def _score(frame: Any) -> str:
+    """UDR where there is some, or else the first metric."""
+    known = [name for name in ("udr.score", *headline_columns(frame)) if _known(frame, name)]
+    if not known:
+        raise ValueError("the study has no scores yet")
+    return known[0]
+
+
+def _known(frame: Any, name: str) -> bool:
+    return name in frame.columns and bool(np.isfinite(numbers(frame, name)).any())
+
+
+def _listed(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _figure(axes: Any) -> Any:
+    return axes.figure
