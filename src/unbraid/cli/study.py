@@ -28,9 +28,14 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, 
 @study_app.command("run")
 def run(
     file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study.")],
-    out: Annotated[Path, typer.Option(help="Folder of the results; the same one continues.")],
+    out: Annotated[Path, typer.Option(help="Folder of the results, or s3://bucket/prefix; the same one continues.")],
     executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
-    address: Annotated[str | None, typer.Option(help="With --executor ray: of the cluster, such as auto.")] = None,
+    address: Annotated[
+        str | None, typer.Option(help="With --executor ray: of the cluster, auto (default) or host:port.")
+    ] = None,
+    gpus_per_run: Annotated[
+        float | None, typer.Option(help="With --executor ray: share of a GPU for each run, such as 0.25.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the runs and what they cost; write nothing.")
     ] = False,
@@ -48,8 +53,13 @@ def run(
       unbraid study run study.yaml --out study/ --dry-run
 
       unbraid study run study.yaml --out study/ --retry failed
+
+      unbraid study run study.yaml --out s3://bucket/study --executor ray --address auto
     """
-    options: dict[str, Any] = {} if address is None else {"address": address}
+    options: dict[str, Any] = {"address": address, "gpus_per_run": gpus_per_run}
+    options = {name: value for name, value in options.items() if value is not None}
+    if options and executor != "ray":
+        raise ValueError("--address and --gpus-per-run go with --executor ray")
     study = opened(file, out)
     if dry_run:
         from unbraid.studies.estimate import estimate

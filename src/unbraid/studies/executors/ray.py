@@ -5,9 +5,10 @@ import os
 import secrets
 import shutil
 import socket
+import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import unbraid
 from unbraid._extras import require
 from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
-from unbraid.studies.executors.local import TRIES
+from unbraid.studies.executors.local import TRIES, check_memory
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import DiskFull, explain
@@ -37,7 +38,7 @@ def run(
     address: str = "auto",
     gpus_per_run: float | None = None,
 ) -> Iterator[Outcome]:
-    """Runs of a study on the nodes of a Ray cluster, one task with one core each.
+    """Runs of a study on the nodes of a Ray cluster, one task with one core for each.
 
     A run whose node or process dies is begun again elsewhere: from its last checkpoint where the folder of the runs is
     on storage that the nodes share, or mirrors an object store; else from the start, and its files come back by Ray.
@@ -56,12 +57,16 @@ def run(
     ray = require("ray", "ray", "the executor ray")
     if gpus_per_run is not None and not 0 < gpus_per_run <= 1:
         raise ValueError(f"gpus_per_run must be more than 0 and at most 1; got {gpus_per_run:g}")
+    if not tasks:
+        return (outcome for outcome in ())
+    shares = {task.id: _gpus(task, gpus_per_run) for task in tasks}
     joined = not ray.is_initialized()
     if joined:
         _join(ray, address)
-    shares = {task.id: _gpus(task, gpus_per_run) for task in tasks}
     try:
-        _check_resources(ray, address, max(shares.values(), default=0.0))
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        _check_cores(nodes, address, max(shares.values()))
+        check_memory(tasks, datasets, {"cpu": int(max(node.get("memory", 0) for node in nodes)), "cuda": sys.maxsize})
     except ValueError:
         _leave(ray, joined)
         raise
@@ -85,8 +90,10 @@ def _join(ray: Any, address: str) -> None:
         raise ValueError(f"--address {address}: write auto, or host:port")
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
-    except (ConnectionError, RuntimeError) as error:
-        raise ValueError(f"{silent} ({str(error).partition(chr(10))[0]})") from None
+    except ConnectionError:
+        raise ValueError(silent) from None
+    except RuntimeError as error:  # such as another version of Ray or Python
+        raise ValueError(f"--address {address}: {' '.join(str(error).split())}") from None
 
 
 def _recorded(address: str) -> str:
@@ -103,12 +110,16 @@ def _leave(ray: Any, joined: bool) -> None:
 
 
 def _gpus(task: Task, share: float | None) -> float:
-    return share if share is not None else float(task.config["device"] == "cuda")
+    device = task.config["device"]
+    if device not in ("cpu", "cuda"):
+        raise ValueError(
+            f"device {device!r} cannot be asked of a cluster: write cpu, or cuda for the GPU a run is given"
+        )
+    return share if share is not None else float(device == "cuda")
 
 
-def _check_resources(ray: Any, address: str, gpus: float) -> None:
+def _check_cores(nodes: Sequence[Mapping[str, float]], address: str, gpus: float) -> None:
     """Raises ValueError where tasks would wait forever."""
-    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
     if not any(node.get("CPU", 0) >= 1 and node.get("GPU", 0) >= gpus for node in nodes):
         wanted = "one core" + (f" and {gpus:g} GPU" if gpus else "")
         raise ValueError(f"--address {address}: no node of the cluster offers {wanted} for a run; see `ray status`")
@@ -127,9 +138,10 @@ def _run(
         for task in tasks:
             session.submit(task)
         while session.running:
-            yield from session.ended()
+            ended = session.ended()
             for step in session.steps():
                 told(step)
+            yield from session.outcomes(ended)
     finally:
         session.stop()
         _leave(ray, joined)
@@ -163,10 +175,19 @@ class _Session:
         on_node = self.remote.options(num_gpus=self.shares[task.id])
         self.running[on_node.remote(order, self.datasets, self.board)] = task
 
-    def ended(self) -> Iterator[Outcome]:
-        """Outcomes of the tasks that end within POLL_SECONDS."""
-        references, _ = self.ray.wait(list(self.running), timeout=POLL_SECONDS)
-        for reference in references:
+    def ended(self) -> list[Any]:
+        """References to answers that are there within POLL_SECONDS."""
+        return self.ray.wait(list(self.running), timeout=POLL_SECONDS)[0]
+
+    def steps(self) -> Iterator[Step]:
+        """What the tasks at work said since the last call."""
+        at_work = {task.id for task in self.running.values()}
+        for name, said in self.ray.get(self.board.take.remote()).items():
+            if name in at_work:
+                yield Step(name, *said)
+
+    def outcomes(self, ended: Iterable[Any]) -> Iterator[Outcome]:
+        for reference in ended:
             task = self.running.pop(reference)
             outcome = self._outcome(task, reference)
             if outcome is not None:
@@ -180,7 +201,7 @@ class _Session:
         except errors.RayTaskError as error:
             if isinstance(error.cause, DiskFull):
                 raise error.cause from None
-            return Outcome(task.id, "failed", explain(error.cause))
+            return Outcome(task.id, "failed", explain(error.cause), error.traceback_str)
         except errors.RayError as error:  # a node or process that died
             self.tries[task.id] = self.tries.get(task.id, 0) + 1
             if self.tries[task.id] < TRIES:
@@ -193,13 +214,6 @@ class _Session:
             return None
         _fetch(task, answer)
         return answer.outcome
-
-    def steps(self) -> Iterator[Step]:
-        """What the tasks at work said since the last call."""
-        at_work = {task.id for task in self.running.values()}
-        for name, said in self.ray.get(self.board.take.remote()).items():
-            if name in at_work:
-                yield Step(name, *said)
 
     def stop(self) -> None:
         """Cancel what runs, and wait for its checkpoints."""
@@ -232,10 +246,16 @@ def _board(ray: Any) -> Any:
 
 
 def _on_node(order: Order, datasets: Mapping[str, FactorDataset], board: Any) -> Answer:
-    def tell(step: Step) -> None:
-        board.post.remote(step.id, (step.step, dict(step.logs), step.doing))
+    import ray
 
-    return work(order, datasets, tell)
+    last: list[Any] = []
+
+    def tell(step: Step) -> None:
+        last[:] = [board.post.remote(step.id, (step.step, dict(step.logs), step.doing))]
+
+    answer = work(order, datasets, tell)
+    ray.get(last)  # the last word arrives before the answer
+    return answer
 
 
 def _fetch(task: Task, answer: Answer) -> None:

@@ -1,0 +1,57 @@
+"""A cluster and an object store for the tests that ask for them."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+MEMORY = 80_000_000  # bytes of the shared memory of a node; Ray asks for no less
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """Address of a server that speaks S3; the environment names it and what it takes for credentials."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    known = {"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_DEFAULT_REGION": "us-east-1"}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {**known, "AWS_ENDPOINT_URL": address}.items():
+            patch.setenv(name, value)
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            _await(port)
+            yield address
+        finally:
+            server.kill()
+            server.wait()
+
+
+def _await(port: int) -> None:
+    for _ in range(600):
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError("the server does not answer")
+
+
+@pytest.fixture(scope="session")
+def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """A Ray cluster of one node, with `address` and `add_node`."""
+    request.getfixturevalue("s3")  # nodes have the environment in which they are started
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    from ray.cluster_utils import Cluster
+
+    head = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
+    started = Cluster(initialize_head=True, head_node_args=head)
+    yield started
+    started.shutdown()
