@@ -7,19 +7,24 @@ import torch
 from torch import Tensor
 
 from tests.objectives.examples import normal, outputs_of, posteriors
+from unbraid.models.delta_vae import CirclePosterior, random_walk, to_circle
 from unbraid.models.flows import FactorialFlow
+from unbraid.objectives.ada_vae import Average, share
 from unbraid.objectives.beta_tcvae import beta_tcvae
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.cci_vae import cci_vae
+from unbraid.objectives.delta_vae import delta_vae
 from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
 from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permute_dimensions
 from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.objectives.lsbd_vae import lsbd_loss, lsbd_vae
 
 N, D = 5, 3
 Logs = dict[str, Tensor]
 PERMUTATION = torch.tensor([[1, 0, 4], [0, 3, 2], [4, 1, 0], [2, 2, 1], [3, 4, 3]])
 NOISE, REAL, FAKE = normal(N, D), normal(7, D, seed=2), normal(7, D, seed=3)
 MIX = torch.linspace(0, 1, 7, dtype=torch.float64)
+WALK, TURNS = normal(4, N, 1, 2), normal(1, N, 1)
 FLOW = FactorialFlow(D, depth=4).double().requires_grad_(False)
 
 
@@ -47,6 +52,28 @@ def critic(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, 
     return critic_loss(score(REAL), score(FAKE), penalty, information, gradient_weight=weight)
 
 
+def ada(average: Average) -> Callable[..., tuple[Tensor, Logs]]:
+    def loss(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
+        one, other, _ = share((x, y - 1), (y, x - 1), average)
+        losses = [beta_vae(outputs_of(*each, NOISE), (x - y).square().sum(1), beta=weight) for each in (one, other)]
+        return losses[0][0] + losses[1][0], losses[1][1]
+
+    return loss
+
+
+def on_circles(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
+    """Walks of four steps on one circle, and a line; their ends are decoded into two numbers."""
+    posterior = CirclePosterior(to_circle(x[:, None, :2]), y[:, :1] - 3, x[:, 2:], y[:, 2:])
+    points = random_walk(posterior.location, posterior.log_time, WALK)
+    return delta_vae(posterior, weight * (points[:, 0] - y[:, 1:]).square().sum(1))
+
+
+def groups(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
+    posterior = CirclePosterior(to_circle(x[:, None, :2]), y[:, :1] - 3, x[:, 2:], y[:, 2:])
+    disorder = lsbd_loss(posterior.location[None], posterior.mean[None], TURNS)
+    return lsbd_vae(posterior, y.square().sum(1), disorder, gamma=weight)
+
+
 OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Logs]]] = {
     "beta_vae": of_vae(lambda o, r, w, _: beta_vae(o, r, beta=w)),
     "cci_vae": of_vae(lambda o, r, w, s: cci_vae(o, r, step=s, gamma=w, c_max=100 * w, capacity_steps=1000)),
@@ -56,6 +83,10 @@ OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor
     "flow": of_vae(lambda o, r, w, _: beta_tcvae(o, r, n_train=90, beta=w, log_prior=FLOW(o.sample))),
     "dip_vae_i": of_vae(lambda o, r, w, _: dip_vae_i(o, r, lambda_od=w, lambda_d=10 * w)),
     "dip_vae_ii": of_vae(lambda o, r, w, _: dip_vae_ii(o, r, lambda_od=w, lambda_d=w)),
+    "ada_gvae": ada("arithmetic"),
+    "ada_ml_vae": ada("harmonic"),
+    "delta_vae": on_circles,
+    "lsbd_vae": groups,
     "discriminator": discriminator,
     "critic": critic,
     "generator": lambda x, y, w, _: generator_loss(

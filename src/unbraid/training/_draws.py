@@ -92,7 +92,8 @@ class Draws:
         """One draw by name, with what belongs to it; made once per step, turn, name and repeat."""
         if step != self._step:
             self._step, self._made = step, {}
-        purpose = f"{draw.kind}/{draw.name}/{repeat}"
+        # Given all images, a player sees them in the order in which one that draws images would.
+        purpose = f"{'images' if draw.kind == 'given' else draw.kind}/{draw.name}/{repeat}"
         if f"{purpose}/{turn}" not in self._made:
             self._made[f"{purpose}/{turn}"] = self._make(draw, purpose, step, turn)
         return self._made[f"{purpose}/{turn}"]
