@@ -168,7 +168,8 @@ def _print_agreement(console: Console, found: "Agreement", group: str) -> None:
         wide = max(console.width, max(map(len, names)) + 8 * len(names) + 8)
         console.print(shown, markup=False, width=wide, soft_wrap=True)
     for each in found.left_out:
-        if each.group == group:
+        lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
+        if each.group == group and not lacking:  # that a family has no such hyperparameter is no news
             _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
     others = [each for each in found.groups if each != group]
     if others:

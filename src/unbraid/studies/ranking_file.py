@@ -84,7 +84,10 @@ def read_ranking(path: Path) -> Ranking:
     """
     described = _described(path)
     if described.get("format") != FORMAT:
-        raise ValueError(f"{path}: its format is {described.get('format')}; this version of unbraid reads {FORMAT}")
+        raise ValueError(
+            f"{path}: its format is {described.get('format')}; this version of unbraid reads {FORMAT}. "
+            "Remove it to rank again"
+        )
     arrays = _arrays(path)
     informative = arrays["informative"].tolist()
     return Ranking(
@@ -125,7 +128,7 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions) -> str:
-    digest = hashlib.sha256(json.dumps(asdict(options), sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([FORMAT, asdict(options)], sort_keys=True).encode())
     for each in candidates:
         digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.codes.shape]).encode())
         digest.update(np.ascontiguousarray(each.codes).tobytes())

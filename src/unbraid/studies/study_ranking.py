@@ -76,8 +76,12 @@ def udr_columns(study: "Study", runs: Sequence["StudyRun"]) -> dict[str, dict[st
 
 
 def rank_when_done(study: "Study", _dataset: object = None) -> None:
-    """Rank a study whose YAML asks for it, once its runs are done; nothing where no two can be compared."""
-    if study.config.udr is not None:
+    """Rank a study once its runs are done, where its YAML asks for it or an older ranking would be out of date.
+
+    Nothing where no two runs can be compared.
+    """
+    path = ranking_path(study.known_folder(), ranking_options(study))
+    if study.config.udr is not None or path.is_file():
         with suppress(NothingToRank):
             rank_study(study)
 
