@@ -1,5 +1,6 @@
 """Small studies, and networks and metrics that go wrong."""
 
+import math
 import os
 import signal
 from pathlib import Path
@@ -79,9 +80,15 @@ def dying(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     return _Bad(encoder, _die), decoder
 
 
-def spread(codes: np.ndarray, factors: np.ndarray) -> float:
+def enormous(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    wide = 10**15
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), wide), nn.Linear(wide, n_outputs))
+    return encoder, dense_pair(shape, n_outputs, n_latents)[1]
+
+
+def spread(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001
     return float(codes.std())
 
 
-def broken(codes: np.ndarray, factors: np.ndarray) -> float:
+def broken(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001
     raise ZeroDivisionError("nothing to divide by")

@@ -1,5 +1,6 @@
 """One `study run`: what is left to do goes to an executor, what comes back into the folder."""
 
+import inspect
 import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
@@ -11,6 +12,7 @@ from typing import Any, TypeAlias, cast
 from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies import store
+from unbraid.studies.added import score_added
 from unbraid.studies.answers import missing_answers
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
 from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand, metric_names
@@ -47,7 +49,7 @@ class Extra:
 # Told of every run as it ends, within a context that lasts as long as the session.
 Listener: TypeAlias = Callable[[StudyRun], None]
 
-EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(rank_when_done))
+EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(score_added), Extra(rank_when_done))
 LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = (carry_study,)
 
 
@@ -62,6 +64,10 @@ def run_study(
     """What `Study.run` does; arguments as there."""
     if executor not in EXECUTORS:
         raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
+    known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
+    for name in options:
+        if name not in known:
+            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {', '.join(sorted(known)) or 'none'}")
     folder = study.known_folder()
     dataset, around = study.meet()
     tasks, datasets, planned = all_tasks(study, dataset, around)

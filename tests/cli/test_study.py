@@ -1,0 +1,153 @@
+"""`unbraid study` as a user meets it."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
+from tests.studies.examples import SMALL, written
+from unbraid.studies import store
+from unbraid.studies.executors import EXECUTORS
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = EXECUTORS["local"]
+
+    def alone(tasks, datasets, *, report=None):
+        return local(tasks, datasets, report=report, processes=0)
+
+    monkeypatch.setattr("unbraid.studies.session.EXECUTORS", {**EXECUTORS, "local": alone})
+
+
+@pytest.fixture
+def run(unbraid_cli, tmp_path: Path):  # noqa: F811
+    def run(text: str, *options: str) -> tuple[int, str, str]:
+        return unbraid_cli("study", "run", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), *options)
+
+    return run
+
+
+def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+    code, printed, _ = run(SMALL)
+    out = tmp_path / "out"
+    assert (code, printed) == (0, f"6 finished: {out}\n")
+    code, printed, _ = unbraid_cli("study", "status", str(out))
+    assert code == 0
+    rows = [line.split() for line in printed.splitlines()]
+    assert ["beta_vae", "beta=4", "2", "-", "-", "-"] in rows
+    assert ["pca", "2", "-", "-", "-"] in rows
+    assert ["all", "6", "0", "0", "0"] in rows
+    code, printed, _ = unbraid_cli("study", "status", str(out), "--json")
+    assert [run["state"] for run in json.loads(printed)] == ["finished"] * 6
+    for name in ("r.csv", "r.parquet"):
+        assert unbraid_cli("study", "export", str(out), "--out", str(tmp_path / name))[0] == 0
+    kept = pd.read_parquet(out / "results.parquet")
+    pd.testing.assert_frame_equal(pd.read_parquet(tmp_path / "r.parquet"), kept)
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "r.csv")[["run", "mig.score"]], kept[["run", "mig.score"]])
+    code, _, error = unbraid_cli("study", "export", str(out), "--out", str(tmp_path / "r.xlsx"))
+    assert code == 2
+    assert "written as .csv or .parquet" in error
+
+
+def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+    text = SMALL.replace("\nseeds: 2", '\n  - {name: vae, network: "tests.studies.examples:refusing"}\nseeds: 1')
+    code, printed, _ = run(text)
+    assert code == 0
+    assert printed.splitlines()[0] == f"3 finished, 1 failed: {tmp_path / 'out'}"
+    assert printed.splitlines()[1] == "the first that failed: RuntimeError: the network will not"
+    assert "--retry failed tries these again" in printed
+    code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
+    assert "(vae seed 0): RuntimeError: the network will not" in printed
+    run(SMALL.replace("beta: [1, 4]", "beta: 1"))
+    code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
+    assert "1 runs in the folder are no longer in the YAML; they stay, outside the results" in printed
+
+
+def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) -> None:
+    code, printed, _ = run(SMALL, "--dry-run")
+    assert code == 0
+    assert not (tmp_path / "out").exists()
+    assert "6 of 6 runs to do, 36 steps" in printed
+    assert "assumed: " in printed
+    assert run(SMALL)[0] == 0
+    code, printed, _ = run(SMALL.replace("seeds: 2", "seeds: 3"), "--dry-run")
+    assert "3 of 9 runs to do, 18 steps" in printed
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean seeds?"),
+        ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean beta?"),
+        ("steps: 6", "steps: six", "study.yaml: steps: input should be a valid integer; got 'six'"),
+        ("name: square", "name: squares", "unknown dataset 'squares'; did you mean 'square'?"),
+        ("positions: 8", "position: 8", "dataset 'square' has no option 'position'"),
+        ("name: square, positions: 8, shrink: 4", "name: cars3d", "cars"),
+        ("[mig, dci_lasso]", "[mig, dci_lass]", "unknown metric 'dci_lass'; did you mean 'dci_lasso'?"),
+        ("network: dense", "network: 'tests.studies.examples:enormous'", "6 runs need about"),
+        ("network: dense", "network: 'tests.studies.examples:absent'", "has no 'absent'"),
+        ("batch_size: 8", "batch_size: 100000000000", "beta_vae with latents=3, network=dense, beta=1 needs at least"),
+        ("device: cpu", "device: cuda:7", "device 'cuda:7' cannot be used here"),
+        ("device: cpu", "device: tpu", "device 'tpu' cannot be used here"),
+        ("seeds: 2", "seeds: 2\nzero_shot: {gap: 'z > 3'}", "names no factor 'z'"),
+        ("seeds: 2", "seeds: 2\ncompositional: {factors: [x, z]}", "z"),
+    ],
+)
+def test_bad_input_is_one_line_and_2_and_nothing_is_written(run, tmp_path: Path, old, new, said) -> None:
+    text = SMALL.replace(old, new)
+    assert text != SMALL
+    code, printed, error = run(text)
+    assert (code, printed) == (2, "")
+    assert said in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_metric_that_the_factors_of_the_dataset_do_not_allow_is_refused(run, tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    np.save(tmp_path / "mine" / "images.npy", np.zeros((4, 32, 32), dtype=np.uint8))
+    (tmp_path / "mine" / "factors.csv").write_text("a,b\n0,0\n0,1\n1,0\n1,1\n")
+    text = SMALL.replace("name: square, positions: 8, shrink: 4", f"name: {tmp_path}/mine")
+    code, _, error = run(text.replace("[mig, dci_lasso]", "[mig, d_lsbd]"))
+    assert (code, error.count("\n")) == (2, 1)
+    assert "metrics[1]: d_lsbd needs at least one cyclic factor; the factors of the dataset are a (ordinal)" in error
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unbraid_cli, tmp_path) -> None:  # noqa: F811
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "thesis.tex").write_text("years of work")
+    code, _, error = run(SMALL)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "holds something else than a study" in error
+    assert [each.name for each in out.iterdir()] == ["thesis.tex"]
+    (out / "thesis.tex").unlink()
+    store.write_json(out / store.ABOUT, {"format": 99})
+    for arguments in (["run", str(tmp_path / "study.yaml"), "--out"], ["status"]):
+        (out / store.YAML).write_text(SMALL)
+        code, _, error = unbraid_cli("study", *arguments, str(out))
+        assert (code, error.count("\n")) == (2, 1)
+        assert "a study of format 99; this version of unbraid reads 1" in error
+    assert sorted(each.name for each in out.iterdir()) == ["study.json", "study.yaml"]
+
+
+@pytest.mark.parametrize("command", ["status", "export"])
+def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command) -> None:  # noqa: F811
+    options = ["--out", str(tmp_path / "r.csv")] if command == "export" else []
+    for folder, said in ((tmp_path, "not the folder of a study"), (tmp_path / "absent", "no such file")):
+        code, _, error = unbraid_cli("study", command, str(folder), *options)
+        assert (code, error.count("\n")) == (2, 1)
+        assert said in error
+
+
+def test_options_that_do_not_go_together_are_refused(run, tmp_path: Path) -> None:
+    code, _, error = run(SMALL, "--executor", "lokal")
+    assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean local?\n")
+    code, _, error = run(SMALL, "--address", "auto")
+    assert (code, error) == (2, "unbraid: executor 'local' has no option 'address'; it has none\n")
+    assert not (tmp_path / "out").exists()
