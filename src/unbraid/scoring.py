@@ -21,7 +21,7 @@ from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._inputs import check_inputs, check_matrix
 from unbraid.metrics._sharing import sharing
 from unbraid.representation import Representation
-from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
@@ -300,9 +300,7 @@ def encoded(
     encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
 ) -> Representation:
     """What an encoder makes of images drawn from a dataset; arguments as for `score_encoder`."""
-    index = np.arange(len(dataset))
-    if n_samples < len(index):
-        index = np.sort(np.random.default_rng(seed).choice(len(index), n_samples, replace=False))
+    index = drawn(len(dataset), n_samples, seed)
     parts = []
     for start in range(0, len(index), batch_size):
         rows = index[start : start + batch_size]
@@ -323,6 +321,13 @@ def encoded(
         factor_kinds=space.kinds,
         factor_sizes=space.sizes,
     )
+
+
+def drawn(n_images: int, n_samples: int, seed: int) -> IntArray:
+    """(n_samples,) positions drawn without replacement, in rising order; all where there are no more."""
+    if n_samples >= n_images:
+        return np.arange(n_images)
+    return np.sort(np.random.default_rng(seed).choice(n_images, n_samples, replace=False))
 
 
 def _as_numpy(values: Any) -> FloatArray:

@@ -211,10 +211,11 @@ def added_runs(folder: Path) -> list[StudyRun]:
     for path in sorted((folder / store.ADDED).glob("*/")):
         if (path / "config.json").is_file():
             about = store.read_json(path / "config.json")
+            failure = store.read_failure(folder, path.name)
             found.append(
                 StudyRun(
-                    path.name, about["family"], about["setting"], about["seed"], "finished", None, path,
-                    about.get("hyperparameters", {}),
+                    path.name, about["family"], about["setting"], about["seed"], "failed" if failure else "finished",
+                    failure.reason if failure else None, path, about.get("hyperparameters", {}),
                 )
             )  # fmt: skip
     return found

@@ -1,0 +1,64 @@
+"""`unbraid study add`: representations of one's own among the runs of a study."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid.cli._progress import metric_progress
+
+
+def add(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Representation files, or run folders of `unbraid train`."),
+    ],
+    family: Annotated[str | None, typer.Option(help="What the results call them; a run folder knows its own.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="A hyperparameter of all of them; may be repeated."),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option(help="Of the first; the others count on from it. Default 0, or a run folder's own.")
+    ] = None,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="What the results call each run, in order; by default the file without its suffix."),
+    ] = None,
+) -> None:
+    """Add models that were trained elsewhere to a study: scored, ranked and compared like its own.
+
+    A file holds codes of the images of the study, all or the 10,000 that its runs are encoded on, in their order;
+    docs/studies.md says how to encode them. Several files are several seeds of one setting.
+
+    Examples:
+
+      unbraid study add study/ mine-0.npz mine-1.npz --family mine --setting beta=4
+
+      unbraid study add study/ runs/1f0c3a5be2d94c77
+    """
+    from unbraid.cli.study import opened
+    from unbraid.studies.added import add as add_files
+
+    study = opened(folder)
+    if name is not None and len(name) != len(files):
+        raise ValueError(f"--name: {len(name)} names for {len(files)} files")
+    with metric_progress("scoring") as progress:
+        runs = add_files(
+            study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
+        )
+    for run in runs:
+        typer.echo(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
+
+
+def _setting(texts: list[str] | None) -> dict[str, float | int | str] | None:
+    from unbraid.cli.train import _value
+
+    found: dict[str, float | int | str] = {}
+    for text in texts or ():
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip() or not value.strip():
+            raise ValueError(f"--setting {text}: write NAME=VALUE")
+        found[key.strip()] = _value(value.strip())
+    return found if texts else None

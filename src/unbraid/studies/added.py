@@ -1,0 +1,194 @@
+"""Representations of a user's own that enter a study: scored, ranked and compared like its runs."""
+
+import re
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.factors import Space
+from unbraid.metrics._inputs import check_inputs
+from unbraid.representation import Representation
+from unbraid.scoring import drawn, encoded
+from unbraid.studies import store
+from unbraid.studies.expand import metric_names, setting_text
+from unbraid.studies.remote import publish
+from unbraid.studies.results import write_results
+from unbraid.studies.scores import complete_scores
+from unbraid.studies.study import Study, StudyRun, added_runs
+from unbraid.studies.study_ranking import rank_when_done
+from unbraid.training.families import FAMILIES
+from unbraid.training.folder import CONFIG, WORKING, codes_file, read_folder
+from unbraid.training.run import N_CODES
+from unbraid.types import IntArray
+
+CODES = "codes.npz"
+NAME = re.compile(r"\w[\w.+-]*")
+
+
+def add(
+    study: Study,
+    files: Sequence[str | Path],
+    *,
+    family: str | None = None,
+    setting: Mapping[str, float | int | str] | None = None,
+    seed: int | None = None,
+    names: Sequence[str] | None = None,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[StudyRun]:
+    """Add representations to a study, each as added/<name>/, and score them by the study's metrics.
+
+    Args:
+        study: with a folder.
+        files: representation files (.npz, .safetensors, .parquet), or folders of runs that `unbraid.train` made. Their
+            rows are the images of the study: `sample_of(study)` says which, `encode_sample` encodes them.
+        family: of all of them; a run folder brings its own. Files need one.
+        setting: hyperparameters of all of them; a run folder brings its own, and its setting is those of them that are
+            not the family's defaults.
+        seed: of the first; the others count on from it. Default 0, or what a run folder says.
+        names: of the folders; by default the names of the files without suffix.
+        progress: called as progress(name, done, total).
+
+    Returns:
+        The runs added, with their scores in place. All of them or, where one is refused, none.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no representation, or not one of the images of the study in their order; a name is taken; a
+            metric cannot be computed.
+    """
+    folder = study.known_folder()
+    if not (folder / store.ABOUT).exists():
+        raise ValueError(f"{folder}: the study has not begun; unbraid study run begins it")
+    if seed is not None and seed < 0:
+        raise ValueError(f"seed must be 0 or more; got {seed}")
+    space = study.meet()[0].space
+    names = [Path(file).stem for file in files] if names is None else list(names)
+    _check_names(study, names, files)
+    abouts = [_about(Path(file), family, setting, seed, number) for number, file in enumerate(files)]
+    checked = [_checked(_load(Path(file)), space, str(file)) for file in files]
+    parts = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
+    try:
+        for number, (part, representation, about) in enumerate(zip(parts, checked, abouts, strict=True)):
+            if progress:
+                progress(names[number], number, len(names))
+            shutil.rmtree(part, ignore_errors=True)
+            part.mkdir(parents=True)
+            representation.save(part / CODES)
+            store.write_json(part / CONFIG, about)
+            complete_scores(part, metric_names(study.config), gap=_gap(study))
+        for part, name in zip(parts, names, strict=True):
+            store.forget_failure(folder, name)
+            part.rename(folder / store.ADDED / name)
+    finally:
+        for part in parts:
+            shutil.rmtree(part, ignore_errors=True)
+    rank_when_done(study)
+    write_results(study)
+    publish(folder)
+    return [run for run in study.runs() if run.id in names]
+
+
+def sample_of(study: Study) -> IntArray:
+    """(n,) positions in the dataset of the images that every run of the study is encoded on, 10 000 at most."""
+    return drawn(len(study.meet()[0]), N_CODES, 0)
+
+
+def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int = 256) -> Representation:
+    """What an encoder of one's own makes of the images of the study, ready to be saved and added.
+
+    Args:
+        encode: images, uint8 (n, height, width, channels), to codes (n, n_codes), or to (codes, log_variances).
+        study: of which the images are.
+        batch_size: images per call.
+    """
+    return encoded(encode, study.meet()[0], N_CODES, batch_size, 0)
+
+
+def score_added(study: Study, _dataset: object = None) -> None:
+    """Compute what the scores of added representations lack, since the study asks for more; faults are recorded."""
+    for run in added_runs(study.known_folder()):
+        try:
+            complete_scores(run.path, metric_names(study.config), gap=_gap(study))
+        except ValueError as error:
+            failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
+            store.write_failure(study.known_folder(), failure)
+        else:
+            store.forget_failure(study.known_folder(), run.id)
+
+
+def _gap(study: Study) -> str | None:
+    return study.config.zero_shot.gap if study.config.zero_shot else None
+
+
+def _check_names(study: Study, names: Sequence[str], files: Sequence[str | Path]) -> None:
+    taken = {run.id for run in study.runs()}
+    for name, file in zip(names, files, strict=True):
+        if not NAME.fullmatch(name):
+            raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
+        if name in taken:
+            place = study.known_folder() / store.ADDED / name
+            raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
+        taken.add(name)
+
+
+def _about(
+    file: Path, family: str | None, setting: Mapping[str, Any] | None, seed: int | None, number: int
+) -> dict[str, Any]:
+    config = read_folder(file)[0] if file.is_dir() else {}
+    family = family or config.get("family")
+    if not family:
+        raise ValueError(f"{file}: say of which family it is")
+    hyperparameters = dict(config.get("hyperparameters", {}) if setting is None else setting)
+    known = FAMILIES[family].hyperparameters if family in FAMILIES and setting is None else {}
+    told = [name for name, value in hyperparameters.items() if name not in known or value != known[name].default]
+    return {
+        "family": family,
+        "setting": setting_text(hyperparameters, told),
+        "seed": config.get("seed", 0) if seed is None else seed + number,
+        "hyperparameters": hyperparameters,
+        "source": str(file),
+    }
+
+
+def _load(file: Path) -> Representation:
+    return Representation.load(codes_file(file) if file.is_dir() else file)
+
+
+def _checked(given: Representation, space: Space, where: str) -> Representation:
+    """The representation with the factors of the study, once they are seen to be the same.
+
+    Raises:
+        ValueError: it is of other images, or of the same in another order.
+    """
+    expected = space.factors(drawn(len(space), N_CODES, 0))
+    if len(given) != len(expected):
+        raise ValueError(
+            f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images. "
+            "unbraid.studies.added.sample_of(study) gives their positions"
+        )
+    own_names = given.factor_names != tuple(f"factor_{k}" for k in range(given.factors.shape[1]))
+    if given.factors.shape[1] != len(space.names) or (own_names and given.factor_names != space.names):
+        raise ValueError(
+            f"{where}: its factors are {', '.join(given.factor_names)}; the study's, {', '.join(space.names)}"
+        )
+    differing = np.flatnonzero(~np.isclose(given.factors, expected, rtol=1e-5, atol=1e-6).all(axis=1))
+    if len(differing):
+        row = int(differing[0])
+        raise ValueError(
+            f"{where}: row {row} has the factors {_row(given.factors[row])}, and in the study {_row(expected[row])} "
+            f"({len(differing)} such rows): codes must be of the same images in the same order"
+        )
+    try:
+        check_inputs(given.codes, expected, space.kinds)
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
+    sizes = tuple(space.sizes)
+    return replace(given, factors=expected, factor_names=space.names, factor_kinds=space.kinds, factor_sizes=sizes)
+
+
+def _row(values: Any) -> str:
+    return "(" + ", ".join(f"{value:g}" for value in values) + ")"

@@ -1,0 +1,200 @@
+"""A user's own codes in a study: scored like its runs, in the table, the ranking and the agreement, or refused."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unbraid import Representation, load_run, score, train
+from unbraid.cli.app import main
+from unbraid.datasets import ArrayDataset, load
+from unbraid.factors import FactorSpace
+from unbraid.scoring import drawn, score_encoder
+from unbraid.studies.added import _checked, add, encode_sample, sample_of
+from unbraid.studies.study import Study
+from unbraid.studies.study_ranking import rank_study
+from unbraid.training.run import N_CODES
+from unbraid.types import FloatArray
+
+YAML = """
+name: small
+dataset: {name: square, positions: 8, shrink: 4}
+families: [{name: pca, latents: [3, 4]}]
+seeds: 2
+steps: 1
+metrics: [mig]
+udr: {similarity: spearman, compare: all}
+"""
+SQUARE = load("square", positions=8, shrink=4)
+PLACES = SQUARE.space.factors(np.arange(64)).astype(float)
+
+
+def opened(folder: Path, text: str = YAML) -> Study:
+    (folder / "study.yaml").write_text(text)
+    return Study.load(folder / "study.yaml", out=folder / "out")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    study = opened(tmp_path_factory.mktemp("study"))
+    study.run(processes=0)
+    return study.known_folder()
+
+
+@pytest.fixture
+def study(finished: Path, tmp_path: Path) -> Study:
+    return Study.load(shutil.copytree(finished, tmp_path / "out"))
+
+
+def saved(path: Path, codes: FloatArray = PLACES, factors: FloatArray = PLACES, **options: Any) -> Path:
+    Representation(codes, factors, **options).save(path)
+    return path
+
+
+def test_added_codes_are_scored_ranked_and_compared_like_the_studys(study, tmp_path):
+    files = [saved(tmp_path / "mine-0.npz"), saved(tmp_path / "mine-1.safetensors", codes=PLACES[:, ::-1] * [1, -2])]
+    before = study.results().set_index("run")
+    runs = add(study, files, family="mine", setting={"beta": 4.0}, seed=7)
+    assert [(run.id, run.family, run.setting, run.seed, run.state) for run in runs] == [
+        ("mine-0", "mine", "beta=4", 7, "finished"), ("mine-1", "mine", "beta=4", 8, "finished"),
+    ]  # fmt: skip
+    table = study.results().set_index("run")
+    assert table.index.tolist() == [*before.index, "mine-0", "mine-1"]
+    assert table.loc["mine-0", "mig.score"] == score(PLACES, PLACES, metrics=["mig"])["mig"].score == 1.0
+    assert table.loc["mine-1", "hyper.beta"] == 4.0
+    assert table.loc[before.index, "mig.score"].tolist() == before["mig.score"].tolist()
+    # The two hold the same in another order and sign: no pair of the study agrees as well.
+    ranking = rank_study(study)
+    assert {*ranking.runs} == {*table.index}
+    place = {run: number for number, run in enumerate(ranking.runs)}
+    assert ranking.pairs[place["mine-0"], place["mine-1"]] == pytest.approx(1.0)
+    assert table["udr.score"].notna().all()
+    written = pytest.importorskip("pandas").read_parquet(study.known_folder() / "results.parquet")
+    assert written["run"].tolist() == table.index.tolist()
+    scores = json.loads((study.known_folder() / "added" / "mine-0" / "scores.json").read_text())
+    assert scores["metrics"]["mig"]["values"]["score"] == 1.0
+    assert [entry["name"] for entry in scores["input"]["factors"]] == ["y", "x"]
+
+
+def test_more_metrics_reach_what_was_added(study, tmp_path):
+    add(study, [saved(tmp_path / "mine.npz")], family="mine")
+    richer = opened(tmp_path, YAML.replace("[mig]", "[mig, sap]"))
+    richer.run(processes=0)
+    table = richer.results().set_index("run")
+    assert table.loc["mine", "sap.score"] == score(PLACES, PLACES, metrics=["sap"])["sap"].score
+    opened(tmp_path, YAML.replace("[mig]", "[mig, 'math:hypot']")).run(processes=0)
+    state = opened(tmp_path, YAML.replace("[mig]", "[mig, 'math:hypot']")).results().set_index("run").loc["mine"]
+    assert state["state"] == "failed"
+    assert "math:hypot" in state["reason"]
+    richer.run(processes=0)
+    assert richer.results().set_index("run").loc["mine", "state"] == "finished"
+
+
+def test_an_encoder_of_ones_own_is_given_the_images_of_the_study(study, tmp_path):
+    np.testing.assert_array_equal(sample_of(study), np.arange(64))
+
+    def encode(images: FloatArray) -> FloatArray:
+        return images.reshape(len(images), -1)[:, ::40].astype(float)
+
+    encode_sample(encode, study).save(tmp_path / "own.npz")
+    add(study, [tmp_path / "own.npz"], family="own")
+    expected = score_encoder(encode, SQUARE, metrics=["mig"])["mig"].score
+    assert study.results().set_index("run").loc["own", "mig.score"] == expected
+
+
+def test_of_large_datasets_the_images_are_those_that_runs_are_encoded_on(tmp_path):
+    space = FactorSpace(("a", "b"), (120, 100), ("ordinal", "ordinal"))
+    pixels = np.repeat(space.grid().astype(np.uint8), 8, axis=1).reshape(-1, 4, 4, 1)
+    dataset = ArrayDataset(pixels, space)
+    (run,) = train("pca", dataset, latents=2, fit_images=100, steps=1, out=tmp_path, processes=0)
+    index = drawn(12_000, N_CODES, 0)
+    assert (len(index), len(np.unique(index))) == (10_000, 10_000)
+    np.testing.assert_array_equal(run.codes().factors, space.factors(index))
+    assert _checked(run.codes(), space, "codes").factor_sizes == (120, 100)
+
+
+def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
+    small: dict[str, Any] = {"network": "dense", "latents": 2, "batch_size": 8, "steps": 2, "processes": 0}
+    runs = train(
+        "beta_vae", {"name": "square", "positions": 8, "shrink": 4}, beta=[4, 9], seeds=[3], out=tmp_path / "r", **small
+    )
+    added = add(study, [run.path for run in runs])
+    assert [(run.family, run.setting, run.seed) for run in added] == [
+        ("beta_vae", "latents=2, network=dense", 3), ("beta_vae", "latents=2, network=dense, beta=9", 3),
+    ]  # fmt: skip
+    table = study.results().set_index("run")
+    for run in runs:
+        expected = score(run.codes(), metrics=["mig"])["mig"].score
+        assert table.loc[run.path.name, "mig.score"] == expected
+        assert table.loc[run.path.name, "hyper.beta"] == load_run(run.path).config["hyperparameters"]["beta"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"codes": PLACES[:-1], "factors": PLACES[:-1]}, "63 rows; runs of this study are encoded on 64 images"),
+        ({"factors": PLACES[::-1]}, r"row 0 has the factors \(7, 7\), and in the study \(0, 0\) \(64 such rows\)"),
+        ({"factors": PLACES[:, :1]}, "its factors are factor_0; the study's, y, x"),
+        ({"factor_names": ("x", "y")}, "its factors are x, y; the study's, y, x"),
+        ({"codes": np.where(PLACES == 3, np.nan, PLACES)}, "codes must be finite; row 3, column 1 is nan"),
+    ],
+)
+def test_codes_of_other_images_are_refused_and_leave_nothing(study, tmp_path, content, message):
+    good, bad = saved(tmp_path / "good.npz"), saved(tmp_path / "bad.npz", **content)
+    with pytest.raises(ValueError, match=rf"bad\.npz: .*{message}"):
+        add(study, [good, bad], family="mine")
+    assert not (study.known_folder() / "added").exists()
+
+
+def test_names_must_be_free_and_names(study, tmp_path):
+    file = saved(tmp_path / "mine.npz")
+    add(study, [file], family="mine")
+    with pytest.raises(ValueError, match=r"the study has 'mine' already; give another name, or delete .*added/mine"):
+        add(study, [file], family="mine")
+    with pytest.raises(ValueError, match="has 'twice' already"):
+        add(study, [file, file], family="mine", names=["twice", "twice"])
+    for name in ("../up", ".hidden", "", "a/b"):
+        with pytest.raises(ValueError, match="is no name for a folder"):
+            add(study, [file], family="mine", names=[name])
+    taken = study.runs()[0].id
+    with pytest.raises(ValueError, match=f"has '{taken}' already"):
+        add(study, [file], family="mine", names=[taken])
+    with pytest.raises(ValueError, match="say of which family it is"):
+        add(study, [file], names=["other"])
+    with pytest.raises(ValueError, match="seed must be 0 or more; got -1"):
+        add(study, [file], family="mine", names=["other"], seed=-1)
+    assert [path.name for path in (study.known_folder() / "added").iterdir()] == ["mine"]
+
+
+def test_a_metric_that_fails_leaves_nothing_half_added(study, tmp_path):
+    failing = opened(tmp_path, YAML.replace("[mig]", "['math:hypot']"))
+    with pytest.raises(ValueError, match="math:hypot"):
+        add(failing, [saved(tmp_path / "mine.npz")], family="mine")
+    assert list((study.known_folder() / "added").iterdir()) == []
+
+
+def test_the_command_adds_and_says_where(study, tmp_path, monkeypatch, capsys):
+    files = [str(saved(tmp_path / f"mine-{number}.npz")) for number in (0, 1)]
+    folder = str(study.known_folder())
+    options = ["--family", "mine", "--setting", "beta=4", "--setting", "how=well", "--seed", "2"]
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "add", folder, *files, *options])
+    main()
+    assert capsys.readouterr().out.splitlines() == [
+        f"added mine beta=4, how=well seed {2 + number}: {folder}/added/mine-{number}" for number in (0, 1)
+    ]
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "add", folder, files[0], "--family", "mine"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert capsys.readouterr().err.startswith(f"unbraid: {files[0]}: the study has 'mine-0' already")
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "add", folder, files[0], "--setting", "beta"])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "--setting beta: write NAME=VALUE" in capsys.readouterr().err
+
+
+def test_a_study_must_have_begun(tmp_path):
+    with pytest.raises(ValueError, match="the study has not begun; unbraid study run begins it"):
+        add(opened(tmp_path), [saved(tmp_path / "mine.npz")], family="mine")
