@@ -13,6 +13,7 @@ from unbraid.cli.figure import figure
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.score import score
 from unbraid.cli.study import study_app
+from unbraid.cli.study_add import add
 from unbraid.cli.study_agreement import agreement
 from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_rank import rank
@@ -36,6 +37,7 @@ app.command("traverse")(traverse)
 app.command("figure")(figure)
 app.command("cite")(cite)
 app.add_typer(data_app, name="data")
+study_app.command("add")(add)
 study_app.command("rank")(rank)
 study_app.command("agreement")(agreement)
 study_app.command("generalisation")(generalisation)
