@@ -67,7 +67,8 @@ def run_study(
     known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
     for name in options:
         if name not in known:
-            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {', '.join(sorted(known)) or 'none'}")
+            others = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
     folder = study.known_folder()
     dataset, around = study.meet()
     tasks, datasets, planned = all_tasks(study, dataset, around)
