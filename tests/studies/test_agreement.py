@@ -44,7 +44,7 @@ def results(n: int = 30, seed: int = 0) -> pd.DataFrame:
             "med.score": 0.2 + 0.1 * quality + 0.1 * rng.standard_normal(n),
             "udr.score": 0.4 + 0.2 * quality + 0.1 * rng.standard_normal(n),
             "udr.informative": 6,
-            "compositional.mlp.joint": 0.2 + 0.1 * quality + 0.02 * rng.standard_normal(n),
+            "compositional.mlp.both": 0.2 + 0.1 * quality + 0.02 * rng.standard_normal(n),
         }
     )
     frame.loc[7, "state"] = "diverged"
@@ -62,7 +62,7 @@ def test_headlines_udr_generalisation_and_varying_hyperparameters_are_compared()
     assert headline_columns(FRAME) == [
         "mig.score", "dci_lasso.disentanglement", "elbo_terms.total_correlation", "factor_vae_score.score", "med.score",
     ]  # fmt: skip
-    assert agreement_columns(FRAME)[5:] == ["udr.score", "compositional.mlp.joint", "hyper.beta"]
+    assert agreement_columns(FRAME)[5:] == ["udr.score", "compositional.mlp.both", "hyper.beta"]
 
 
 def test_directions_are_those_of_the_metrics() -> None:
@@ -158,21 +158,20 @@ def test_unknown_columns_and_text_are_refused(columns: list[str], message: str) 
 
 
 def test_predictors_compare_each_two_metrics_on_the_runs_that_have_all_three() -> None:
-    found = predictors(FRAME, "compositional.mlp.joint", test="paper")
+    found = predictors(FRAME, "compositional.mlp.both", test="paper")
     both = next(each for each in found.predictions if (each.first, each.second) == ("mig.score", "med.score"))
-    rows = FRAME.dropna(subset=["mig.score", "med.score", "compositional.mlp.joint"])
-    target = rows["compositional.mlp.joint"]
+    rows = FRAME.dropna(subset=["mig.score", "med.score", "compositional.mlp.both"])
+    target = rows["compositional.mlp.both"]
     r = [stats.pearsonr(rows[name], target).statistic for name in ("mig.score", "med.score")]
     z = (np.arctanh(r[0]) - np.arctanh(r[1])) * np.sqrt(29 - 3)
     assert (both.first_value, both.second_value, both.n) == (pytest.approx(r[0]), pytest.approx(r[1]), 29)
     assert (both.z, both.p) == (pytest.approx(z), pytest.approx(stats.norm.sf(z)))
     names, p = found.matrix()
-    assert "compositional.mlp.joint" not in names
+    assert "compositional.mlp.both" not in names
     assert "hyper.beta" not in names
-    assert names[0] == max(
-        ("mig.score", "dci_lasso.disentanglement", "med.score", "udr.score"), key=lambda name: stats.pearsonr(
-            rows[name], target).statistic
-    )  # fmt: skip
+    others = ("mig.score", "dci_lasso.disentanglement", "med.score", "udr.score")
+    by_scipy = {name: stats.pearsonr(rows[name], target).statistic for name in others}
+    assert [name for name in names if name in others] == sorted(others, key=lambda name: -by_scipy[name])
     i, j = names.index("mig.score"), names.index("med.score")
     assert p[i, j] + p[j, i] == pytest.approx(1)
     assert {
@@ -180,6 +179,18 @@ def test_predictors_compare_each_two_metrics_on_the_runs_that_have_all_three() -
     } == {"factor_vae_score.score is constant (1)"}
     json.dumps(found.to_dict(), allow_nan=False)
     assert found.to_frame().notna().to_numpy().all()
+
+
+def test_columns_that_are_better_when_lower_are_turned_round() -> None:
+    names = ["elbo_terms.total_correlation", "mig.score"]
+    found = predictors(FRAME, "compositional.mlp.both", names)
+    rows = FRAME.dropna(subset=names)
+    raw = stats.pearsonr(rows[names[0]], rows["compositional.mlp.both"]).statistic
+    assert raw < -0.5
+    assert found.predictions[0].first_value == pytest.approx(-raw)
+    error = FRAME.assign(**{"zero_shot.lasso.gap": -FRAME["compositional.mlp.both"]})
+    turned = predictors(error, "zero_shot.lasso.gap", names).predictions
+    assert [each.z for each in turned] == pytest.approx([each.z for each in found.predictions])
 
 
 def test_equal_metrics_and_perfect_correlations_are_left_out_with_the_reason() -> None:

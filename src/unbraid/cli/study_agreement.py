@@ -40,7 +40,7 @@ def agreement(
     target: Annotated[
         str | None,
         typer.Option(
-            help="Also test which column predicts this one best, such as compositional.mlp.joint.", show_default=False
+            help="Also test which column predicts this one best, such as compositional.mlp.both.", show_default=False
         ),
     ] = None,
     test: Annotated[
@@ -80,7 +80,7 @@ def agreement(
 
       unbraid study agreement study/ --controversial beta_vae_score.score,mig.score
 
-      unbraid study agreement study/ --target compositional.mlp.joint --over settings --json
+      unbraid study agreement study/ --target compositional.mlp.both --over settings --json
     """
     _check_out(out)
     from unbraid.cli.study import opened

@@ -12,6 +12,7 @@ from unbraid.studies.columns import (
     LEAST_RUNS,
     agreement_columns,
     check_columns,
+    higher_is_better,
     hyperparameter_columns,
     numbers,
     why_not,
@@ -135,7 +136,7 @@ class Prediction:
 
     first: str
     second: str
-    first_value: float  # correlation of the first with the target
+    first_value: float  # correlation of the first with the target, both turned so that higher is better
     second_value: float
     z: float
     p: float  # one-sided, of the first not being the stronger
@@ -189,7 +190,8 @@ def predictors(
 
     Returns:
         Predictors. Of each pair, all runs that have both and the target count; pairs that cannot be compared are under
-        `left_out` with the reason.
+        `left_out` with the reason. Columns that are better when lower, the target among them, are turned round: the
+        stronger correlation is the one that foretells a better target.
 
     Raises:
         ValueError: a column is unknown or does not hold numbers.
@@ -199,7 +201,7 @@ def predictors(
     """
     check_columns(frame, [target])
     chosen = _predicting(frame, target) if columns is None else [name for name in columns if name != target]
-    goal, table = numbers(frame, target), {name: numbers(frame, name) for name in chosen}
+    goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
     found: list[Prediction] = []
     missing: list[LeftOut] = []
     for first, second in combinations(chosen, 2):
@@ -224,6 +226,10 @@ def predictors(
         found.append(Prediction(first, second, a, b, ahead.z, ahead.p, n))
         found.append(Prediction(second, first, b, a, behind.z, behind.p, n))
     return Predictors(target, method, test, tuple(found), tuple(missing))
+
+
+def _turned(frame: Any, column: str) -> FloatArray:
+    return -numbers(frame, column) if higher_is_better(column) is False else numbers(frame, column)
 
 
 def _predicting(frame: Any, target: str) -> list[str]:
