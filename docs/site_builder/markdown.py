@@ -41,6 +41,9 @@ def render(source: str, link: Link) -> Page:
         link: says what each target of a link or picture becomes.
     """
     parser = MarkdownIt("commonmark", {"highlight": _coloured}).enable("table")
+    # A wide table scrolls by itself, and not the page with it; the keyboard can reach it.
+    parser.add_render_rule("table_open", lambda *_: '<div class="scroll" tabindex="0"><table>')
+    parser.add_render_rule("table_close", lambda *_: "</table></div>")
     tokens = parser.parse(source)
     headings: list[tuple[int, str, str]] = []
     words: list[str] = []
@@ -54,8 +57,6 @@ def render(source: str, link: Link) -> Page:
             words.append(_plain(token))
             _relink(token, link)
     body = parser.renderer.render(tokens, parser.options, {})
-    # A wide table scrolls by itself, and not the page with it; the keyboard can reach it.
-    body = body.replace("<table>", '<div class="scroll" tabindex="0"><table>').replace("</table>", "</table></div>")
     title = next((text for level, _, text in headings if level == 1), "")
     return Page(title, Markup(body), headings, " ".join(words))
 
@@ -91,17 +92,16 @@ def formula(latex: str, size: float = 18.0) -> Markup:
         vertices, codes = TextToPath().get_text_path(FontProperties(), f"${latex}$", ismath=True)
     scale = size / TextToPath.FONT_SCALE
     path = Path(np.asarray(vertices) * [scale, -scale], codes)
-    box = path.get_extents().padded(1.0)
+    corners = path.vertices[path.codes != Path.CLOSEPOLY]
+    (left, top), (right, bottom) = corners.min(axis=0) - 1, corners.max(axis=0) + 1
     drawn = "".join(
         "Z" if letter == Path.CLOSEPOLY else LETTERS[int(letter)] + " ".join(f"{number:.2f}" for number in points)
         for points, letter in path.iter_segments(simplify=False)
     )
     spoken = html.escape(latex, quote=True)
-    view = f"{box.x0:.1f} {box.y0:.1f} {box.width:.1f} {box.height:.1f}"
-    return Markup(
-        f'<svg role="img" aria-label="{spoken}" width="{box.width:.0f}" height="{box.height:.0f}" viewBox="{view}">'
-        f'<path fill="currentColor" d="{drawn}"/></svg>'
-    )
+    size = f'width="{right - left:.0f}" height="{bottom - top:.0f}"'
+    view = f'viewBox="{left:.1f} {top:.1f} {right - left:.1f} {bottom - top:.1f}"'
+    return Markup(f'<svg role="img" aria-label="{spoken}" {size} {view}><path fill="currentColor" d="{drawn}"/></svg>')
 
 
 def code(text: str, language: str) -> Markup:

@@ -21,6 +21,7 @@ from unbraid.figures import FIGURES, draw, open_source
 from unbraid.metrics import METRICS
 from unbraid.references import CITED, REFERENCES, bibtex
 from unbraid.report._svg import inline_svg
+from unbraid.training._vae import COMMON
 from unbraid.training.families import FAMILIES
 
 DOCS = Path(__file__).parent.parent
@@ -121,7 +122,7 @@ def family_page(name: str) -> str:
             "Each block is one code going through its range, one image a row; codes by falling KL or variance. "
             f"Trained by `docs/make_families.py`, briefly: a picture of what the family does, not of how well."
         )
-    given = next((key for key in row.hyperparameters if key not in _COMMON), None)
+    given = next((key for key in row.hyperparameters if key not in COMMON), None)
     chosen = f" --set {given}={row.hyperparameters[given].default}" if given else ""
     parts += [
         "## Train it",
@@ -144,9 +145,6 @@ def family_page(name: str) -> str:
     if row.notes:
         parts += ["## Notes", "\n".join(f"- {escaped(note)}" for note in row.notes)]
     return "\n\n".join([*parts, _citation(name)])
-
-
-_COMMON = {"latents", "learning_rate", "likelihood", "network"}
 
 
 def _default(each: Any) -> str:
