@@ -102,6 +102,11 @@ class Run:
             images.append((decoded.movedim(1, -1) if decoded.dim() == 4 else decoded).contiguous().numpy())
         return np.concatenate(images)
 
+    def encoder(self) -> Callable[[Tensor], tuple[Tensor, Tensor | None]]:
+        """What encodes, as a function of tensors: float images (n, channels, height, width) to what `posterior` gives."""
+        modules, family, settings = self.modules, self._family, self._settings
+        return lambda images: family.encode(modules, images, settings)
+
     def decoder(self) -> Callable[[Tensor], Tensor]:
         """What decodes, as a function of tensors: codes (n, n_codes) to images (n, channels, height, width)."""
         modules, family, settings = self.modules, self._family, self._settings

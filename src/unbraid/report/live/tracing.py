@@ -114,10 +114,11 @@ def _refuse(call: _Call) -> NotTraced:
 def _linear(recorder: _Recorder, call: _Call) -> None:
     """addmm(bias, values, turned weight), or mm and linear without the first."""
     if call.name == "linear":
-        values, weight, bias = (*call.args, None)[:3]
+        values, weight, *rest = call.args
+        bias = rest[0] if rest else None
     else:
-        bias, values, turned = (None, *call.args)[-3:]
-        weight = turned.t()
+        bias = call.args[0] if call.name == "addmm" else None
+        values, weight = call.args[-2], call.args[-1].t()
     if recorder.known(call) != [values] or call.kwargs:
         raise _refuse(call)
     recorder.add("linear", [values], call.result, weight, bias)
@@ -205,8 +206,8 @@ _RECORDED: Mapping[str, Callable[[_Recorder, _Call], None]] = MappingProxyType(
         **dict.fromkeys(("native_batch_norm", "_native_batch_norm_legit_no_training"), _elementwise),
         **dict.fromkeys(
             (
-                "view", "_unsafe_view", "reshape", "_reshape_alias", "unsqueeze", "squeeze", "permute", "transpose", "t",
-                "slice", "select", "expand", "clone", "alias", "detach", "_to_copy", "cat", "stack", "split",
+                "view", "_unsafe_view", "reshape", "_reshape_alias", "unsqueeze", "squeeze", "permute", "transpose",
+                "t", "slice", "select", "expand", "clone", "alias", "detach", "_to_copy", "cat", "stack", "split",
                 "split_with_sizes", "unbind", "index_select", "flip", "roll",
             ),
             _moved,

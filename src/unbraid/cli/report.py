@@ -1,0 +1,105 @@
+"""`unbraid report`: one standalone page of a study, a run, or saved scores."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid.cli._progress import metric_progress
+
+
+def report(
+    path: Annotated[Path, typer.Argument(help="Folder of a study or of a run, or the .json file of scores.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write this .html file; default report.html in the folder, or beside the file."),
+    ] = None,
+    compare: Annotated[
+        Path | None, typer.Option(help="Another run of the same images, moved by the same sliders.")
+    ] = None,
+) -> None:
+    """Write one page that opens in any browser, without a network.
+
+    A run that has not been scored is scored first, by every metric, and keeps its scores. The page of a run decodes by
+    itself: its sliders move the codes.
+
+    Examples:
+
+      unbraid report runs/3f6c0f0a8d1e2b47
+
+      unbraid report runs/3f6c0f0a8d1e2b47 --compare runs/9a1b03c2d4e5f607 --out two.html
+
+      unbraid report scores.json --out scores.html
+
+      unbraid report my-study
+    """
+    from unbraid.training.folder import CONFIG, SCORES, STATUS, read_folder
+
+    if not path.exists():
+        read_folder(path)  # says whether it is unfinished or absent
+    out = _checked(out or (path / "report.html" if path.is_dir() else path.with_suffix(".html")))
+    run = path.is_dir() and (path / STATUS).is_file()
+    if compare is not None and not run:
+        raise ValueError(f"--compare goes with the folder of a run; {path} is none")
+    if path.is_dir() and (path / "study.yaml").is_file():
+        html = _of_study(path)
+    elif run:
+        html = _of_run(path, compare)
+    elif path.is_file() or (path / SCORES).is_file():
+        from unbraid.report.page import saved_page
+
+        html = saved_page(path if path.is_file() else path / SCORES)
+    elif (path / CONFIG).is_file():
+        raise FileNotFoundError(f"{path}: not the folder of a run; there is no {STATUS}")
+    else:
+        raise FileNotFoundError(
+            f"{path}: neither the folder of a study nor of a run; there is no study.yaml or {CONFIG}"
+        )
+    from unbraid._files import written_whole
+
+    with written_whole(out) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+    typer.echo(f"wrote {out}")
+
+
+def _checked(out: Path) -> Path:
+    if out.suffix != ".html":
+        raise ValueError(f"--out {out}: the name must end in .html")
+    if not out.parent.is_dir():
+        raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
+    return out
+
+
+def _of_study(path: Path) -> str:
+    from unbraid.report.study_page import study_page
+    from unbraid.studies.study import Study
+
+    return study_page(Study.load(path))
+
+
+def _of_run(path: Path, compare: Path | None) -> str:
+    from unbraid._extras import require
+
+    require("torch", "train", "the page of a run")
+    from unbraid.report.run_page import run_page
+    from unbraid.training.run import load_run
+
+    runs = [load_run(each, device="cpu") for each in (path, compare) if each is not None]
+    for run in runs:
+        _score(run.path, run.status["state"] == "diverged")
+    return run_page(runs[0], compare=runs[1] if len(runs) > 1 else None)
+
+
+def _score(run: Path, diverged: bool) -> None:
+    """Every metric, where the run has no scores yet."""
+    from dataclasses import replace
+
+    from unbraid.representation import Representation
+    from unbraid.scoring import score
+    from unbraid.training.folder import CODES, SCORES
+
+    if diverged or (run / SCORES).is_file():
+        return
+    with metric_progress() as progress:
+        card = score(Representation.load(run / CODES), progress=progress)
+    replace(card, path=str(run)).save(run / SCORES)

@@ -1,0 +1,105 @@
+"""What a reader of a page can move: one code, or the angle of two codes on a circle."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+from scipy.stats import rankdata
+
+from unbraid.representation import Representation
+from unbraid.training.run import Part
+from unbraid.training.traversals import INFORMATIVE
+from unbraid.types import FloatArray
+
+LOW, HIGH = 0.02, 0.98  # quantiles of a code between which it moves
+
+
+@dataclass(frozen=True)
+class Slider:
+    """A way through the codes, from 0 to 1."""
+
+    codes: tuple[int, ...]  # one, or the two of a circle: cosine and sine
+    low: float  # the code at 0, or the angle in radians
+    high: float
+    kl: float | None  # nats; None where there is no posterior
+    variance: float
+
+    @property
+    def circle(self) -> bool:
+        return len(self.codes) == 2
+
+    @property
+    def name(self) -> str:
+        return f"code {self.codes[0]}" if not self.circle else f"codes {self.codes[0]}, {self.codes[1]}"
+
+    @property
+    def informative(self) -> bool:
+        return self.low != self.high and (self.kl is None or self.kl > INFORMATIVE)
+
+    def turned(self) -> "Slider":
+        """The same way from its other end."""
+        return Slider(self.codes, self.high, self.low, self.kl, self.variance)
+
+    def places(self, steps: int) -> FloatArray:
+        """(steps,) evenly from 0 to 1; on a circle the last is not the first again."""
+        return np.linspace(0, 1, steps, endpoint=not self.circle)
+
+    def moved(self, code: FloatArray, places: FloatArray) -> FloatArray:
+        """(n_codes,) and (steps,) -> (steps, n_codes): all else stays where it is."""
+        codes = np.tile(code, (len(places), 1))
+        values = self.low + (self.high - self.low) * places
+        codes[:, list(self.codes)] = np.stack([np.cos(values), np.sin(values)], 1) if self.circle else values[:, None]
+        return codes
+
+
+def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slider]:
+    """One per code or circle, those of most KL first, or of most variance where there is no posterior."""
+    codes, kl = representation.codes, representation.mean_kl()
+    low, high = np.quantile(codes, [LOW, HIGH], axis=0)
+    variances = codes.var(axis=0, dtype=float)
+    found = []
+    start = 0
+    for part in parts:
+        size = 2 if part.kind == "circle" else 1
+        for first in range(start, start + part.size, size):
+            own = list(range(first, first + size))
+            known = kl is not None and bool(np.isfinite(kl[own]).all())
+            span = (0.0, 2 * np.pi) if size == 2 else (float(low[first]), float(high[first]))
+            says = float(kl[own].sum()) if kl is not None and known else None
+            found.append(Slider(tuple(own), *span, says, float(variances[own].sum())))
+        start += part.size
+    without = any(each.kl is None for each in found)
+    return sorted(found, key=lambda each: -(each.variance if without or each.kl is None else each.kl))
+
+
+Model: TypeAlias = tuple[Representation, Sequence[Slider]]
+
+
+def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None, float]]:
+    """Sliders of two models that move alike over the same images, with their correlation.
+
+    Pairs have the largest total of absolute rank correlations; one that falls where the other rises is turned. What
+    is left over stands alone, with a correlation of 0.
+
+    Args:
+        one, other: codes of the same images in the same order, and their sliders.
+    """
+    (_, mine), (_, theirs) = one, other
+    ranks = [
+        np.stack([rankdata(each.codes[:, slider.codes[0]]) for slider in sliders], 1) for each, sliders in (one, other)
+    ]
+    with np.errstate(invalid="ignore"):  # a constant code correlates with nothing
+        both = np.nan_to_num(np.corrcoef(*ranks, rowvar=False)[: len(mine), len(mine) :])
+    rows, columns = linear_sum_assignment(-np.abs(both))
+    partner = dict(zip(rows.tolist(), columns.tolist(), strict=True))
+    pairs: list[tuple[Slider | None, Slider | None, float]] = []
+    for row, slider in enumerate(mine):
+        if row in partner:
+            found, correlation = theirs[partner[row]], float(both[row, partner[row]])
+            lines = not slider.circle and not found.circle
+            pairs.append((slider, found.turned() if lines and correlation < 0 else found, abs(correlation)))
+        else:
+            pairs.append((slider, None, 0.0))
+    return pairs + [(None, each, 0.0) for column, each in enumerate(theirs) if column not in partner.values()]

@@ -1,0 +1,244 @@
+"""The page of one run, or of two side by side."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from markupsafe import Markup
+
+from unbraid.datasets import DatasetMissing
+from unbraid.datasets.base import FactorDataset
+from unbraid.factors import FactorSpace
+from unbraid.metrics import METRICS, NotDefined
+from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.plots import plot_curves
+from unbraid.report import _figures
+from unbraid.report._saved import saved_card
+from unbraid.report._svg import inline_svg
+from unbraid.report._templates import render
+from unbraid.report.live.models import live_models
+from unbraid.report.page import page_content
+from unbraid.representation import Representation
+from unbraid.scoring import ScoreCard, Scored
+from unbraid.training.families import FAMILIES
+from unbraid.training.folder import SCORES
+from unbraid.training.run import Run
+from unbraid.types import IntArray
+
+LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
+
+
+def run_page(run: Run, *, compare: Run | None = None, dataset: FactorDataset | None = None) -> str:
+    """A whole HTML document whose sliders decode in the page; it needs nothing beside itself.
+
+    Args:
+        run: finished, or diverged: then the page says when and why. Its scores are those of its scores.json.
+        compare: another run of the same images, moved by the same sliders.
+        dataset: of the images, where the run was trained on one in memory; without it there are no originals.
+
+    Raises:
+        ValueError: a damaged folder, or runs of different images.
+    """
+    return render("run.html", run_content(run, compare=compare, dataset=dataset))
+
+
+def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset | None = None) -> dict[str, Any]:
+    """What the page shows, as a plain dictionary."""
+    runs = [run] if compare is None else [run, compare]
+    diverged = [each for each in runs if each.status["state"] == "diverged"]
+    if diverged and compare is not None:
+        raise ValueError(f"{diverged[0].path} diverged: it has no images to compare")
+    card = None if diverged or not (run.path / SCORES).is_file() else saved_card(run.path / SCORES, run.codes())
+    # The page may be read where the folder is not.
+    card = card and replace(card, path=run.path.name)
+    content = {} if card is None else page_content(card)
+    if card is not None and not content["symmetry"]:
+        content["symmetry"] = circle_figures(run, card, dataset)
+    images = len(run.config["dataset"]["image_shape"]) == 3 and not diverged
+    return {
+        **content,
+        "scored": card is not None,
+        "runs": [described(each) for each in runs],
+        "live": _labelled(live_models(runs, dataset), runs, content) if images else None,
+        "curves": _curves(runs),
+        "comparison": _comparison(runs) if compare is not None else None,
+    }
+
+
+def described(run: Run) -> dict[str, Any]:
+    """A run in words: what was trained, how it ended, every setting, and how to train it again."""
+    config, status = run.config, run.status
+    family = FAMILIES[config["family"]]
+    source = config["dataset"]
+    return {
+        "id": run.path.name,
+        "family": config["family"],
+        "title": family.title,
+        "source": family.source,
+        "dataset": source["name"] or "a dataset in memory",
+        "seed": config["seed"],
+        "state": status["state"],
+        "reason": status["reason"],
+        "step": status["step"],
+        "seconds": _time_text(status["seconds"]),
+        "version": status["unbraid"],
+        "hyperparameters": [
+            {
+                "name": name,
+                "value": f"{value:g}" if isinstance(value, float) else str(value),
+                "default": value == family.hyperparameters[name].default,
+                "help": family.hyperparameters[name].help,
+            }
+            for name, value in config["hyperparameters"].items()
+        ],
+        "json": json.dumps(config, indent=2, ensure_ascii=False),
+        "command": _command(config),
+        "python": _python(config),
+    }
+
+
+def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = None) -> list[dict[str, Any]]:
+    """Cyclic factors in their planes, from every turn of one object; none where the dataset has no such grid."""
+    try:
+        opened = run.dataset(dataset)
+    except (ValueError, OSError, DatasetMissing):
+        return []
+    index = _turns(opened)
+    if index is None:
+        return []
+    space = opened.space
+    turned = Representation(
+        run.encode(opened.images(index)), space.factors(index), factor_names=space.names, factor_kinds=space.kinds,
+        factor_sizes=space.sizes,
+    )  # fmt: skip
+    cyclic = [name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"]
+    chosen = turned.keep_factors(cyclic)
+    try:
+        result = d_lsbd(chosen.codes, chosen.factors, kinds=chosen.factor_kinds, sizes=chosen.factor_sizes)
+    except NotDefined:
+        return []
+    scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0)}
+    figures = _figures.symmetry_figures(replace(card, representation=chosen, scored=scored))
+    levels = ", ".join(
+        f"{name} {level:g}" for name, level in zip(space.names, turned.factors[0], strict=True) if name not in cyclic
+    )
+    return [{**each, "text": f"{each['text']} One object: {levels}." if levels else each["text"]} for each in figures]
+
+
+def _turns(dataset: FactorDataset) -> IntArray | None:
+    """Positions of one object in every combination of its cyclic factors: the last shape, at middle levels."""
+    space = dataset.space
+    if not isinstance(space, FactorSpace) or "cyclic" not in space.kinds:
+        return None
+    # The last of some categories, since the first is often the most symmetric: a square, a cube.
+    held = [
+        size - 1 if kind == "categorical" else size // 2 for size, kind in zip(space.sizes, space.kinds, strict=True)
+    ]
+    cyclic = [k for k, kind in enumerate(space.kinds) if kind == "cyclic"]
+    turns = np.indices([space.sizes[k] for k in cyclic]).reshape(len(cyclic), -1)
+    if turns.shape[1] > LARGEST_CIRCLE:
+        return None
+    factors = np.tile(held, (turns.shape[1], 1))
+    factors[:, cyclic] = turns.T
+    return space.index(factors)
+
+
+def _labelled(live: dict[str, Any], runs: list[Run], content: Mapping[str, Any]) -> dict[str, Any]:
+    """Names of the models, and beside each slider the factors of which the first model's code is the own code."""
+    owners = {code["code"]: code["factors"] for code in content.get("codes", [])}
+    for slider in live["sliders"]:
+        slider["factors"] = [factor for code in slider["codes"][0] for factor in owners.get(code, [])]
+    for model, name in zip(live["models"], _names(runs), strict=True):
+        model["name"] = name
+    return live
+
+
+def _names(runs: list[Run]) -> list[str]:
+    """What tells runs apart: family, and the settings in which they differ."""
+    settings = [
+        {**run.config["hyperparameters"], "seed": run.config["seed"], "steps": run.config["steps"]} for run in runs
+    ]
+    different = [name for name in settings[0] if any(each.get(name) != settings[0][name] for each in settings)]
+    names = []
+    for run, own in zip(runs, settings, strict=True):
+        parts = [f"{name}={own[name]}" for name in different if name in own]
+        names.append(" ".join([run.config["family"], ", ".join(parts)]).strip())
+    return (
+        names
+        if len(set(names)) == len(names)
+        else [f"{name} {run.path.name}" for name, run in zip(names, runs, strict=True)]
+    )
+
+
+def _curves(runs: list[Run]) -> Markup | None:
+    curves = {name: run.curves() for name, run in zip(_names(runs), runs, strict=True)}
+    if not any(len(own["step"]) and len(own) > 1 for own in curves.values()):
+        return None
+    axes = plot_curves(curves if len(runs) > 1 else curves.popitem()[1])
+    return inline_svg(axes[0].figure, name="curves", label="Losses and their parts over training steps")  # pyright: ignore[reportArgumentType]
+
+
+def _comparison(runs: list[Run]) -> list[dict[str, Any]] | None:
+    """Headlines of both runs side by side."""
+    paths = [run.path / SCORES for run in runs]
+    if not all(path.is_file() for path in paths):
+        return None
+    one, other = (saved_card(path).scored for path in paths)
+    rows = []
+    for name in one:
+        if name in other and one[name].metric.headline == other[name].metric.headline:
+            metric, values = one[name].metric, [one[name].headline, other[name].headline]
+            best = int(np.argmax(values) if metric.higher_is_better else np.argmin(values))
+            rows.append(
+                {
+                    "id": name,
+                    "headline": metric.headline.replace("_", " "),
+                    "higher": metric.higher_is_better,
+                    "texts": [f"{value:.3f}" for value in values],
+                    "better": None if values[0] == values[1] else best,
+                }
+            )
+    return rows
+
+
+def _command(config: Mapping[str, Any]) -> str | None:
+    """None for a dataset in memory, which no command can name."""
+    source = config["dataset"]
+    if source["name"] is None:
+        return None
+    words = ["unbraid", "train", config["family"], "--dataset", source["name"], "--seeds", f"{config['seed']},"]
+    for name, value in source["options"].items():
+        words += ["--data", f"{name}={json.dumps(value)}"]
+    for name, value in _chosen(config).items():
+        words += ["--set", f"{name}={value}"]
+    for name in ("steps", "batch_size", "device", "precision"):
+        words += [f"--{name.replace('_', '-')}", str(config[name])]
+    return shlex.join(words)
+
+
+def _python(config: Mapping[str, Any]) -> str:
+    source = config["dataset"]
+    dataset = "dataset" if source["name"] is None else repr({"name": source["name"], **source["options"]})
+    plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
+    given = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **plain}.items())
+    return f"import unbraid\n\nunbraid.train({config['family']!r}, {dataset}, seeds=[{config['seed']}], {given})"
+
+
+def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Hyperparameters that are not at their defaults."""
+    defaults = FAMILIES[config["family"]].hyperparameters
+    return {name: value for name, value in config["hyperparameters"].items() if value != defaults[name].default}
+
+
+def _time_text(seconds: float) -> str:
+    minutes, left = divmod(round(seconds), 60)
+    return (
+        f"{minutes // 60} h {minutes % 60} min"
+        if minutes >= 60
+        else f"{minutes} min {left} s"
+        if minutes
+        else f"{left} s"
+    )
