@@ -56,6 +56,19 @@ def test_the_table_of_results_has_what_udr_gives_for_the_codes_on_disk(study: St
     assert saved["udr.score"].tolist() == frame["udr.score"].tolist()
 
 
+def test_the_codes_of_each_run_are_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[Path] = []
+    load = Representation.load
+
+    def counted(path: Path) -> Representation:
+        read.append(path)
+        return load(path)
+
+    monkeypatch.setattr(Representation, "load", counted)
+    rank_study(study, RankingOptions(compare="all"))
+    assert len(read) == len(set(read)) == 6
+
+
 def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
     assert kept_ranking(study, study.runs()) is not None
     assert kept_ranking(study, study.runs()[1:]) is None
