@@ -1,5 +1,6 @@
 """What members are told about images, whose turn it is, and what is done once in a training."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,7 @@ from tests.training.examples import SPACE, blocks, member
 from tests.training.test_loop import assert_same, interrupted_at
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace, FactorTable
-from unbraid.training import loop
+from unbraid.training import loop, traversals
 from unbraid.training._draws import Draws, Images
 from unbraid.training._supervision import alternating
 from unbraid.training.families import (
@@ -26,12 +27,14 @@ from unbraid.training.families import (
     Family,
     Hyperparameter,
     Items,
+    Part,
     Player,
     Supervision,
     Supply,
 )
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import Member, Population, make_context, make_population, make_supply
+from unbraid.training.traversals import traverse
 
 CPU = torch.device("cpu")
 DATASET = blocks()
@@ -175,6 +178,7 @@ def test_players_take_turns_each_with_an_adam_of_its_own() -> None:
 def test_what_is_done_once_is_done_to_each_member_alone_or_stacked() -> None:
     members = [toy(0), toy(1), toy(2)]
     stacked, alone = toys(*members), [toys(each) for each in members]
+    before: dict[str, Tensor] = {}
     for step in range(60):
         if step == 40:
             before = stacked.state(1)
@@ -351,3 +355,39 @@ def test_runs_on_circles_say_what_they_were_told_and_what_their_codes_are(tmp_pa
         codes=run.encode(dataset.images(np.arange(243))), factors=TURNING.grid(), kinds=TURNING.kinds, metrics="d_lsbd"
     )
     assert 0 <= scores["d_lsbd"].score <= 1
+
+
+def test_traversals_go_around_a_circle_and_along_the_lines(tmp_path) -> None:
+    dataset = ArrayDataset(DATASET.array, TURNING)
+    run = unbraid.train(
+        "lsbd_vae", dataset, steps=1, out=tmp_path, processes=0, network="dense", supervision="turntables", euclidean=2
+    )[0]
+    found = traverse(run, dataset, rows=2, steps=4, shown=2)
+    assert found.images.shape == (3, 2, 4, 32, 32, 1)
+    circle = found.circles.index("azimuth")
+    np.testing.assert_allclose(found.values[circle], [0, np.pi / 2, np.pi, 3 * np.pi / 2])
+    assert sorted(found.order.tolist()) == [0, 2, 3]
+    assert found.captions[circle].startswith("azimuth (codes 0 and 1): variance")
+    codes = run.encode((found.originals * 255).round().astype(np.uint8))
+    codes[:, :2] = [0, 1]
+    np.testing.assert_allclose(found.images[circle, :, 1], run.decode(codes), rtol=1e-4, atol=1e-5)
+
+
+def test_on_a_sphere_the_length_stays() -> None:
+    codes = np.tile(np.array([3.0, 0.6, 0.0, 0.8]), (1, 2, 1))
+    sphere = traversals._ways((Part("euclidean", "point", 1), Part("sphere", "sphere", 3)))[2]
+    traversals._move(codes, sphere, np.array([0.0, -0.6]))
+    np.testing.assert_allclose(codes[0], [[3, 0.6, 0, 0.8], [3, 0.48, -0.6, 0.64]])
+
+
+@pytest.mark.parametrize(("base", "low", "high"), [("e", -10, -9), ("ten", -10 * math.log(10), -9 * math.log(10))])
+def test_bounds_of_t_are_read_either_way(base: str, low: float, high: float) -> None:
+    row, settings = FAMILIES["delta_vae"], {"log_t_low": -10.0, "log_t_high": -9.0, "log_t_base": base}
+    population = make_population(
+        row, [member("delta_vae", network="dense", **settings)], TINY,
+        make_context(row, [member("delta_vae", network="dense", **settings)], TINY, batch_size=8, steps=1), device=CPU,
+    )  # fmt: skip
+    kl = float(population.advance(0)["kl_circles"]) / 2
+    most, least = (0.5 * (math.log(2 * math.pi) - 1 - bound) for bound in (low, high))
+    assert least < kl < most
+    assert kl == pytest.approx((least + most) / 2, abs=0.1)

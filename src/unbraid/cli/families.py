@@ -41,10 +41,11 @@ def list_families(
         _print_one(console, family, rows[family])
         return
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("family", "what it is", "published grids", "source"):
-        table.add_column(column, no_wrap=column == "family")
+    for column in ("family", "what it is", "is told", "published grids", "source"):
+        table.add_column(column, no_wrap=column in {"family", "is told"})
     for name, row in rows.items():
-        table.add_row(name, row.title, ", ".join(row.presets), row.source)
+        told = row.supervision.kind if row.supervision else ""
+        table.add_row(name, row.title, told, ", ".join(row.presets), row.source)
     console.print(table, markup=False)
 
 
@@ -60,6 +61,10 @@ def _print_one(console: Console, name: str, row: "Family") -> None:
     for preset, entries in row.presets.items():
         settings = "; ".join(", ".join(f"{key}={value}" for key, value in entry.items()) for entry in entries)
         console.print(f"--preset {preset}: {settings}", markup=False, highlight=False)
+    if row.supervision:
+        told, amounts = row.supervision, ", ".join(row.supervision.amounts)
+        line = f"- Is told {told.kind}, for which a dataset needs {told.needs}. How much: {amounts}."
+        console.print(line, markup=False, highlight=False)
     for note in row.notes:
         console.print(f"- {note}", markup=False, highlight=False)
 
@@ -85,5 +90,11 @@ def _described(row: "Family") -> dict[str, Any]:
             for name, each in row.hyperparameters.items()
         },
         "presets": {name: [dict(entry) for entry in entries] for name, entries in row.presets.items()},
+        "supervision": row.supervision
+        and {
+            "kind": row.supervision.kind,
+            "needs": row.supervision.needs,
+            "amounts": list(row.supervision.amounts),
+        },
         "notes": list(row.notes),
     }

@@ -48,9 +48,9 @@ CIRCULAR: Mapping[str, Hyperparameter] = MappingProxyType(
         "log_t_high": Hyperparameter(-9.0, "largest", -50, 1),
         "log_t_base": Hyperparameter(
             "e",
-            "of these logarithms: the authors' code takes e, the paper's table prints 10",
+            "of these logarithms: the authors' code takes e, the paper's table prints powers of ten",
             kind="choice",
-            choices=("e", "10"),
+            choices=("e", "ten"),
         ),
         "walk_steps": Hyperparameter(10, "steps of the random walk", 1, 1000, kind="int", structural=True),
     }
