@@ -36,6 +36,9 @@ def run(
     gpus_per_run: Annotated[
         float | None, typer.Option(help="With --executor ray: share of a GPU for each run, such as 0.25.")
     ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Runs at a time on a CPU of this machine; default one per core.")
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the runs and what they cost; write nothing.")
     ] = False,
@@ -60,6 +63,8 @@ def run(
     options = {name: value for name, value in options.items() if value is not None}
     if options and executor != "ray":
         raise ValueError("--address and --gpus-per-run go with --executor ray")
+    if processes is not None:
+        options["processes"] = processes
     study = opened(file, out)
     if dry_run:
         from unbraid.studies.estimate import estimate

@@ -42,6 +42,8 @@ def run(
         DiskFull: no room for results.
         ValueError: the device of a task cannot be used here, or is too small for it.
     """
+    if processes is not None and processes < 0:
+        raise ValueError(f"processes must be 0 or more; got {processes}")
     devices = {name: choose_device(name) for name in {task.config["device"] for task in tasks}}
     check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
     on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
