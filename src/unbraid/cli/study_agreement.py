@@ -184,7 +184,8 @@ def _print_predictors(console: Console, found: "Predictors") -> None:
     for row, name in enumerate(names):
         cells = ["" if row == column else f"{p[row, column]:.3f}" for column in range(len(names))]
         shown.add_row(f"{row + 1:>2} {name}", f"{values[name]:.2f}", *[cell.replace("nan", "-") for cell in cells])
-    console.print(shown, markup=False, soft_wrap=True)
+    if names:
+        console.print(shown, markup=False, soft_wrap=True)
     for each in found.left_out:
         _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
 

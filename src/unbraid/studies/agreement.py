@@ -194,13 +194,15 @@ def predictors(
         stronger correlation is the one that foretells a better target.
 
     Raises:
-        ValueError: a column is unknown or does not hold numbers.
+        ValueError: a column is unknown or does not hold numbers, or there are not two to compare.
 
     Reference:
         Mahon et al. 2023 (SNC/NK), section 5.3 and appendix I.
     """
     check_columns(frame, [target])
     chosen = _predicting(frame, target) if columns is None else [name for name in columns if name != target]
+    if len(chosen) < 2:
+        raise ValueError(f"two columns are needed to foretell {target!r}; there are {', '.join(chosen) or 'none'}")
     goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
     found: list[Prediction] = []
     missing: list[LeftOut] = []
