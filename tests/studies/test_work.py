@@ -1,0 +1,96 @@
+"""The work of a task, alone or stacked with others."""
+
+import numpy as np
+import pytest
+
+from tests.studies import examples
+from tests.studies.examples import SMALL, written
+from unbraid import Study, load_run
+from unbraid._files import DiskFull
+from unbraid.studies.executors.local import packs
+from unbraid.studies.executors.task import Step
+from unbraid.studies.executors.work import explain, perform
+from unbraid.studies.session import all_tasks
+
+
+@pytest.fixture
+def tasks_of(tmp_path):
+    def tasks(name: str, text: str = SMALL):
+        folder = tmp_path / name
+        (folder / "runs").mkdir(parents=True)
+        study = Study.load(written(tmp_path, text), out=folder / "study")
+        return all_tasks(study, *study.meet())[:2]
+
+    return tasks
+
+
+def test_what_can_be_stacked_is_packed_together(tasks_of):
+    text = SMALL.replace(
+        "\nseeds: 2", "\n  - {name: beta_vae, beta: 2, latents: 4}\n  - {name: vae, latents: 3}\nseeds: 3"
+    )
+    tasks, _ = tasks_of("a", text)
+    found = [[(task.config["family"], task.config["seed"]) for task in pack] for pack in packs(tasks, 4)]
+    beta = [("beta_vae", 0), ("beta_vae", 1), ("beta_vae", 2)]
+    assert found == [
+        [*beta, beta[0]], beta[1:],  # six of one structure, by four
+        [("pca", seed) for seed in range(3)],
+        beta,
+        [("vae", seed) for seed in range(3)],
+    ]  # fmt: skip
+
+
+def test_runs_done_together_are_those_done_alone(tasks_of):
+    """To float precision: a stack sums in another order."""
+    together, datasets = tasks_of("together")
+    told: list[Step] = []
+    outcomes = perform(together[:4], datasets, told.append)
+    assert [outcome.id for outcome in outcomes] == [task.id for task in together[:4]]
+    assert {step.id for step in told} == {task.id for task in together[:4]}
+    alone, _ = tasks_of("alone")
+    for task, other in zip(together[:4], alone[:4], strict=True):
+        assert perform([other], datasets, lambda _: None)[0].state == "finished"
+        np.testing.assert_allclose(
+            load_run(task.target).codes().codes, load_run(other.target).codes().codes, rtol=1e-4, atol=1e-5
+        )
+
+
+def test_of_a_stack_that_fails_only_the_guilty_fail(tasks_of, monkeypatch):
+    """Memory that suffices for two at a time, and never for the third."""
+    tasks, datasets = tasks_of("a")
+    real, asked = perform.__globals__["train_here"], []
+
+    def scarce(plan, members, *given, **named):
+        asked.append([(member.hyper["beta"], member.seed) for member in members])
+        if len(members) > 2 or (4.0, 0) in asked[-1]:
+            raise MemoryError("no room")
+        return real(plan, members, *given, **named)
+
+    monkeypatch.setitem(perform.__globals__, "train_here", scarce)
+    outcomes = perform(tasks[:4], datasets, lambda _: None)
+    assert [outcome.state for outcome in outcomes] == ["finished", "finished", "failed", "finished"]
+    assert outcomes[2].reason == "out of memory (no room)"
+    assert [len(members) for members in asked] == [4, 2, 2, 1, 1]
+
+
+def test_a_full_disk_is_raised_and_is_no_failure_of_the_run(tasks_of, monkeypatch):
+    tasks, datasets = tasks_of("a")
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setitem(perform.__globals__, "write_run", full)
+    with pytest.raises(DiskFull, match="no space left; with more of it the same command continues"):
+        perform(tasks[:1], datasets, lambda _: None)
+    monkeypatch.undo()
+    monkeypatch.setitem(perform.__globals__, "complete_scores", full)
+    with pytest.raises(DiskFull, match="no space left"):
+        perform(tasks[:1], datasets, lambda _: None)
+
+
+def test_reasons_are_one_line():
+    assert explain(ValueError("two\n lines")) == "two lines"
+    assert explain(KeyError("name")) == "KeyError: 'name'"
+    assert explain(ValueError()) == "ValueError: "
+    with pytest.raises(RuntimeError) as caught:
+        examples._memory()
+    assert explain(caught.value).startswith("out of memory (")
