@@ -14,6 +14,7 @@ from PIL import Image
 import unbraid.cli.app
 from unbraid import train
 from unbraid.cli._progress import Pace
+from unbraid.training.workers import WorkerDied
 
 DENSE = ("--set", "network=dense", "--set", "latents=3", "--batch-size", "8", "--precision", "float32")
 
@@ -159,3 +160,20 @@ def test_the_pace_counts_only_what_this_session_trained(monkeypatch: pytest.Monk
     line = pace.line(0, 2000, {0: 700}, {"kl": 1.23456})
     assert line == "10.0 steps/s, 0:02:10 left, kl 1.235"
     assert pace.done == 700
+
+
+def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In this process, and in one that the kernel has killed."""
+    arguments = ["train", "vae", "--dataset", "square", "--steps", "5", "--out", str(tmp_path / "runs")]
+    monkeypatch.setattr("unbraid.training.workers.can_leave", lambda *_: False)
+    code, _, error = unbraid_cli(*arguments, "--set", "network=tests.studies.examples:greedy")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "out of memory: a smaller batch_size, smaller networks, or fewer processes at a time need less" in error
+
+    def killed(*_: object, **__: object) -> None:
+        raise WorkerDied("its process was killed (signal 9), as happens where memory runs out")
+
+    monkeypatch.setattr("unbraid.training.api.train_members", killed)
+    code, _, error = unbraid_cli(*arguments, *DENSE)
+    assert (code, error.count("\n")) == (2, 1)
+    assert "was killed (signal 9), as happens where memory runs out" in error
