@@ -8,9 +8,12 @@ import typer
 import unbraid
 from unbraid.cli.cite import cite
 from unbraid.cli.data import data_app
+from unbraid.cli.explore import explore
+from unbraid.cli.export import export
 from unbraid.cli.families import list_families
 from unbraid.cli.figure import figure
 from unbraid.cli.metrics import list_metrics
+from unbraid.cli.report import report
 from unbraid.cli.score import score
 from unbraid.cli.study import study_app
 from unbraid.cli.study_add import add
@@ -35,6 +38,9 @@ app.command("families")(list_families)
 app.command("train")(train)
 app.command("traverse")(traverse)
 app.command("figure")(figure)
+app.command("explore")(explore)
+app.command("report")(report)
+app.command("export")(export)
 app.command("cite")(cite)
 app.add_typer(data_app, name="data")
 study_app.command("add")(add)

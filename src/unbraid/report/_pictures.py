@@ -1,82 +1,48 @@
 """A small picture of what each latent of a run does, for pages that show hundreds of runs."""
 
-import base64
-import io
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from unbraid.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from unbraid.representation import Representation
+from unbraid.report._images import GAP, sheet_address
+from unbraid.report.live.sliders import sliders
+from unbraid.training.run import Run, open_run
+from unbraid.types import FloatArray
 
 LATENTS, STEPS = 6, 7
-TILE, GAP = 44, 2  # pixels
-RANGE = (0.02, 0.98)  # quantiles of a code between which it moves
-INFORMATIVE = 0.01  # nats of mean KL; others are left out where any is above
-QUALITY = 70  # of WebP
+TILE = 44  # pixels, of images that are larger
 
 
-def picture(run: Path) -> dict[str, Any] | None:
+def picture(run: Run) -> dict[str, Any] | None:
     """Traversals of a run as a data address, with its size and what each row is; None where it decodes no images.
 
-    One latent a row, those of most KL first (of most variance where there is no posterior), from the 2 % to the 98 %
-    quantile of its codes; the other latents stay where the first kept image lies. Nothing but the run's folder is read.
+    One latent or circle a row, as the page of the run orders them, those that are not informative left out where any
+    is; the other latents stay where the first kept image lies. Nothing but the run's folder is read.
 
     Raises:
         ValueError: a damaged folder, or a run that diverged.
-        ImportError: torch is not installed.
     """
-    from unbraid._extras import require
-
-    require("torch", "train", "pictures of runs")
-    from unbraid.training.run import open_run
-
-    opened = open_run(run, device="cpu")
-    if len(opened.config["dataset"]["image_shape"]) != 3:
+    if len(run.config["dataset"]["image_shape"]) != 3:
         return None
-    representation = opened.codes()
-    order, said = _latents(representation)
-    codes = representation.codes
-    values = np.quantile(codes[:, order], np.linspace(*RANGE, STEPS), axis=0).T
-    moved = np.tile(codes[0], (len(order), STEPS, 1))
-    for row, latent in enumerate(order):
-        moved[row, :, latent] = np.linspace(values[row, 0], values[row, -1], STEPS)
-    images = opened.decode(moved.reshape(-1, codes.shape[1]))
-    sheet, size = _sheet(images.reshape(len(order), STEPS, *images.shape[1:]))
-    latents = [{"code": int(code), "said": text} for code, text in zip(order, said, strict=True)]
-    return {"src": sheet, "width": size[0], "height": size[1], "latents": latents}
-
-
-def _latents(representation: "Representation") -> tuple[IntArray, list[str]]:
-    """Which latents to show, and what to say of each."""
-    kl = representation.mean_kl()
-    weight = representation.codes.var(axis=0) if kl is None else kl
-    order = np.argsort(-weight, kind="stable")[:LATENTS]
-    if kl is not None and (kl > INFORMATIVE).any():
-        order = order[kl[order] > INFORMATIVE]
-    return order, [f"{weight[code]:.2g}{'' if kl is None else ' nats'}" for code in order]
-
-
-def _sheet(images: FloatArray) -> tuple[str, tuple[int, int]]:
-    """(n_rows, n_steps, height, width, channels) as one WebP with its width and height in pixels."""
-    from PIL import Image
-
-    rows, steps, _, _, channels = images.shape
-    whole = Image.new("RGB", (steps * (TILE + GAP) - GAP, rows * (TILE + GAP) - GAP), "#808080")
-    bytes_ = (np.clip(images[..., : 3 if channels >= 3 else 1], 0, 1) * 255 + 0.5).astype(np.uint8)
-    for row in range(rows):
-        for step in range(steps):
-            array = bytes_[row, step]
-            tile = Image.fromarray(array if array.shape[-1] == 3 else array[..., 0])
-            place = step * (TILE + GAP), row * (TILE + GAP)
-            whole.paste(tile.resize((TILE, TILE), Image.Resampling.BOX).convert("RGB"), place)
-    buffer = io.BytesIO()
-    whole.save(buffer, "WEBP", quality=QUALITY, method=4)
-    return f"data:image/webp;base64,{base64.b64encode(buffer.getvalue()).decode()}", whole.size
+    representation = run.codes()
+    ordered = sliders(representation, run.parts)
+    chosen = ([each for each in ordered if each.informative] or ordered)[:LATENTS]
+    codes = [slider.moved(representation.codes[0], slider.places(STEPS)) for slider in chosen]
+    images = _shrunk(run.decode(np.concatenate(codes)))
+    # As colours, which are packed with a little loss: soft greys without any take four times the room.
+    images = np.repeat(images, 3, axis=-1) if images.shape[-1] == 1 else images
+    tiles = images.reshape(len(chosen), STEPS, *images.shape[1:])
+    return {
+        "src": sheet_address(tiles),
+        "width": STEPS * (tiles.shape[3] + GAP) - GAP,
+        "height": len(chosen) * (tiles.shape[2] + GAP) - GAP,
+        "latents": [
+            {"name": each.name, "said": f"{each.variance:.2g}" if each.kl is None else f"{each.kl:.2g} nats"}
+            for each in chosen
+        ],
+    }
 
 
 def pictures(runs: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
@@ -87,6 +53,20 @@ def pictures(runs: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
 def picture_or_reason(run: Path) -> dict[str, Any]:
     """As `picture`, but a page of many runs says what is wrong with one of them in its place."""
     try:
-        return picture(run) or {"missing": "This run decodes no images."}
-    except (ValueError, OSError, ImportError) as error:
+        return picture(open_run(run, device="cpu")) or {"missing": "This run decodes no images."}
+    except (ValueError, OSError) as error:
         return {"missing": str(error)}
+
+
+def _shrunk(images: FloatArray) -> FloatArray:
+    """(n, height, width, channels) at most TILE wide and high; pixels of the result are means of those they cover."""
+    from PIL import Image
+
+    height, width = images.shape[1:3]
+    if max(height, width) <= TILE:
+        return images
+    size = max(1, round(TILE * width / max(height, width))), max(1, round(TILE * height / max(height, width)))
+    clipped = np.clip(images, 0, 1).astype(np.float32)
+    planes = np.moveaxis(clipped, -1, 1).reshape(-1, height, width)
+    small = [np.asarray(Image.fromarray(plane).resize(size, Image.Resampling.BOX)) for plane in planes]
+    return np.moveaxis(np.stack(small).reshape(len(images), -1, size[1], size[0]), 1, -1)

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -29,8 +30,14 @@ def study_page(study: "Study", *, base: Path | None = None) -> str:
     return render("study.html", page_content(study, base or study.known_folder()))
 
 
-def page_content(study: "Study", base: Path) -> dict[str, Any]:
-    """What the page shows, as a plain dictionary; `data` is what its script reads."""
+def page_content(study: "Study", base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What the page shows, as a plain dictionary; `data` is what its script reads.
+
+    Args:
+        study, base: as for `study_page`.
+        live: for a page that `unbraid explore` serves, which asks for pictures when it shows them: the `tag` of the
+            data it begins with, and the `metrics` that can be asked for.
+    """
     frame, folder = study.results(), study.known_folder()
     return {
         "name": study.config.name,
@@ -38,21 +45,22 @@ def page_content(study: "Study", base: Path) -> dict[str, Any]:
         "version": unbraid.__version__,
         "yaml": study.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
-        "live": None,
-        "data": study_data(study, frame, base),
-        "pictures": pictures(_finished(study)),
+        "live": live is not None,
+        "data": study_data(study, frame, base, live=live),
+        "pictures": {} if live else pictures(_finished(study)),
     }
 
 
-def study_data(study: "Study", frame: Any, base: Path) -> dict[str, Any]:
+def study_data(study: "Study", frame: Any, base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them."""
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
         runs[name] = [each or "" for each in runs[name]]
     places = {run.id: run.path for run in study.runs()}
-    runs["folder"] = [_link(places.get(run), base) for run in runs["run"]]
+    runs["folder"] = [_link(places.get(run), base, "files/" if live else "") for run in runs["run"]]
     return {
+        "live": live,
         "groups": dict(_study_columns.GROUPS),
         "columns": columns,
         "settings": settings,
@@ -68,8 +76,8 @@ def _finished(study: "Study") -> dict[str, Path]:
     return {run.id: run.path for run in study.runs() if run.state == "finished" and (run.path / WEIGHTS).is_file()}
 
 
-def _link(path: Path | None, base: Path) -> str | None:
+def _link(path: Path | None, base: Path, before: str) -> str | None:
     """Where the page finds a folder, as a relative address; None where there is no such folder."""
     if path is None or not path.is_dir():
         return None
-    return quote(Path(os.path.relpath(path, base)).as_posix()) + "/"
+    return before + quote(Path(os.path.relpath(path, base)).as_posix()) + "/"

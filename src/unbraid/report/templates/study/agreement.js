@@ -36,10 +36,13 @@ function walkAgreement(event) {
 }
 
 function setUpAgreement() {
-  if (!study.agreement.length) { byId("agreement").hidden = true; return; }
   const scope = byId("agreement-scope");
-  scope.replaceChildren(...study.agreement.map((each, index) => option(String(index), each.title, "0")));
   scope.addEventListener("change", showAgreement);
+  whenRenewed(() => {
+    byId("agreement").hidden = !study.agreement.length;
+    scope.replaceChildren(...study.agreement.map((each, index) => option(String(index), each.title, scope.value)));
+    if (study.agreement.length) showAgreement();
+  });
   byId("agreement-table").addEventListener("keydown", walkAgreement);
   byId("agreement-table").addEventListener("click", (event) => {
     const cell = event.target.closest("td[data-row]");
@@ -47,5 +50,4 @@ function setUpAgreement() {
     choosePair(cell.dataset.column, cell.dataset.row);
     byId("scatter").scrollIntoView({ behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
   });
-  showAgreement();
 }

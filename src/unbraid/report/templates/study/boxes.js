@@ -64,10 +64,10 @@ function showBoxNumbers(boxes) {
 }
 
 function setUpBoxes() {
-  const choices = numeric();
-  if (!choices.length) { byId("boxes").hidden = true; return; }
-  offerColumns(byId("boxes-column"), (choices.find((column) => column.headline) ?? choices[0]).id, (column) => column.number && column.group !== "hyper");
-  byId("boxes-column").addEventListener("change", showBoxes);
+  const select = byId("boxes-column");
+  hideWithout("boxes", 1);
+  whenRenewed(() => offerColumns(select, select.value || firstColumn(), (column) => column.number && column.group !== "hyper"));
+  select.addEventListener("change", showBoxes);
   byId("boxes-order").addEventListener("change", showBoxes);
   whenChanged(showBoxes);
 }

@@ -74,6 +74,17 @@ function whenChanged(listener) {
   listener();
 }
 
+// What depends on the data alone: a served page calls it again when there is more.
+const renewals = [];
+
+function whenRenewed(listener) {
+  renewals.push(listener);
+  listener();
+}
+
+const firstColumn = () => (study.columns.find((column) => column.headline && column.number) ?? numeric()[0])?.id ?? "";
+const hideWithout = (section, count) => whenRenewed(() => { byId(section).hidden = numeric().length < count; });
+
 function option(value, text, chosen) {
   return make("option", { value, selected: value === chosen }, text);
 }

@@ -52,10 +52,9 @@ function showTip(run, x, y, keys) {
   if (tip.run !== run || tip.keys !== keys.join()) {
     tip.run = run; tip.keys = keys.join();
     const facts = [...new Set([...keys, ...study.columns.filter((column) => column.headline).map((column) => column.id).slice(0, 5)])];
-    const picture = pictureOf(run);
     box.replaceChildren(make("b", {}, shortName(study.runs.run[run])), make("p", {}, swatch(study.runs.family[run]), runText(run)),
-      make("dl", {}, ...facts.flatMap((key) => [make("dt", {}, labelOf(key)), make("dd", {}, valueText(run, key))])),
-      ...(picture.src ? [make("img", { src: picture.src, alt: "", width: 200 })] : []));
+      make("dl", {}, ...facts.flatMap((key) => [make("dt", {}, labelOf(key)), make("dd", {}, valueText(run, key))])));
+    withPicture(run, (picture) => { if (picture.src && tip.run === run) box.append(make("img", { src: picture.src, alt: "", width: picture.width, height: picture.height })); });
   }
   box.hidden = false;
   const { width, height } = box.getBoundingClientRect();

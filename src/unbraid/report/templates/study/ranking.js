@@ -65,14 +65,14 @@ function valueCell(run, column) {
   return make("td", { class: column.number ? (bar ? "num bar" : "num") : "", style: bar ? `--p:${((100 * (value - low)) / (high - low)).toFixed(1)}%` : null }, numberText(value, column.whole));
 }
 
+const extents = new Map();
+
 function extent(key) {
-  if (!extent.known) extent.known = new Map();
-  if (!extent.known.has(key)) {
-    const values = study.values[key].filter((value) => value !== null);
-    const low = Math.min(...values), high = Math.max(...values);
-    extent.known.set(key, [low >= 0 && high <= 1 ? 0 : low, high]);
+  if (!extents.has(key)) {
+    const values = study.values[key].filter((value) => value !== null), low = Math.min(...values), high = Math.max(...values);
+    extents.set(key, [low >= 0 && high <= 1 ? 0 : low, high]);
   }
-  return extent.known.get(key);
+  return extents.get(key);
 }
 
 function showRanking() {
@@ -83,19 +83,28 @@ function showRanking() {
   byId("ranking-none").hidden = rows.length > 0;
 }
 
-function setUpRanking() {
-  const first = study.columns.find((column) => column.headline);
-  ranking.key = first ? first.id : "family";
-  ranking.down = first ? bestFirst(first.id) : false;
-  for (const column of study.columns) if (column.shown) ranking.shown.add(column.id);
-  const chooser = byId("ranking-columns");
-  for (const [group, title] of Object.entries(study.groups)) {
+function offerRankingColumns() {
+  const fieldset = ([group, title]) => {
     const members = study.columns.filter((column) => column.group === group);
-    if (!members.length) continue;
-    chooser.append(make("fieldset", {}, make("legend", {}, title), ...members.map((column) => make("label", {}, make("input", {
-      type: "checkbox", checked: ranking.shown.has(column.id), value: column.id,
-      onchange: (event) => { ranking.shown[event.target.checked ? "add" : "delete"](column.id); ranking.rows.clear(); showRanking(); },
-    }), column.label))));
-  }
+    return members.length ? make("fieldset", {}, make("legend", {}, title), ...members.map(columnChoice)) : "";
+  };
+  byId("ranking-columns").replaceChildren(...Object.entries(study.groups).map(fieldset));
+}
+
+function columnChoice(column) {
+  const choose = (event) => {
+    ranking.shown[event.target.checked ? "add" : "delete"](column.id);
+    ranking.rows.clear();
+    showRanking();
+  };
+  return make("label", {}, make("input", { type: "checkbox", checked: ranking.shown.has(column.id), value: column.id, onchange: choose }), column.label);
+}
+
+function setUpRanking() {
+  const first = firstColumn();
+  ranking.key = first || "family";
+  ranking.down = first !== "" && bestFirst(first);
+  for (const column of study.columns) if (column.shown) ranking.shown.add(column.id);
+  whenRenewed(() => { ranking.rows.clear(); extents.clear(); offerRankingColumns(); });
   whenChanged(showRanking);
 }

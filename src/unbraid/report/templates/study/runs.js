@@ -1,13 +1,24 @@
 // One run: its picture, its numbers, where its files are; the best and the worst side by side; those that broke.
 let pictures = null;
-const allPictures = () => (pictures ??= embedded("pictures"));
-const pictureOf = (run) => allPictures()[study.runs.run[run]] ?? { missing: "No model, and so no picture." };
+
+// Calls `show` with the picture of a run: now, or when a served page has got it.
+function withPicture(run, show) {
+  const name = study.runs.run[run];
+  pictures ??= embedded("pictures");
+  if (pictures[name]) show(pictures[name]);
+  else if (study.live && study.runs.state[run] === "finished") askForPicture(name).then((picture) => { pictures[name] = picture; show(picture); });
+  else show({ missing: "No model, and so no picture." });
+}
 
 function pictureFigure(run) {
-  const picture = pictureOf(run);
-  if (picture.missing) return make("p", { class: "none" }, picture.missing);
-  return make("figure", { class: "strip" }, make("img", { src: picture.src, width: picture.width, height: picture.height, alt: `Traversals of ${runText(run)}: one latent a row, ${picture.latents.map((each) => `code ${each.code}`).join(", ")}` }),
-    make("ol", { style: `--rows:${picture.latents.length}` }, ...picture.latents.map((each) => make("li", {}, `code ${each.code}`, make("span", {}, each.said)))));
+  const place = make("div", { class: "picture" }, make("p", { class: "none" }, "…"));
+  withPicture(run, (picture) => place.replaceChildren(picture.missing ? make("p", { class: "none" }, picture.missing) : strip(picture, run)));
+  return place;
+}
+
+function strip(picture, run) {
+  return make("figure", { class: "strip" }, make("img", { src: picture.src, width: picture.width, height: picture.height, alt: `Traversals of ${runText(run)}: one latent a row, ${picture.latents.map((each) => each.name).join(", ")}` }),
+    make("ol", { style: `--rows:${picture.latents.length}` }, ...picture.latents.map((each) => make("li", {}, each.name, make("span", {}, each.said)))));
 }
 
 function factList(run, keys) {
@@ -21,9 +32,9 @@ function openRun(run) {
   byId("run-body").replaceChildren(
     make("p", { class: "what" }, swatch(study.runs.family[run]), `${runText(run)}, ${state[run]}${reason[run] ? ": " + reason[run] : ""}`),
     folder[run] ? make("p", {}, make("a", { href: folder[run] }, "Folder of the run")) : null,
-    ...liveLinks(run), pictureFigure(run),
+    pictureFigure(run), ...liveParts(run),
     make("div", { class: "groups" }, ...groups.filter(([, keys]) => keys.length).map(([title, keys]) => make("div", {}, make("h3", {}, title), factList(run, keys)))));
-  dialog.showModal();
+  if (!dialog.open) dialog.showModal();
   dialog.scrollTop = 0;
 }
 
@@ -41,10 +52,10 @@ function showEnds() {
 }
 
 function setUpEnds() {
-  const choices = numeric(), select = byId("ends-column");
-  if (!choices.length) { byId("ends").hidden = true; return; }
+  const select = byId("ends-column");
+  hideWithout("ends", 1);
   const direct = () => { byId("ends-best").value = bestFirst(select.value) ? "high" : "low"; };
-  offerColumns(select, (choices.find((column) => column.headline) ?? choices[0]).id);
+  whenRenewed(() => offerColumns(select, select.value || firstColumn()));
   direct();
   select.addEventListener("change", () => { direct(); showEnds(); });
   byId("ends-best").addEventListener("change", showEnds);
@@ -72,6 +83,6 @@ function showFacts() {
 function setUpRuns() {
   byId("run-close").addEventListener("click", () => byId("run").close());
   byId("run").addEventListener("click", (event) => { if (event.target === byId("run")) byId("run").close(); });
-  showFacts();
-  showBroken();
+  whenRenewed(showFacts);
+  whenRenewed(showBroken);
 }

@@ -53,15 +53,16 @@ function choosePair(x, y) {
 }
 
 function setUpScatter() {
-  const choices = numeric();
-  if (choices.length < 2) { byId("scatter").hidden = true; return; }
-  const heads = [...choices.filter((column) => column.headline), ...choices.filter((column) => !column.headline)];
-  scatter.x = heads[0].id; scatter.y = heads[1].id;
+  hideWithout("scatter", 2);
+  whenRenewed(() => {
+    const [first, second] = numeric().sort((a, b) => b.headline - a.headline).map((column) => column.id);
+    scatter.x = offerColumns(byId("scatter-x"), scatter.x || first);
+    scatter.y = offerColumns(byId("scatter-y"), scatter.y || second);
+    legend(byId("scatter-legend"));
+  });
   for (const side of ["x", "y"]) {
-    offerColumns(byId(`scatter-${side}`), scatter[side]);
     byId(`scatter-${side}`).addEventListener("change", (event) => { scatter[side] = event.target.value; showScatter(); });
     byId(`scatter-log-${side}`).addEventListener("change", showScatter);
   }
-  legend(byId("scatter-legend"));
   whenChanged(showScatter);
 }

@@ -8,7 +8,12 @@ setUpScatter();
 setUpAgreement();
 setUpUdr();
 whenChanged(showGeneralisation);
+setUpLive();
 {
+  let width = innerWidth;
   let waiting;
-  addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(() => { if (!byId("boxes").hidden) showBoxes(); if (!byId("scatter").hidden) showScatter(); }, 120); });
+  addEventListener("resize", () => {
+    if (width === innerWidth) return; // a telephone that hides its address bar
+    width = innerWidth;
+    clearTimeout(waiting); waiting = setTimeout(() => { showBoxes(); showScatter(); }, 120); });
 }

@@ -86,9 +86,7 @@ function showSuitability(families) {
 }
 
 function setUpUdr() {
-  if (!study.udr.length) { byId("udr").hidden = true; return; }
   const choice = byId("udr-ranking"), canvas = byId("udr-map");
-  choice.replaceChildren(...study.udr.map((each, index) => option(String(index), each.title, "0")));
   choice.addEventListener("change", () => chooseRanking(Number(choice.value)));
   const under = (event) => {
     const box = canvas.getBoundingClientRect(), size = canvas.width;
@@ -108,5 +106,9 @@ function setUpUdr() {
     showPair(true);
   });
   byId("udr-scale").style.background = `linear-gradient(to right, ${SHADES.filter((_, level) => level % 25 === 0).join(", ")})`;
-  chooseRanking(0);
+  whenRenewed(() => {
+    byId("udr").hidden = !study.udr.length;
+    choice.replaceChildren(...study.udr.map((each, index) => option(String(index), each.title, choice.value)));
+    if (study.udr.length) chooseRanking(choice.selectedIndex);
+  });
 }

@@ -1,0 +1,42 @@
+"""`unbraid explore`: a study or a run in the browser, with everything live."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid._extras import require
+
+
+def explore(
+    folder: Annotated[Path, typer.Argument(metavar="DIR|RUN", help="Folder of a study, or of a run.")],
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8765,
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    allow_remote: Annotated[
+        bool, typer.Option("--allow-remote", help="Let --host be one that other machines reach.")
+    ] = False,
+) -> None:
+    """Serve the page of a study or a run, to this machine alone, until Ctrl-C.
+
+    The page is that of `unbraid report` and more: every run has its page with live traversals, beside that of another
+    where wanted; metrics are scored on demand and kept in the run's folder; results of a study that is still running
+    appear by themselves.
+
+    Examples:
+
+      unbraid explore study/
+
+      unbraid explore runs/3f6c0f0a8d1e2b47 --port 9000
+    """
+    require("torch", "train", "unbraid explore")
+    require("pandas", "table", "unbraid explore")
+    from unbraid.report._server import serve
+    from unbraid.report.explore import open_site
+
+    site = open_site(folder)
+    with serve(host, port, site.get, site.post, allow_remote=allow_remote) as server:
+        try:
+            typer.echo(f"{folder} at {server.address} (Ctrl-C ends it)")
+            server.serve_forever()
+        except KeyboardInterrupt:
+            typer.echo(f"\nstopped serving {folder}")

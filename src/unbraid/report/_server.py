@@ -1,0 +1,237 @@
+"""A small web server for one reader: it answers this machine alone, trusts no request, and reads one folder."""
+
+import ipaddress
+import json
+import socket
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+LARGEST_REQUEST = 65_536  # bytes
+POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
+    "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
+)
+HEADERS: Mapping[str, str] = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-cache",
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    body: bytes
+    kind: str
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class Refused(Exception):
+    """A request that is answered with an error, and why."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+
+
+# From the path of a GET ("/" and what follows, decoded), or of a POST with its content, to a reply; raises Refused.
+Get = Callable[[str], Reply]
+Post = Callable[[str, Mapping[str, Any]], Reply]
+
+
+def html(text: str) -> Reply:
+    return Reply(text.encode(), "text/html; charset=utf-8")
+
+
+def as_json(content: Any) -> Reply:
+    return Reply(json.dumps(content, allow_nan=False).encode(), "application/json")
+
+
+def file_within(folder: Path, path: str) -> Path:
+    """The file or folder that `path` names below `folder`.
+
+    Raises:
+        Refused: it is hidden, absent, or, links followed, elsewhere.
+    """
+    parts = [part for part in path.split("/") if part]
+    if any(part.startswith(".") or "\\" in part or "\0" in part for part in parts):
+        raise Refused(404, "no such file")
+    try:
+        found = folder.joinpath(*parts).resolve()
+    except (OSError, RuntimeError):  # links that lead in a circle
+        raise Refused(404, "no such file") from None
+    if not found.exists() or not found.is_relative_to(folder.resolve()):
+        raise Refused(404, "no such file")
+    return found
+
+
+def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = False) -> "Server":
+    """A server that is bound and waits for `serve_forever`.
+
+    Args:
+        host: where to listen; a name or an address of this machine.
+        port: 0 for any free one.
+        get, post: what to answer. They are called in threads of their own.
+        allow_remote: listen where other machines reach it as well.
+
+    Raises:
+        ValueError: the host is not of this machine alone and `allow_remote` was not given, or a port out of range.
+        OSError: the host is unknown, or the port taken.
+    """
+    if not 0 <= port <= 65_535:
+        raise ValueError(f"--port must lie between 0 and 65535; got {port}")
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+    except socket.gaierror as error:
+        raise OSError(f"--host {host}: {error.strerror}") from None
+    alone = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+    if not alone and not allow_remote:
+        raise ValueError(
+            f"--host {host} can be reached from other machines, and whoever reaches it reads the folder and starts "
+            "work on this machine; add --allow-remote if that is meant"
+        )
+    try:
+        return Server(family, (str(address[0]), port), get, post, _names(host, alone), alone)
+    except OSError as error:
+        raise OSError(f"{host}, port {port}: {error.strerror}; choose another with --port") from None
+
+
+def _names(host: str, alone: bool) -> frozenset[str]:
+    """Names by which a browser may call this server; another means that somebody's page points its name here."""
+    own = {"localhost", "127.0.0.1", "::1"} if alone else {socket.gethostname().lower()}
+    return frozenset({host.lower(), *own})
+
+
+class Server(ThreadingMixIn, TCPServer):
+    """Bound to its address; `serve_forever` answers until `shutdown`."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(
+        self, family: int, address: tuple[str, int], get: Get, post: Post, names: frozenset[str], alone: bool
+    ) -> None:
+        self.address_family = family
+        self.get, self.post, self.names, self.alone = get, post, names, alone
+        super().__init__(address, _Handler)
+
+    @property
+    def port(self) -> int:
+        return self.server_address[1]
+
+    @property
+    def address(self) -> str:
+        """Where a browser finds it."""
+        host = str(self.server_address[0])
+        return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Readers who leave in the middle are no fault."""
+        if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
+    protocol_version = "HTTP/1.1"
+    server_version, sys_version = "unbraid", ""
+    timeout = 60  # seconds of silence after which a connection is closed
+
+    def do_GET(self) -> None:
+        self._answer(lambda: self.server.get(self._path()))
+
+    do_HEAD = do_GET
+
+    def do_POST(self) -> None:
+        self._answer(lambda: self.server.post(self._path(), self._content()))
+
+    def _answer(self, find: Callable[[], Reply]) -> None:
+        try:
+            self._check_host()
+            reply = find()
+        except (Refused, ValueError, OSError, ImportError) as error:
+            # What is left of the request is not read, so the connection cannot go on.
+            self.close_connection = True
+            status = error.status if isinstance(error, Refused) else 500
+            reply = Reply(f"{error}\n".encode(), "text/plain; charset=utf-8", status)
+        with suppress(ConnectionError):  # the reader has left
+            self._send(reply)
+
+    def _send(self, reply: Reply) -> None:
+        tag = reply.headers.get("ETag")
+        unchanged = tag is not None and self.headers.get("If-None-Match") == tag
+        self.send_response(304 if unchanged else reply.status)
+        for name, value in {**HEADERS, **reply.headers}.items():
+            self.send_header(name, value)
+        if not unchanged:
+            self.send_header("Content-Type", reply.kind)
+            self.send_header("Content-Length", str(len(reply.body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if not unchanged and self.command != "HEAD":
+            self.wfile.write(reply.body)
+
+    def _path(self) -> str:
+        try:
+            return unquote(urlsplit(self.path).path, errors="strict")
+        except ValueError:
+            raise Refused(400, "not an address") from None
+
+    def _check_host(self) -> None:
+        given = self.headers.get("Host", "")
+        name = urlsplit(f"//{given}").hostname or ""
+        if "@" not in given and name in self.server.names and self._own_port(given):
+            return
+        # Elsewhere than on this machine alone it has addresses that we do not know; a page's name is never one.
+        if not self.server.alone and _is_address(name) and self._own_port(given):
+            return
+        raise Refused(421, "this server does not go by that name")
+
+    def _own_port(self, given: str) -> bool:
+        try:
+            return (urlsplit(f"//{given}").port or 80) == self.server.port
+        except ValueError:
+            return False
+
+    def _content(self) -> Mapping[str, Any]:
+        """The JSON of a POST that a page of ours sent."""
+        if self.headers.get("Origin") != f"http://{self.headers.get('Host')}":
+            raise Refused(403, "only pages of this server may ask for that")
+        if self.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
+            raise Refused(403, "only pages of this server may ask for that")
+        if self.headers.get_content_type() != "application/json":
+            raise Refused(415, "only JSON is understood")
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal():
+            raise Refused(411, "how long is it?")
+        if int(length) > LARGEST_REQUEST:
+            raise Refused(413, "that is too long")
+        try:
+            content = json.loads(self.rfile.read(int(length)))
+        except ValueError:
+            raise Refused(400, "that is not JSON") from None
+        if not isinstance(content, dict):
+            raise Refused(400, "that is no object")
+        return content
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silence: what a page asks for every few seconds is of no interest on the terminal."""
+
+
+def _is_address(name: str) -> bool:
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,215 @@
+"""The pages of a study or a run, served to one reader: every run's page, scores on demand, results as they come."""
+
+import hashlib
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from unbraid.metrics import METRICS
+from unbraid.report._jobs import Jobs
+from unbraid.report._pictures import picture_or_reason
+from unbraid.report._saved import saved_card
+from unbraid.report._server import Refused, Reply, as_json, file_within, html
+from unbraid.report._templates import render
+from unbraid.report.page import page_content as card_content
+from unbraid.report.run_page import run_content
+from unbraid.report.study_page import page_content, study_data
+from unbraid.representation import Representation
+from unbraid.studies.scores import complete_scores, read_scores
+from unbraid.studies.store import ADDED, RUNS, YAML
+from unbraid.studies.study import Study
+from unbraid.training.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
+from unbraid.training.run import open_run
+
+SHOWN_AS_TEXT = {".json", ".yaml", ".csv", ".txt"}
+# Metrics of one representation: UDR compares many, and a gap cannot be asked for.
+ON_DEMAND = tuple(name for name in METRICS if name not in {"udr", "zero_shot"})
+
+
+class RunSite:
+    """What the server of a run answers.
+
+    Paths: `/` the page of the run; `/files/...` its folder; `/jobs` the scores that were asked for, by POST of
+    {"run": ..., "metric": ...} to `/score`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.jobs = Jobs(self._score)
+        self._busy = threading.Lock()  # one reader needs no two pages at once
+        self.check()
+
+    def check(self) -> None:
+        """Raises ValueError or OSError where the folder is none of a run."""
+        open_run(self.folder)
+
+    def get(self, path: str) -> Reply:
+        kind, _, rest = path.removeprefix("/").partition("/")
+        if kind == "files":
+            return file_reply(self.folder, rest)
+        if kind == "jobs":
+            return as_json(self.jobs.listed())
+        with self._busy:
+            return self.page(path)
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Reply:
+        if path != "/score":
+            raise Refused(404, "nothing of that kind can be asked for")
+        run, metric = str(content.get("run")), content.get("metric")
+        if metric not in ON_DEMAND:
+            raise Refused(400, f"metric must be one of {', '.join(ON_DEMAND)}")
+        folder = self.run_folder(run)
+        if (folder / WEIGHTS).is_file():
+            codes_file(folder)  # it may have diverged
+        self.jobs.add(run, metric)
+        return as_json(self.jobs.listed())
+
+    def page(self, path: str) -> Reply:
+        if path != "/":
+            raise Refused(404, "no such page")
+        return run_reply(self.folder, home=False)
+
+    def run_folder(self, name: str) -> Path:
+        if name != self.folder.name:
+            raise Refused(404, "no such run")
+        return self.folder
+
+    def _score(self, run: str, metric: str) -> str:
+        folder = self.run_folder(run)
+        complete_scores(folder, [metric])
+        reason = read_scores(folder).get("skipped", {}).get(metric, "")
+        return f"not defined here: {reason}" if reason else ""
+
+
+class StudySite(RunSite):
+    """What the server of a study answers; beside the paths of a run:
+
+    `/` the page of the study; `/data` its numbers, new whenever a run ends; `/picture/ID` and `/run/ID` of a run;
+    `/compare/ID/ID` of two.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._kept: tuple[str, bytes] = ("", b"")
+        super().__init__(folder)
+
+    def check(self) -> None:
+        Study.load(self.folder)
+
+    def page(self, path: str) -> Reply:
+        kind, _, rest = path.removeprefix("/").partition("/")
+        if not kind:
+            study = Study.load(self.folder)
+            return html(render("study.html", page_content(study, self.folder, live=self._live())))
+        if kind == "data":
+            return self._data()
+        if kind == "picture":
+            return as_json(picture_or_reason(self.run_folder(rest)))
+        if kind == "run":
+            return run_reply(self.run_folder(rest), home=True)
+        if kind == "compare":
+            one, _, other = rest.partition("/")
+            return run_reply(self.run_folder(one), home=True, compare=self.run_folder(other))
+        raise Refused(404, "no such page")
+
+    def run_folder(self, name: str) -> Path:
+        """The folder of a run or of an added representation."""
+        for place in (RUNS, ADDED):
+            if "/" not in name and (self.folder / place / name / CONFIG).is_file():
+                return file_within(self.folder, f"{place}/{name}")
+        raise Refused(404, "the study has no finished run of that name")
+
+    def _data(self) -> Reply:
+        live = self._live()
+        if self._kept[0] != live["tag"]:
+            study = Study.load(self.folder)
+            data = study_data(study, study.results(), self.folder, live=live)
+            self._kept = live["tag"], json.dumps(data, allow_nan=False).encode()
+        return Reply(self._kept[1], "application/json", headers={"ETag": live["tag"]})
+
+    def _live(self) -> dict[str, Any]:
+        return {"tag": self._tag(), "metrics": ON_DEMAND}
+
+    def _tag(self) -> str:
+        """Another one whenever a run begins, ends or is scored, or the study is ranked or changed."""
+        digest = hashlib.sha256()
+        for pattern in (YAML, "runs/*", "*/*/scores.json", "failed/*.json", "added/*", "udr/*", "generalisation/*"):
+            for path in sorted(self.folder.glob(pattern)):
+                if not path.name.startswith("."):
+                    digest.update(f"{path} {_stamp(path)}\n".encode())
+        return f'"{digest.hexdigest()[:16]}"'
+
+
+def open_site(folder: Path) -> RunSite:
+    """The site of a study's folder, or of a run's.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or it is neither.
+        ValueError: it is damaged, or of another version.
+    """
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder}: no such folder")
+    if (folder / YAML).is_file():
+        return StudySite(folder)
+    if (folder / CONFIG).is_file():
+        return RunSite(folder)
+    raise FileNotFoundError(f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG})")
+
+
+def run_reply(folder: Path, *, home: bool, compare: Path | None = None) -> Reply:
+    """The page of a run, of two beside each other, or of a representation that was added; with scores on demand."""
+    served = {"run": folder.name, "metrics": _unscored(folder) if compare is None else [], "home": home}
+    if not (folder / WEIGHTS).is_file():
+        if not (folder / SCORES).is_file():
+            raise Refused(404, f"{folder.name} has neither a model nor scores")
+        card = saved_card(folder / SCORES, Representation.load(next(folder.glob("codes.*"))))
+        return html(render("explored_card.html", {**card_content(card), "served": served}))
+    other = None if compare is None else open_run(compare, device="cpu")
+    content = run_content(open_run(folder, device="cpu"), compare=other)
+    return html(render("explored_run.html", {**content, "served": served}))
+
+
+def file_reply(folder: Path, path: str) -> Reply:
+    """A file of the folder as text or to be saved, never as a page; or what a folder below it holds."""
+    found = file_within(folder, path)
+    if found.is_dir():
+        if path and not path.endswith("/"):  # its links are relative
+            return Reply(b"", "text/plain", 301, {"Location": f"/files/{quote(path)}/"})
+        return html(_listing(found, path.strip("/")))
+    try:
+        body = found.read_bytes()
+    except OSError as error:
+        raise Refused(404, f"{error.strerror}") from None
+    if found.suffix in SHOWN_AS_TEXT:
+        return Reply(body, "text/plain; charset=utf-8")
+    kept = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name)}"}
+    return Reply(body, "application/octet-stream", headers=kept)
+
+
+def _unscored(folder: Path) -> list[str]:
+    """What can be asked for: nothing of a run without codes."""
+    if (folder / WEIGHTS).is_file() and read_folder(folder)[1].get("state") != "finished":
+        return []
+    scores = read_scores(folder)
+    return [name for name in ON_DEMAND if name not in {**scores.get("metrics", {}), **scores.get("skipped", {})}]
+
+
+def _listing(folder: Path, path: str) -> str:
+    entries = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
+    names = [(f"{each.name}/" if each.is_dir() else each.name, each) for each in entries]
+    content = {"path": path, "entries": [(f"./{quote(name)}", name, _size(each)) for name, each in names]}
+    return render("folder.html", content)
+
+
+def _size(path: Path) -> str:
+    return "" if path.is_dir() or not path.exists() else f"{path.stat().st_size:,} bytes"
+
+
+def _stamp(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except FileNotFoundError:  # renamed in this moment: the next look sees it
+        return 0, 0
+    return status.st_mtime_ns, status.st_size

@@ -1,0 +1,224 @@
+"""A study served live, as a reader meets it."""
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from tests.report.browser import shown
+from unbraid.report._server import serve
+from unbraid.report.explore import RunSite, StudySite, open_site
+from unbraid.studies.study import Study
+
+YAML = """
+name: small
+dataset: {name: square, positions: 8, shrink: 4}
+families:
+  - {name: beta_vae, beta: [1, 4], network: dense, latents: 3, steps: 2}
+  - {name: pca, latents: 3}
+batch_size: 8
+precision: float32
+device: cpu
+metrics: [mig]
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("explored")
+    (folder / "small.yaml").write_text(YAML)
+    Study.load(folder / "small.yaml", out=folder / "study").run(processes=0)
+    return folder / "study"
+
+
+@pytest.fixture
+def folder(trained: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(trained, tmp_path / "study"))
+
+
+@pytest.fixture
+def site(folder: Path) -> StudySite:
+    return StudySite(folder)
+
+
+@pytest.fixture
+def address(site: StudySite) -> Iterator[str]:
+    with serve("127.0.0.1", 0, site.get, site.post) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        yield server.address
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def tab(browser: Browser, address: str) -> Iterator[Page]:
+    with shown(browser, address, host=address.split("/")[2]) as tab:
+        yield tab
+
+
+def run_ids(folder: Path, family: str = "beta_vae") -> list[str]:
+    return [run.id for run in Study.load(folder).runs() if run.family == family]
+
+
+def test_a_run_is_scored_on_demand_and_keeps_its_scores(tab: Page, folder: Path) -> None:
+    run = run_ids(folder)[0]
+    tab.locator(f"[data-run='{run}']").click()
+    assert tab.locator("#run .strip img").count() == 1
+    choice = tab.get_by_label("Metric")
+    assert "mig" not in choice.locator("option").all_inner_texts()
+    choice.select_option("modularity")
+    tab.get_by_role("button", name="Score").click()
+    tab.locator("#run dt", has_text="modularity").wait_for()
+    values = json.loads((folder / "runs" / run / "scores.json").read_text())["metrics"]
+    assert set(values) == {"mig", "modularity"}
+    shown_ = tab.locator("#run dt", has_text="modularity").locator("xpath=following-sibling::dd[1]").inner_text()
+    assert shown_ == f"{values['modularity']['values']['score']:.3f}"
+    assert tab.locator("[data-key='modularity.score']").count() == 0  # a column one may now choose
+    assert tab.locator("#ranking-columns input[value='modularity.score']").count() == 1
+
+
+def test_a_metric_without_meaning_here_says_why(tab: Page, folder: Path) -> None:
+    run = run_ids(folder, "pca")[0]
+    tab.locator(f"[data-run='{run}']").click()
+    tab.get_by_label("Metric").select_option("elbo_terms")
+    tab.get_by_role("button", name="Score").click()
+    tab.get_by_text("elbo_terms: not defined here: ").wait_for()
+
+
+def test_what_ends_appears_by_itself(tab: Page, folder: Path) -> None:
+    run = run_ids(folder)[0]
+    tab.locator("#filters").get_by_label("Family").select_option("beta_vae")
+    kept = folder / "runs" / run
+    kept.rename(folder / "away")
+    look(tab)
+    row = tab.locator("#ranking-body tr", has=tab.locator(f"[data-run='{run}']"))
+    assert row.locator(".k-state").inner_text() == "waiting"
+    assert tab.locator("#news").inner_text() == "1 runs are not finished; what ends appears here by itself."
+    (folder / "away").rename(kept)
+    look(tab)
+    assert row.locator(".k-state").inner_text() == "finished"
+    assert tab.locator("#filters").get_by_label("Family").input_value() == "beta_vae"
+    assert tab.locator("#ranking-body tr").count() == 2
+
+
+def look(tab: Page) -> None:
+    """What the page does every few seconds."""
+    tab.evaluate("look()")
+
+
+def test_every_run_has_its_page_and_stands_beside_another(tab: Page, folder: Path) -> None:
+    one, other = run_ids(folder)
+    tab.locator(f"[data-run='{one}']").click()
+    tab.get_by_role("link", name="Page of the run").click()
+    tab.locator("#live[data-ready='yes']").wait_for()
+    assert tab.locator("#live canvas").count() == 1
+    tab.get_by_role("link", name="Back to the study").click()
+    tab.locator(f"[data-run='{other}']").click()
+    tab.get_by_role("link", name="Beside beta_vae").click()
+    tab.locator("#live[data-ready='yes']").wait_for()
+    assert tab.locator("#live canvas").count() == 2
+
+
+def test_a_page_of_a_run_scores_it(tab: Page, address: str, folder: Path) -> None:
+    run = run_ids(folder)[1]
+    tab.goto(f"{address}run/{run}")
+    tab.get_by_label("Score by").select_option("modularity")
+    with tab.expect_navigation():
+        tab.get_by_role("button", name="Score", exact=True).click()
+    assert tab.locator("#score-modularity").count() == 1
+    assert "modularity" not in tab.get_by_label("Score by").inner_text()
+
+
+def test_files_are_shown_as_text_or_saved_but_never_run(address: str, folder: Path) -> None:
+    (folder / "added" / "<b>mine").mkdir(parents=True)
+    (folder / "page.html").write_text("<script>alert(1)</script>")
+    run = run_ids(folder)[0]
+    with urlopen(f"{address}files/runs/{run}/config.json") as reply:
+        assert reply.headers["Content-Type"] == "text/plain; charset=utf-8"
+        assert json.loads(reply.read())["family"] == "beta_vae"
+    with urlopen(f"{address}files/page.html") as reply:
+        assert reply.headers["Content-Type"] == "application/octet-stream"
+        assert reply.headers["Content-Disposition"].startswith("attachment")
+    with urlopen(f"{address}files/added") as reply:
+        assert reply.url == f"{address}files/added/"
+        listed = reply.read().decode()
+    assert "&lt;b&gt;mine/" in listed
+    assert 'href="./%3Cb%3Emine/"' in listed
+    for path in ("files/.lock", "files/../small.yaml", "files/%2e%2e/small.yaml", "files/runs/%2e%2e%2f%2e%2e", "x"):
+        assert refusal(address + path) == 404
+
+
+def test_runs_that_lie_elsewhere_are_not_served(address: str, folder: Path, tmp_path: Path) -> None:
+    run = run_ids(folder)[0]
+    (folder / "runs" / run).rename(tmp_path / "elsewhere")
+    (folder / "runs" / run).symlink_to(tmp_path / "elsewhere")
+    for path in (f"run/{run}", f"picture/{run}", f"files/runs/{run}/config.json"):
+        assert refusal(address + path) == 404
+
+
+@pytest.mark.parametrize(
+    ("run", "metric", "status"),
+    [("{run}", "udr", 400), ("{run}", "my_lab:metric", 400), ("../study", "mig", 404), ("none", "mig", 404)],
+)
+def test_only_known_metrics_of_runs_of_the_study_are_scored(
+    address: str, folder: Path, run: str, metric: str, status: int
+) -> None:
+    body = json.dumps({"run": run.format(run=run_ids(folder)[0]), "metric": metric}).encode()
+    headers = {"Content-Type": "application/json", "Origin": address.rstrip("/")}
+    assert refusal(Request(f"{address}score", body, headers)) == status
+
+
+def refusal(address: str | Request) -> int:
+    with pytest.raises(HTTPError) as caught, urlopen(address):
+        pass
+    caught.value.close()
+    return caught.value.code
+
+
+def test_the_data_come_again_only_when_they_changed(address: str, folder: Path) -> None:
+    with urlopen(f"{address}data") as reply:
+        tag = reply.headers["ETag"]
+        assert json.loads(reply.read())["live"]["tag"] == tag
+    assert refusal(Request(f"{address}data", headers={"If-None-Match": tag})) == 304
+    (folder / "failed").mkdir(exist_ok=True)
+    (folder / "failed" / "x.json").write_text("{}")
+    with urlopen(Request(f"{address}data", headers={"If-None-Match": tag})) as reply:
+        assert reply.headers["ETag"] != tag
+
+
+def test_a_run_alone_is_served_too(folder: Path) -> None:
+    run = folder / "runs" / run_ids(folder)[0]
+    site = open_site(run)
+    assert isinstance(site, RunSite)
+    assert b"Live traversals" in site.get("/").body
+    assert b"Back to the study" not in site.get("/").body
+    site.post("/score", {"run": run.name, "metric": "modularity"})
+    site.jobs.join()
+    assert site.jobs.listed() == [{"run": run.name, "metric": "modularity", "state": "done", "reason": ""}]
+
+
+def test_other_folders_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"neither a study \(no study.yaml\) nor a run \(no config.json\)"):
+        open_site(tmp_path)
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        open_site(tmp_path / "none")
+
+
+def test_ctrl_c_ends_the_command_with_a_line(folder: Path) -> None:
+    command = [sys.executable, "-c", "from unbraid.cli import main; main()", "explore", str(folder), "--port", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout
+        assert process.stdout.readline().startswith(f"{folder} at http://127.0.0.1:")
+        process.send_signal(signal.SIGINT)
+        said, complaints = process.communicate(timeout=60)
+    assert (said, complaints, process.returncode) == (f"\nstopped serving {folder}\n", "", 0)

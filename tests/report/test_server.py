@@ -1,0 +1,218 @@
+"""What the server of a page refuses."""
+
+import http.client
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from unbraid.report._jobs import Jobs
+from unbraid.report._server import Refused, Reply, Server, as_json, file_within, html, serve
+
+
+def get(path: str) -> Reply:
+    if path == "/broken":
+        raise ValueError("weights.safetensors is damaged")
+    if path != "/":
+        raise Refused(404, f"no {path}")
+    return html("<p>é</p>")
+
+
+def post(path: str, content: Mapping[str, Any]) -> Reply:
+    return as_json({"path": path, **content})
+
+
+@contextmanager
+def served(server: Server) -> Iterator[Server]:
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def port() -> Iterator[int]:
+    with served(serve("127.0.0.1", 0, get, post)) as server:
+        yield server.port
+
+
+@dataclass(frozen=True)
+class Answer:
+    status: int
+    headers: Mapping[str, str]
+    body: str
+
+
+def ask(port: int, method: str, path: str, body: str | None = None, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    with closing(connection):
+        connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
+        reply = connection.getresponse()
+        return Answer(reply.status, dict(reply.headers), reply.read().decode())
+
+
+def ours(port: int, **changes: str) -> dict[str, str]:
+    own = f"127.0.0.1:{port}"
+    return {"Host": own, "Origin": f"http://{own}", "Content_Type": "application/json"} | changes
+
+
+def test_a_page_comes_with_the_policy_that_guards_it(port: int) -> None:
+    reply = ask(port, "GET", "/?refresh=1")
+    assert (reply.status, reply.body) == (200, "<p>é</p>")
+    policy = reply.headers["Content-Security-Policy"]
+    assert "default-src 'none'" in policy
+    assert "frame-ancestors 'none'" in policy
+    assert reply.headers["X-Content-Type-Options"] == "nosniff"
+    assert reply.headers["Cross-Origin-Resource-Policy"] == "same-origin"
+    assert reply.headers["Server"].strip() == "unbraid"
+    head = ask(port, "HEAD", "/")
+    assert (head.status, head.body) == (200, "")
+
+
+@pytest.mark.parametrize("name", ["127.0.0.1:{}", "localhost:{}", "LOCALHOST:{}", "[::1]:{}"])
+def test_it_goes_by_the_names_of_this_machine(port: int, name: str) -> None:
+    assert ask(port, "GET", "/", Host=name.format(port)).status == 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "evil.example:{}",
+        "evil.example",
+        "localhost",
+        "127.0.0.1:1",
+        "localhost.evil.example:{}",
+        "10.0.0.1:{}",
+        "",
+        "a:b",
+    ],
+)  # fmt: skip
+def test_another_name_is_refused_so_that_no_page_can_point_its_own_here(port: int, name: str) -> None:
+    reply = ask(port, "GET", "/", Host=name.format(port))
+    assert reply.status == 421
+    assert "é" not in reply.body
+
+
+def test_a_page_of_ours_may_post(port: int) -> None:
+    reply = ask(port, "POST", "/score", '{"run": "a"}', **ours(port))
+    assert (reply.status, json.loads(reply.body)) == (200, {"path": "/score", "run": "a"})
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "status"),
+    [
+        ({"Origin": "http://evil.example"}, "{}", 403),
+        ({"Origin": "null"}, "{}", 403),
+        ({"Origin": "https://127.0.0.1:{}"}, "{}", 403),
+        ({"Origin": "http://127.0.0.1:1"}, "{}", 403),
+        ({"Host": "evil.example:{}", "Origin": "http://evil.example:{}"}, "{}", 421),
+        ({"Sec_Fetch_Site": "cross-site"}, "{}", 403),
+        ({"Content_Type": "text/plain"}, "{}", 415),
+        ({"Content_Type": "application/x-www-form-urlencoded"}, "{}", 415),
+        ({"Content_Length": "65537"}, "{}", 413),
+        ({"Content_Length": "-1"}, "{}", 411),
+        ({}, "{", 400),
+        ({}, "[]", 400),
+    ],
+)
+def test_what_else_posts_is_refused(port: int, changes: dict[str, str], body: str, status: int) -> None:
+    headers = ours(port, **{name: value.format(port) for name, value in changes.items()})
+    assert ask(port, "POST", "/score", body, **headers).status == status
+
+
+def test_without_an_origin_nothing_is_posted(port: int) -> None:
+    assert ask(port, "POST", "/score", "{}", Content_Type="application/json").status == 403
+
+
+def test_faults_of_the_folder_are_told_and_the_server_goes_on(port: int) -> None:
+    reply = ask(port, "GET", "/broken")
+    assert (reply.status, reply.body) == (500, "weights.safetensors is damaged\n")
+    assert ask(port, "GET", "/%ff").status == 400
+    assert ask(port, "PUT", "/").status == 501
+    assert ask(port, "GET", "/").status == 200
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::"])
+def test_elsewhere_than_here_it_listens_only_when_told(host: str) -> None:
+    with pytest.raises(ValueError, match="add --allow-remote"):
+        serve(host, 0, get, post)
+
+
+def test_told_to_it_answers_to_addresses_but_to_no_strange_name() -> None:
+    with served(serve("0.0.0.0", 0, get, post, allow_remote=True)) as server:
+        port = server.port
+        assert ask(port, "GET", "/", Host=f"192.0.2.7:{port}").status == 200
+        assert ask(port, "GET", "/", Host=f"evil.example:{port}").status == 421
+
+
+def test_ports_and_hosts_that_cannot_be(port: int) -> None:
+    with pytest.raises(OSError, match=f"127.0.0.1, port {port}: .*in use; choose another with --port"):
+        serve("127.0.0.1", port, get, post)
+    with pytest.raises(ValueError, match="--port must lie between 0 and 65535; got 70000"):
+        serve("127.0.0.1", 70_000, get, post)
+    with pytest.raises(OSError, match="--host no.such.host.invalid: "):
+        serve("no.such.host.invalid", 0, get, post)
+
+
+def test_the_address_is_one_a_browser_understands() -> None:
+    with served(serve("::1", 0, get, post)) as server:
+        assert server.address == f"http://[::1]:{server.port}/"
+
+
+def test_files_are_those_of_the_folder(tmp_path: Path) -> None:
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    (inside / "runs").mkdir(parents=True)
+    outside.mkdir()
+    for file in (inside / "runs" / "a.json", inside / ".lock", outside / "secret"):
+        file.write_text("{}")
+    (inside / "out").symlink_to(outside)
+    (inside / "secret").symlink_to(outside / "secret")
+    (inside / "loop").symlink_to(inside / "loop2")
+    (inside / "loop2").symlink_to(inside / "loop")
+    (inside / "own").symlink_to(inside / "runs")
+    (tmp_path / "inside2").mkdir()
+    assert file_within(inside, "runs/a.json").read_text() == "{}"
+    assert file_within(inside, "own/a.json") == inside / "runs" / "a.json"
+    assert file_within(inside, "/") == inside
+    outsiders = [
+        "..", "../outside/secret", "runs/../../outside/secret", "/../outside", "out", "out/secret", "secret", "loop",
+        ".lock", "runs/./a.json", "..\\outside", "../inside2", "runs/a.json\0", "none", str(outside / "secret"),
+    ]  # fmt: skip
+    for path in outsiders:
+        with pytest.raises(Refused):
+            file_within(inside, path)
+
+
+def test_jobs_are_done_one_after_the_other_and_asked_for_once() -> None:
+    begun, go = threading.Event(), threading.Event()
+    done: list[tuple[str, str]] = []
+
+    def work(run: str, metric: str) -> str:
+        begun.set()
+        assert go.wait(10)
+        done.append((run, metric))
+        if metric == "bad":
+            raise ValueError("cannot")
+        return "a remark" if metric == "odd" else ""
+
+    jobs = Jobs(work)
+    for metric in ("mig", "bad", "odd", "mig"):
+        jobs.add("a", metric)
+    assert begun.wait(10)
+    assert [job["state"] for job in jobs.listed()] == ["working", "waiting", "waiting"]
+    go.set()
+    jobs.join()
+    assert done == [("a", "mig"), ("a", "bad"), ("a", "odd")]
+    assert [(job["state"], job["reason"]) for job in jobs.listed()] == [
+        ("done", ""), ("failed", "cannot"), ("done", "a remark"),
+    ]  # fmt: skip
+    jobs.add("a", "mig")
+    jobs.join()
+    assert len(done) == 4
