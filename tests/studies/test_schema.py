@@ -101,7 +101,7 @@ def test_runs_are_the_products_of_the_lists_and_the_seeds_and_equal_ones_come_on
     families = [
         {"name": "beta_vae", "beta": [1, 4], "latents": [3, 5]},
         {"name": "beta_vae", "beta": 4.0, "latents": 5, "seeds": [1, 7]},
-        {"name": "vae", "steps": 10},
+        {"name": "vae", "steps": 10, "batch_size": 16},
         {"name": "cci_vae", "preset": "udr", "seeds": 1},
     ]
     found = expand(study(families=families, seeds=2, steps=20), AROUND)
@@ -113,6 +113,7 @@ def test_runs_are_the_products_of_the_lists_and_the_seeds_and_equal_ones_come_on
     assert listed[9:11] == [("vae", "", 0), ("vae", "", 1)]
     assert len(listed) == 11 + len(FAMILIES["cci_vae"].presets["udr"])
     assert found[9].config["steps"] == 10
+    assert [found[number].config["batch_size"] for number in (0, 9)] == [64, 16]
     assert found[0].config["steps"] == 20
 
 

@@ -43,8 +43,8 @@ def expand(study: StudyConfig, around: Surroundings) -> list[Planned]:
     """
     found: dict[str, tuple[Plan, Member, dict[str, Any]]] = {}
     for number, section in enumerate(study.families):
-        steps = section.steps or study.steps
-        plan = Plan(section.name, steps, study.batch_size, around.device, around.precision)
+        steps, batch_size = section.steps or study.steps, section.batch_size or study.batch_size
+        plan = Plan(section.name, steps, batch_size, around.device, around.precision)
         for member in family_members(section, study, f"families[{number}]"):
             config = config_of(plan, member, around.dataset)
             found.setdefault(run_id(config), (plan, member, config))
@@ -81,13 +81,15 @@ def _varied(runs: Iterable[tuple[Plan, Member, Mapping[str, Any]]]) -> dict[str,
     values: dict[str, dict[str, set[str]]] = {}
     for plan, member, _ in runs:
         of_family = values.setdefault(plan.family, {})
-        for name, value in {**member.hyper, "steps": plan.steps}.items():
+        for name, value in {**member.hyper, "steps": plan.steps, "batch_size": plan.batch_size}.items():
             of_family.setdefault(name, set()).add(repr(value))
     return {family: [name for name, seen in each.items() if len(seen) > 1] for family, each in values.items()}
 
 
 def _setting(config: Mapping[str, Any], names: Sequence[str]) -> str:
-    return setting_text({**config["hyperparameters"], "steps": config["steps"]}, names)
+    return setting_text(
+        {**config["hyperparameters"], **{name: config[name] for name in ("steps", "batch_size")}}, names
+    )
 
 
 def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:

@@ -42,6 +42,7 @@ class FamilySection(Section):
     preset: str | None = None
     seeds: Seeds | None = None  # those of the study where it has none
     steps: Count | None = None
+    batch_size: Count | None = None
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
