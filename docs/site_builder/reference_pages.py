@@ -267,7 +267,8 @@ def _commands(command: Any, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _formula(latex: str, where: str) -> str:
-    made = formula(latex)
+    # Statements that stand side by side go below each other on a narrow page.
+    made = "".join(formula(part.strip()) for part in latex.split(r"\qquad"))
     return f'<div class="formula scroll" tabindex="0">{made}</div>\n<p class="where">{inline(where)}</p>'
 
 

@@ -1,6 +1,5 @@
 """Figures of a study: many runs, compared."""
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -79,14 +78,16 @@ def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation"
     return _means(source, source.results, x, y)
 
 
-def similarity(source: Source, *, ranking: str = "lasso") -> Drawn:
+def similarity(source: Source, *, ranking: str = "") -> Drawn:
     """How alike models are, two by two: the similarities that UDR is the median of."""
-    path = source.study.known_folder / FOLDER / f"{ranking}.npz"
-    if not path.is_file():
-        kept = sorted(each.stem for each in path.parent.glob("*.npz"))
-        hint = f"there are {', '.join(kept)}" if kept else f"make it: unbraid study rank {source.path}"
-        raise ValueError(f"{path}: no such ranking; {hint}")
-    found = read_ranking(Path(path))
+    folder = source.study.known_folder() / FOLDER
+    kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
+    if not kept:
+        raise ValueError(f"{folder}: no ranking yet; make it: unbraid study rank {source.path}")
+    if ranking and ranking not in kept:
+        raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(kept)}")
+    path = folder / f"{ranking or kept[0]}.npz"
+    found = read_ranking(path)
     groups = [f"{family} {setting}".strip() for family, setting in zip(found.families, found.settings, strict=True)]
     axes = plot_similarity(found.pairs, groups=groups)
     rows = (

@@ -1,0 +1,122 @@
+"""What the pages claim is so: their code runs, and their numbers are those that are measured."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.docs.conftest import ROOT
+from unbraid import score
+from unbraid.metrics import METRICS
+
+TABLE = json.loads((ROOT / "docs" / "behaviour.json").read_text(encoding="utf-8"))
+QUICK = ["mig", "med", "sap", "modularity", "irs", "factor_leakage", "snc"]  # a second for all situations
+
+
+def blocks(page: str) -> list[str]:
+    text = (ROOT / "docs" / f"{page}.md").read_text(encoding="utf-8")
+    return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("page", ["quickstart", "extending"])
+def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict = {"__name__": "__main__"}
+    for block in blocks(page):
+        exec(compile(block, f"{page}.md", "exec"), names)
+    if page == "quickstart":
+        assert json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["metrics"]["mig"]
+    else:
+        check_family(names["SPARSE_VAE"])
+        assert names["spread_of_best"](np.eye(5)[:, :2], np.eye(5)[:, :2]) == pytest.approx(1.0)
+        assert len(names["blocks"]) == 24
+
+
+def check_family(family) -> None:
+    """The row of the page trains: its loss falls."""
+    import torch
+
+    from unbraid.training.population import Member, build_member, structural_settings
+
+    member = Member(0, {name: each.default for name, each in family.hyperparameters.items()} | {"network": "dense"})
+    settings = structural_settings(family, [member])
+    modules = build_member(family, (8, 8, 1), settings, 0)
+    torch.manual_seed(0)
+    batch = {"images": torch.rand(16, 1, 8, 8).round(), "noise": torch.zeros(16, settings["latents"])}
+    context = type("Context", (), {"settings": settings, "n_images": 16, "batch_size": 16, "steps": 20})
+    optimiser = torch.optim.Adam(modules.parameters(), 1e-3)
+    losses = []
+    for step in range(20):
+        loss, logs, _ = family.players[0].loss(modules, batch, member.hyper, step, context)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        losses.append(loss.item())
+    assert set(logs) == {"reconstruction", "kl", "penalty"}
+    assert losses[-1] < losses[0]
+
+
+@pytest.mark.parametrize("situation", TABLE)
+def test_the_table_of_known_faults_is_what_metrics_say(situation: str) -> None:
+    from make_behaviour import REPEATS, SITUATIONS, SPACE
+
+    factors = np.tile(SPACE.grid(), (REPEATS, 1))
+    codes = SITUATIONS[situation](factors, np.random.default_rng(0))
+    card = score(codes, factors, kinds=SPACE.kinds, metrics=QUICK)
+    for name in QUICK:
+        assert card.scored[name].headline == pytest.approx(TABLE[situation][name], abs=0.002), name
+
+
+def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
+    from make_behaviour import SITUATIONS as MADE
+    from site_builder.pictures import SITUATIONS
+
+    assert list(TABLE) == list(MADE) == list(SITUATIONS)
+    assert all(set(row) == set(METRICS) for row in TABLE.values())
+
+
+# What docs/which-metric.md says of its table.
+def test_gaps_punish_copies_and_nothing_else_does() -> None:
+    twice = TABLE["twice"]
+    assert all(twice[name] < 0.05 for name in ("mig", "mig_exact", "sap", "nk"))
+    assert all(twice[name] > 0.99 for name in ("snc", "dci_lasso", "dci_boosted", "modularity", "irs"))
+    assert TABLE["circle"]["mig"] == pytest.approx(0.77, abs=0.005)
+
+
+def test_a_lost_factor_is_invisible_to_some() -> None:
+    lost = TABLE["one lost"]
+    assert all(lost[name] > 0.99 for name in ("modularity", "irs", "med", "dci_lasso", "beta_vae_score", "udr"))
+    assert all(lost[name] < 0.8 for name in ("mig", "snc", "nk", "mlp_accuracy", "dci_forest", "dci_boosted"))
+
+
+def test_two_factors_in_one_code_pass_mig_and_not_snc() -> None:
+    assert TABLE["two in one"]["mig"] > 0.99
+    assert TABLE["two in one"]["snc"] < 0.8
+
+
+def test_what_only_two_codes_tell_is_seen_by_trees() -> None:
+    split = TABLE["split"]
+    assert all(split[name] < 0.02 for name in ("mig", "sap", "snc"))
+    assert split["dci_boosted"] == pytest.approx(0.90, abs=0.005)
+    assert split["nk"] == pytest.approx(0.97, abs=0.005)
+
+
+def test_a_rotation_is_seen_by_those_that_claim_axes() -> None:
+    rotated = TABLE["rotated"]
+    assert all(rotated[name] < 0.65 for name in ("mig", "dci_lasso", "dci_forest", "dci_boosted", "med", "snc", "sap"))
+    assert all(rotated[name] > 0.97 for name in ("beta_vae_score", "factor_vae_score", "modularity", "mlp_accuracy"))
+    assert all(rotated[name] == pytest.approx(TABLE["perfect"][name], abs=0.01) for name in ("d_lsbd", "explicitness"))
+
+
+def test_noise_is_not_nothing_to_some() -> None:
+    assert TABLE["noise"]["modularity"] == pytest.approx(0.76, abs=0.005)
+    assert TABLE["noise"]["irs"] == pytest.approx(0.35, abs=0.005)
+
+
+def test_generated_parts_are_up_to_date(monkeypatch: pytest.MonkeyPatch) -> None:
+    import generate
+
+    monkeypatch.setattr("sys.argv", ["generate.py", "--check"])
+    generate.main()

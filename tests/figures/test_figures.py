@@ -1,0 +1,269 @@
+"""Each figure shows the numbers that its data lists, and these are those of the codes, of the run, of the study."""
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+from matplotlib.collections import PolyCollection
+
+from tests.figures.examples import SPACE, codes_source, representation, run_source, study_source
+from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
+from unbraid.metrics import d_lsbd, mig
+
+
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Source]:
+    folder = tmp_path_factory.mktemp("figures")
+    (folder / "study").mkdir()
+    return {
+        "codes": codes_source(folder),
+        "run": run_source(folder / "runs"),
+        "study": study_source(folder / "study"),
+    }
+
+
+def table(drawn: Drawn) -> dict[str, list[str]]:
+    rows = list(csv.DictReader(io.StringIO(drawn.csv())))
+    return {name: [row[name] for row in rows] for name in drawn.data}
+
+
+def floats(drawn: Drawn, name: str) -> np.ndarray:
+    return np.array([float(text) for text in table(drawn)[name]])
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_can_be_drawn_and_has_data(name: str, sources: dict[str, Source]) -> None:
+    drawn = draw(name, sources[FIGURES[name].needs])
+    columns = table(drawn)
+    assert len({len(column) for column in columns.values()}) == 1
+    assert len(next(iter(columns.values()))) > 2
+    assert drawn.figure.axes
+    assert FIGURES[name].title
+
+
+@pytest.mark.parametrize("name", [name for name, row in FIGURES.items() if row.needs == "codes"])
+def test_figures_of_codes_can_be_drawn_of_a_run(name: str, sources: dict[str, Source]) -> None:
+    assert draw(name, sources["run"]).figure.axes
+
+
+def test_information_is_that_of_mig_and_squares_follow_it(sources: dict[str, Source]) -> None:
+    drawn = draw("information", sources["codes"])
+    held = representation()
+    expected = mig(held.codes, held.factors, kinds=held.factor_kinds).mutual_information
+    np.testing.assert_allclose(floats(drawn, "mutual_information").reshape(expected.shape), expected)
+    collection = drawn.figure.axes[0].collections[0]
+    assert isinstance(collection, PolyCollection)
+    assert len(collection.get_paths()) == np.count_nonzero(expected)
+    own = [
+        (row, factor)
+        for row, factor, own in zip(*map(table(drawn).get, ("code", "factor", "aligned")), strict=True)
+        if own == "True"
+    ]  # pyright: ignore[reportArgumentType, reportCallIssue]
+    assert {("3", "shape"), ("1", "pos_x"), ("2", "pos_y")} < set(own)
+    assert len(own) == 4
+
+
+def test_hinton_takes_the_metric_that_is_asked_for(sources: dict[str, Source]) -> None:
+    drawn = draw("hinton", sources["codes"], {"metric": "dci_lasso"})
+    importance = floats(drawn, "importance").reshape(6, 4)
+    assert importance.argmax(axis=0).tolist()[:3] == [3, 1, 2]
+    with pytest.raises(ValueError, match="explicitness has no matrix"):
+        draw("hinton", sources["codes"], {"metric": "explicitness"})
+
+
+def test_important_codes_lists_the_dots(sources: dict[str, Source]) -> None:
+    drawn = draw("important-codes", sources["codes"])
+    columns = table(drawn)
+    chosen = dict(zip(columns["factor"], columns["code"], strict=True))
+    assert [chosen[name] for name in SPACE.names[:3]] == ["3", "1", "2"]
+    own = np.array(columns["factor"]) == "pos_x"
+    dots = np.asarray(drawn.figure.axes[1].collections[0].get_offsets())
+    np.testing.assert_allclose(np.sort(dots[:, 1]), np.sort(floats(drawn, "value")[own]))
+
+
+def test_latents_lists_the_means_of_lines_and_maps(sources: dict[str, Source]) -> None:
+    drawn = draw("latents", sources["codes"])
+    held, columns = representation(), table(drawn)
+    assert set(columns["code"]) == {"0", "1", "2", "3", "4"}  # the dead one is left out
+    assert set(columns["factor"]) == {"shape", "pos_x and pos_y", "hue"}
+    for factor, level, level_y, group, code, mean in zip(*columns.values(), strict=True):
+        levels = {name: held.factors[:, k] for k, name in enumerate(held.factor_names)}
+        if " and " in factor:
+            rows = (levels["pos_x"] == float(level)) & (levels["pos_y"] == float(level_y))
+        else:
+            rows = levels[factor] == float(level)
+        if group:
+            rows &= levels["shape"] == float(group.removeprefix("shape "))
+        assert float(mean) == pytest.approx(held.codes[rows, int(code)].mean())
+
+
+def test_circles_lists_the_points_of_the_plane(sources: dict[str, Source]) -> None:
+    drawn = draw("circles", sources["codes"])
+    held = representation()
+    result = d_lsbd(held.codes, held.factors, kinds=held.factor_kinds, sizes=held.factor_sizes)
+    assert len(floats(drawn, "x")) == 8  # one object: the other factors are those of the first row
+    np.testing.assert_allclose(np.hypot(floats(drawn, "x"), floats(drawn, "y")), 1, atol=1e-3)
+    assert drawn.figure.axes[0].get_title() == f"hue: D_LSBD {result.score:.3f}"
+
+
+def test_circles_of_a_run_encode_the_whole_grid(sources: dict[str, Source]) -> None:
+    drawn = draw("circles", sources["run"])
+    assert len(drawn.figure.axes) == 2
+    assert table(drawn)["factor"].count("x") == table(drawn)["factor"].count("y") == 64
+
+
+def test_kl_falls_and_says_what_is_informative(sources: dict[str, Source]) -> None:
+    drawn = draw("kl", sources["codes"], {"threshold": "0.4"})
+    expected = representation().mean_kl()
+    assert expected is not None
+    values = floats(drawn, "kl")
+    assert (np.diff(values) <= 0).all()
+    np.testing.assert_allclose(values, np.sort(expected)[::-1])
+    assert table(drawn)["informative"][-1] == "False"
+    assert table(drawn)["code"][-1] == "5"
+
+
+def test_traversals_list_the_values_of_each_code(sources: dict[str, Source]) -> None:
+    drawn = draw("traversals", sources["run"], {"rows": 2, "steps": "4"})
+    assert len(drawn.data["code"]) == 3 * 4
+    codes = sources["run"].run.representation(n=2000).codes
+    for code in range(3):
+        own = floats(drawn, "code") == code
+        np.testing.assert_allclose(
+            floats(drawn, "value")[own], np.linspace(*np.quantile(codes[:, code], [0.02, 0.98]), 4), rtol=1e-5
+        )
+
+
+def test_reconstructions_list_their_errors(sources: dict[str, Source]) -> None:
+    drawn = draw("reconstructions", sources["run"], {"images": 7, "columns": 4})
+    run = sources["run"].run
+    index = np.array([int(text) for text in table(drawn)["image"]])
+    images = run.dataset().images(index)
+    errors = ((images / 255 - run.decode(run.encode(images))) ** 2).mean(axis=(1, 2, 3))
+    np.testing.assert_allclose(floats(drawn, "mean_squared_error"), errors, rtol=1e-5)
+    assert len(drawn.figure.axes) == 2
+    sheet = np.asarray(drawn.figure.axes[0].images[0].get_array())
+    np.testing.assert_allclose(sheet[:64, :64, 0], images[0, ..., 0] / 255)
+
+
+def test_curves_are_those_of_the_run(sources: dict[str, Source]) -> None:
+    drawn = draw("curves", sources["run"], {"names": "kl"})
+    curves = sources["run"].run.curves()
+    np.testing.assert_allclose(floats(drawn, "kl"), curves["kl"])
+    np.testing.assert_allclose(drawn.figure.axes[0].lines[0].get_ydata(), curves["kl"])
+
+
+def test_boxes_hold_the_runs_of_each_setting(sources: dict[str, Source]) -> None:
+    frame = sources["study"].results
+    drawn = draw("boxes", sources["study"], {"column": "mig.score"})
+    columns = table(drawn)
+    own = [float(v) for f, s, v in zip(*columns.values(), strict=True) if (f, s) == ("beta_vae", "beta=4")]
+    chosen = frame[(frame.family == "beta_vae") & (frame.setting == "beta=4")]["mig.score"].dropna()
+    np.testing.assert_allclose(sorted(own), sorted(chosen))
+    assert list(draw("boxes", sources["study"]).data)[2] == "udr.score"  # by default
+
+
+def test_correlations_are_those_of_pandas(sources: dict[str, Source]) -> None:
+    drawn = draw("correlations", sources["study"], {"columns": "mig.score,snc.score,udr.score", "group": "beta_vae"})
+    frame = sources["study"].results
+    own = frame[frame.family == "beta_vae"]
+    for first, second, value in zip(*(table(drawn)[name] for name in ("first", "second", "value")), strict=True):
+        assert float(value) == pytest.approx(own[first].corr(own[second], method="spearman"))
+    assert len(drawn.data["value"]) == 3
+    with pytest.raises(ValueError, match="no group 'vae' in .*; there are all, .*beta_vae"):
+        draw("correlations", sources["study"], {"group": "vae"})
+
+
+def test_scatter_has_a_dot_for_each_run_that_has_both(sources: dict[str, Source]) -> None:
+    frame = sources["study"].results
+    drawn = draw("scatter", sources["study"], {"x": "train.kl", "y": "mig.score"})
+    both = frame[["train.kl", "mig.score"]].dropna()
+    np.testing.assert_allclose(floats(drawn, "train.kl"), both["train.kl"])
+    dots = np.concatenate([np.asarray(each.get_offsets()) for each in drawn.figure.axes[0].collections])
+    assert sorted(map(tuple, dots)) == sorted(map(tuple, both.to_numpy()))
+    with pytest.raises(ValueError, match=r"train.kll"):
+        draw("scatter", sources["study"], {"x": "train.kll"})
+
+
+def test_a_hyperparameter_over_decades_has_a_logarithmic_axis(sources: dict[str, Source]) -> None:
+    drawn = draw("hyperparameter", sources["study"], {"x": "beta", "y": "mig.score"})
+    axes = drawn.figure.axes[0]
+    assert axes.get_xscale() == "log"
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["1", "2", "4", "8", "16"]
+    assert set(table(drawn)["family"]) == {"beta_vae", "beta_tcvae"}  # the others have no beta
+
+
+def test_tradeoff_shows_means_of_settings(sources: dict[str, Source]) -> None:
+    frame = sources["study"].results
+    drawn = draw("tradeoff", sources["study"])
+    columns = table(drawn)
+    place = list(zip(columns["family"], columns["setting"], strict=True)).index(("beta_vae", "beta=4"))
+    own = frame[(frame.family == "beta_vae") & (frame.setting == "beta=4")].dropna(subset=["mig.score", "train.kl"])
+    assert floats(drawn, "elbo")[place] == pytest.approx(-(own["train.reconstruction"] + own["train.kl"]).mean())
+    assert floats(drawn, "mig.score")[place] == pytest.approx(own["mig.score"].mean())
+
+
+def test_similarity_lists_the_pairs_that_were_compared(sources: dict[str, Source]) -> None:
+    drawn = draw("similarity", sources["study"], {"ranking": "spearman-all"})
+    image = np.asarray(drawn.figure.axes[0].images[0].get_array(), dtype=float)
+    runs = list(dict.fromkeys(drawn.data["run"]))
+    for run, other, value in zip(*(drawn.data[name] for name in ("run", "other", "udr")), strict=True):
+        assert image[runs.index(run), runs.index(other)] == pytest.approx(value)
+    assert len(drawn.data["udr"]) == len(runs) * (len(runs) - 1)
+    with pytest.raises(ValueError, match="no ranking 'lasso'; there are spearman-all"):
+        draw("similarity", sources["study"], {"ranking": "lasso"})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "options", "message"),
+    [
+        ("hintn", "codes", {}, "unknown figure 'hintn'; did you mean 'hinton'"),
+        ("curves", "codes", {}, "is a file of codes; curves needs the folder of a run"),
+        ("boxes", "run", {}, "is the folder of a run; boxes needs the folder of a study"),
+        ("kl", "study", {}, "is the folder of a study; kl needs a file of codes or the folder of a run"),
+        ("kl", "codes", {"limit": "1"}, "kl has no option 'limit'; it has threshold"),
+        ("kl", "codes", {"threshold": "low"}, "threshold of kl must be a number; got 'low'"),
+        ("traversals", "run", {"rows": "-1"}, "rows of traversals must be 0 or more"),
+        ("curves", "run", {"names": "tc"}, "there are curves of"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said_in_one_line(
+    name: str, kind: str, options: dict[str, str], message: str, sources: dict[str, Source]
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        draw(name, sources[kind], options)
+
+
+def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> None:
+    assert open_source(sources["codes"].path).kind == "codes"
+    assert open_source(sources["run"].path).kind == "run"
+    assert len(open_source(None).representation) == 10_000
+    (tmp_path / "study.yaml").touch()
+    assert open_source(tmp_path).kind == "study"
+    with pytest.raises(FileNotFoundError, match="no such file or folder"):
+        open_source(tmp_path / "nothing.npz")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match=r"neither the folder of a run .* nor that of a study"):
+        open_source(tmp_path / "empty")
+
+
+def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:
+    held = representation()
+    bare = type(held)(held.codes, held.factors, factor_kinds=("ordinal",) * 4)
+    bare.save(tmp_path / "bare.npz")
+    source = open_source(tmp_path / "bare.npz")
+    with pytest.raises(ValueError, match="no log_variances, and without them no KL"):
+        draw("kl", source)
+    with pytest.raises(ValueError, match="needs at least one cyclic factor"):
+        draw("circles", source)
+
+
+def test_data_is_written_whole_and_reads_back_exactly(sources: dict[str, Source], tmp_path: Path) -> None:
+    drawn = draw("kl", sources["codes"])
+    drawn.save_data(tmp_path / "kl.csv")
+    assert (tmp_path / "kl.csv").read_text(encoding="utf-8") == drawn.csv()
+    assert floats(drawn, "kl").tolist() == list(map(float, drawn.data["kl"]))  # to the last digit
+    with pytest.raises(ValueError, match=r"kl.txt: the data of a figure is saved as .csv"):
+        drawn.save_data(tmp_path / "kl.txt")
