@@ -23,6 +23,7 @@ from unbraid.studies.results import write_results
 from unbraid.studies.schema import suggestion
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
 from unbraid.studies.study_ranking import rank_when_done
+from unbraid.studies.tracking import check_trackers, tracked
 from unbraid.training.api import check_images, check_members, needed_space, training_of
 from unbraid.training.device import n_cores
 from unbraid.training.families import FAMILIES
@@ -50,7 +51,7 @@ class Extra:
 Listener: TypeAlias = Callable[[StudyRun], None]
 
 EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(score_added), Extra(rank_when_done))
-LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = (carry_study,)
+LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = (carry_study, tracked)
 
 
 def run_study(
@@ -72,6 +73,7 @@ def run_study(
     folder = study.known_folder()
     dataset, around = study.meet()
     tasks, datasets, planned = all_tasks(study, dataset, around)
+    check_trackers(study)
     with ExitStack() as stack:
         begun = (folder / store.ABOUT).exists()
         if begun:

@@ -1,0 +1,51 @@
+"""What trackers are told of a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unbraid.studies.scores import read_scores
+from unbraid.training.run import open_run
+from unbraid.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from unbraid.studies.study import StudyRun
+
+
+@dataclass(frozen=True)
+class Record:
+    """A run that ended, read from its folder."""
+
+    study: str
+    run: "StudyRun"
+    settings: Mapping[str, float | int | str]  # family, seed, dataset, steps, ... and every hyperparameter
+    steps: IntArray  # (n_points,)
+    curves: Mapping[str, FloatArray]  # by name, (n_points,); they end where the training diverged
+    scores: Mapping[str, float]  # "mig.score", ...
+
+    @property
+    def name(self) -> str:
+        """`beta_vae beta=4 seed 0`."""
+        return " ".join(filter(None, (self.run.family, self.run.setting, f"seed {self.run.seed}")))
+
+
+def record_of(study: str, run: "StudyRun") -> Record:
+    """Read the folder of a run that ended.
+
+    Raises:
+        ValueError: a file in it is damaged.
+    """
+    opened = open_run(run.path)
+    config, curves = opened.config, opened.curves()
+    settings = {name: config[name] for name in ("family", "seed", "steps", "batch_size", "device", "precision")}
+    scores = {
+        f"{metric}.{name}": value
+        for metric, entry in read_scores(run.path).get("metrics", {}).items()
+        for name, value in entry["values"].items()
+    }
+    return Record(
+        study, run, {**settings, "dataset": str(config["dataset"]["name"]), **config["hyperparameters"]},
+        curves.pop("step").astype(np.int64), curves, scores,
+    )  # fmt: skip

@@ -1,0 +1,209 @@
+"""What trackers wrote, read back from their files: event files, W&B's offline log, MLflow's database."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+
+from unbraid import load_run
+from unbraid.studies import tracking
+from unbraid.studies.study import Study
+from unbraid.studies.tracking import TRACKERS, Tracker, TrackingWarning
+
+YAML = """
+name: small study
+dataset: {name: square, positions: 8, shrink: 4}
+families:
+  - {name: beta_vae, beta: [1, 4], network: dense, latents: 2}
+  - {name: vae, network: dense, latents: 2, learning_rate: 1, likelihood: gaussian, sigma: 1e-3, steps: 40}
+steps: 12
+batch_size: 8
+precision: float32
+device: cpu
+metrics: [mig]
+track: [tensorboard, wandb, mlflow]
+"""
+
+
+def opened(folder: Path, text: str = YAML) -> Study:
+    (folder / "study.yaml").write_text(text)
+    return Study.load(folder / "study.yaml", out=folder / "out")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    """Two runs that finished and one that diverged."""
+    study = opened(tmp_path_factory.mktemp("study"))
+    study.run(processes=0)
+    assert [run.state for run in study.runs()] == ["finished", "finished", "diverged"]
+    return study
+
+
+def scores(run: Any) -> dict[str, float]:
+    return json.loads((run.path / "scores.json").read_text())["metrics"]["mig"]["values"]
+
+
+def test_tensorboard(study):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData  # pyright: ignore[reportAttributeAccessIssue]
+
+    folder = study.known_folder() / "tracking" / "tensorboard"
+    for run in study.runs():
+        place = folder / run.family / (run.setting or "default") / f"seed-{run.seed}-{run.id}"
+        events = EventAccumulator(str(place), size_guidance={"scalars": 0}).Reload()
+        curves = load_run(run.path).curves()
+        for name in curves.keys() - {"step"}:
+            points = events.Scalars(f"train/{name}")
+            assert [point.step for point in points] == curves["step"].tolist()
+            assert [point.value for point in points] == pytest.approx(curves[name].tolist(), rel=1e-6)
+        for name, value in scores(run).items() if run.state == "finished" else ():
+            assert events.Scalars(f"score/mig.{name}")[0].value == pytest.approx(value)
+        content = events.PluginTagToContent("hparams")["_hparams_/session_start_info"]
+        settings = HParamsPluginData.FromString(content).session_start_info.hparams
+        assert settings["latents"].number_value == run.hyperparameters["latents"]
+        assert settings["family"].string_value == run.family
+        assert settings["dataset"].string_value == "square"
+    assert len(list(folder.rglob("events.*"))) == 3
+
+
+def wandb_records(folder: Path) -> Iterator[Any]:
+    """The offline log: seven bytes, then in blocks of 32 KiB pieces with checksum (4 bytes), length (2) and type (1).
+
+    A piece of type 1 is a whole record; others are the first (2), middle (3) and last (4) of one.
+    """
+    from wandb.proto.wandb_internal_pb2 import Record  # pyright: ignore[reportAttributeAccessIssue]
+
+    (path,) = folder.glob("*.wandb")
+    data = path.read_bytes()
+    assert data[:4] == b":W&B"
+    place, record = 7, b""
+    while place + 7 <= len(data):
+        if 32768 - place % 32768 < 7:
+            place += 32768 - place % 32768
+        length, kind = int.from_bytes(data[place + 4 : place + 6], "little"), data[place + 6]
+        record += data[place + 7 : place + 7 + length]
+        place += 7 + length
+        if kind in (1, 4):
+            yield Record.FromString(record)
+            record = b""
+
+
+def entries(items: Any) -> dict[str, Any]:
+    return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
+
+
+def test_wandb(study):
+    folder = study.known_folder() / "tracking" / "wandb" / "wandb"
+    for run in study.runs():
+        (place,) = folder.glob(f"offline-run-*-{run.id}")
+        records = list(wandb_records(place))
+        (about,) = [record.run for record in records if record.WhichOneof("record_type") == "run"]
+        assert (about.run_id, about.project, about.run_group) == (
+            run.id, "small study", f"{run.family} {run.setting}".strip(),
+        )  # fmt: skip
+        config = entries(about.config.update)
+        assert {name: config[name] for name in run.hyperparameters} == run.hyperparameters
+        rows = [entries(record.history.item) for record in records if record.WhichOneof("record_type") == "history"]
+        curves = load_run(run.path).curves()
+        assert [row["step"] for row in rows] == curves["step"].tolist()
+        summary: dict[str, Any] = {}
+        for record in records:
+            if record.WhichOneof("record_type") == "summary":
+                summary |= entries(record.summary.update)
+        assert summary["state"] == run.state
+        (end,) = [record.exit for record in records if record.WhichOneof("record_type") == "exit"]
+        assert end.exit_code == (run.state == "diverged")
+        if run.state == "finished":
+            for name in curves:
+                key = name if name == "step" else f"train/{name}"
+                assert [row[key] for row in rows] == pytest.approx(curves[name].tolist())
+            assert {name: summary[f"mig.{name}"] for name in scores(run)} == scores(run)
+
+
+def mlflow_rows(study: Study, query: str, *values: Any) -> list[Any]:
+    with closing(sqlite3.connect(study.known_folder() / "tracking" / "mlflow" / "mlflow.db")) as database:
+        return database.execute(query, values).fetchall()
+
+
+def test_mlflow(study):
+    assert mlflow_rows(study, "select name from experiments where experiment_id > 0") == [("small study",)]
+    assert len(mlflow_rows(study, "select run_uuid from runs")) == 3
+    for run in study.runs():
+        ((name,),) = mlflow_rows(study, "select run_uuid from tags where key = 'unbraid_run' and value = ?", run.id)
+        ((status,),) = mlflow_rows(study, "select status from runs where run_uuid = ?", name)
+        assert status == ("FINISHED" if run.state == "finished" else "FAILED")
+        settings = dict(mlflow_rows(study, "select key, value from params where run_uuid = ?", name))
+        assert {key: settings[key] for key in run.hyperparameters} == {
+            key: str(value) for key, value in run.hyperparameters.items()
+        }
+        points = "select step, value from metrics where run_uuid = ? and key = ? order by step"
+        curves = load_run(run.path).curves()
+        found = mlflow_rows(study, points, name, "train/loss/vae")
+        assert [step for step, _ in found] == curves["step"].tolist()
+        assert [value for _, value in found] == pytest.approx(curves["loss/vae"].tolist())
+        if run.state == "finished":
+            assert mlflow_rows(study, points, name, "mig.score") == [(12, scores(run)["score"])]
+
+
+def written(study: Study) -> dict[str, int]:
+    folder = study.known_folder() / "tracking"
+    files = [*folder.rglob("events.*"), *folder.rglob("*.wandb"), folder / "mlflow" / "mlflow.db"]
+    return {str(path): path.stat().st_mtime_ns for path in files}
+
+
+def test_what_was_told_is_not_told_again_and_what_was_not_is(study, tmp_path):
+    before = written(study)
+    study.run(processes=0)
+    assert written(study) == before
+    shutil.copytree(study.known_folder() / "runs", tmp_path / "out" / "runs")
+    shutil.copy(study.known_folder() / "study.json", tmp_path / "out")
+    # As if it had been killed before the trackers were told: nothing is trained any more, and one tracker asked for.
+    late = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[tensorboard]"))
+    late.run(processes=0)
+    assert len(written_events(late)) == 3
+    richer = opened(
+        tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[tensorboard]").replace("[mig]", "[mig, sap]")
+    )
+    first = written_events(late)
+    richer.run(processes=0)
+    changed = written_events(richer)
+    assert len(changed) == 3
+    assert len(set(changed.values()) & set(first.values())) == 1  # the scores of the one that diverged stay none
+
+
+def written_events(study: Study) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in (study.known_folder() / "tracking").rglob("events.*")}
+
+
+def test_a_tracker_that_fails_stops_nothing_and_is_asked_again(tmp_path, monkeypatch):
+    told: list[str] = []
+
+    def refuse(*_: object) -> None:
+        raise OSError("the tracker\nis away")
+
+    text = YAML.replace("[tensorboard, wandb, mlflow]", "[tensorboard]").replace("beta: [1, 4]", "beta: 1")
+    study = opened(tmp_path, text)
+    monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({"tensorboard": Tracker(refuse, ())}))
+    with pytest.warns(
+        TrackingWarning, match=r"tensorboard was not told of run \w{16} \(OSError: the tracker is away\)"
+    ):
+        study.run(processes=0)
+    assert study.runs()[0].state == "finished"
+    seen = Tracker(lambda record, _: told.append(record.name), ())
+    monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({"tensorboard": seen}))
+    study.run(processes=0)
+    assert told == ["beta_vae seed 0", "vae seed 0"]
+
+
+def test_a_tracker_that_is_not_installed_is_named_before_anything_is_done(tmp_path, monkeypatch):
+    absent = Tracker(TRACKERS["wandb"].write, ("no_such_package",))
+    monkeypatch.setattr(tracking, "TRACKERS", MappingProxyType({**TRACKERS, "wandb": absent}))
+    with pytest.raises(ImportError, match=r"track: wandb needs no_such_package: pip install 'unbraid\[track\]'"):
+        opened(tmp_path).run(processes=0)
+    assert not (tmp_path / "out").exists()
