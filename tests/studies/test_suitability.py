@@ -25,7 +25,13 @@ def test_by_hand() -> None:
     setting 0 has .1 under seed 0, one of two: 1/2.
     """
     assert probabilities([0.1, 0.5, 0.6, 0.2], ["a", "a", "b", "b"], [0, 1, 0, 1]) == (7 / 8, 1 / 2)
-    assert probabilities([-0.1, -0.5, -0.6, -0.2], list("aabb"), [0, 1, 0, 1], higher_is_better=False) == (7 / 8, 1 / 2)
+
+
+def test_metrics_that_are_better_when_lower_are_turned_round() -> None:
+    scores, *where = search(4, 5, 0.5, 1.0)
+    turned = [-score for score in scores]
+    assert probabilities(turned, *where, higher_is_better=False) == probabilities(scores, *where)
+    assert probabilities(turned, *where) != probabilities(scores, *where)
 
 
 def test_both_are_those_of_many_random_trials() -> None:
