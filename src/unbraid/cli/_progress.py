@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import typer
 from rich.console import Console
@@ -11,7 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
 # Told (runs as text, steps of the runs that are done, steps in all, steps by run at work, latest means by name).
-Told: TypeAlias = Callable[[str, int, int, Mapping[int | str, int], Mapping[str, float]], None]
+Told: TypeAlias = Callable[[str, int, int, Mapping[Any, int], Mapping[str, float]], None]
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def steps_progress(what: str) -> Iterator[Told]:
         task = bar.add_task("starting", total=None, runs=what)
         said = time.monotonic()
 
-        def told(runs: str, done: int, total: int, taken: Mapping[int | str, int], logs: Mapping[str, float]) -> None:
+        def told(runs: str, done: int, total: int, taken: Mapping[Any, int], logs: Mapping[str, float]) -> None:
             nonlocal said
             line = pace.line(done, total, taken, logs)
             bar.update(task, description=line, runs=runs, total=total, completed=pace.done)
@@ -59,7 +59,7 @@ class Pace:
         self._gained: dict[int | str, int] = {}
         self._began = 0.0
 
-    def line(self, done: int, total: int, taken: Mapping[int | str, int], logs: Mapping[str, float]) -> str:
+    def line(self, done: int, total: int, taken: Mapping[Any, int], logs: Mapping[str, float]) -> str:
         """Such as "51.2 steps/s, 0:12:03 left, loss/vae 41.3, kl 12.0"."""
         now = time.monotonic()
         for run, step in taken.items():
