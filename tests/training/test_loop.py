@@ -35,9 +35,9 @@ def assert_same(one: Trained, other: Trained) -> None:
     assert one.weights.keys() == other.weights.keys()
     assert all(torch.equal(one.weights[name], other.weights[name]) for name in one.weights)
     assert one.curve_steps.tolist() == other.curve_steps.tolist()
-    assert {name: values.tolist() for name, values in one.curves.items()} == {
-        name: values.tolist() for name, values in other.curves.items()
-    }
+    assert [(name, values.tolist()) for name, values in one.curves.items()] == [
+        (name, values.tolist()) for name, values in other.curves.items()
+    ]
 
 
 @pytest.fixture(params=[1, 2], ids=["alone", "stacked"])

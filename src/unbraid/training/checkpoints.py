@@ -54,6 +54,7 @@ def save_checkpoint(path: Path, progress: Progress, facts: Mapping[str, str]) ->
         "step": progress.step,
         "seconds": progress.seconds,
         "counts": progress.counts,
+        "curves": list(progress.curves),  # the file does not keep the order of tensors
         "diverged": [progress.diverged.step, progress.diverged.reason] if progress.diverged else None,
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
@@ -85,8 +86,8 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Progress:
             raise CheckpointError(f"{path} is of another training: its {name} is {kept}, here it is {value}")
     position = json.loads(metadata["progress"])
     steps = tensors.pop("curve_steps").tolist()
-    curves = {name.removeprefix("curve/"): tensors.pop(name).tolist() for name in _starting(tensors, "curve/")}
-    pending = {name.removeprefix("pending/"): tensors.pop(name) for name in _starting(tensors, "pending/")}
+    curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
+    pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
     diverged = Diverged(*position["diverged"]) if position["diverged"] else None
     return Progress(
         position["step"], tensors, steps, curves, pending, position["counts"], diverged, position["seconds"]
@@ -97,7 +98,3 @@ def architecture(state: State) -> str:
     """A digest of the names, shapes and types of a member's tensors."""
     rows = sorted(f"{name} {tuple(value.shape)} {value.dtype}" for name, value in state.items())
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
-
-
-def _starting(tensors: Mapping[str, Tensor], prefix: str) -> list[str]:
-    return [name for name in tensors if name.startswith(prefix)]
