@@ -23,8 +23,8 @@ RANKS = {
     "figures": 7,
     "cli": 8,
 }  # fmt: skip
-# Resolved at call time only: a score card can write its own page.
-ALLOWED_UPWARD = {("scoring", "report")}
+# Resolved at call time only: score cards and studies show themselves in notebooks.
+ALLOWED_UPWARD = {("scoring", "report"), ("studies", "report")}
 
 
 def imports(path: Path) -> set[str]:

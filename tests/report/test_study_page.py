@@ -1,6 +1,7 @@
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,14 +19,15 @@ from unbraid import train
 from unbraid.report._pictures import picture_or_reason
 from unbraid.report._study_columns import columns, settings, values
 from unbraid.report._templates import render
-from unbraid.report.study_page import page_content, study_page
+from unbraid.report.study_page import page_content, study_page, table
 from unbraid.studies.agreement import agreement
 from unbraid.studies.ranking_file import read_ranking
 from unbraid.studies.spread import spread
+from unbraid.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
-N_RUNS = 120
+N_RUNS = 60
 
 
 def example(folder: Path, n_runs: int = N_RUNS) -> ExampleStudy:
@@ -139,14 +141,14 @@ def test_links_lead_from_the_page_to_the_runs(study: ExampleStudy, tmp_path: Pat
 
 
 def test_names_are_text(tab: Page, study: ExampleStudy) -> None:
-    assert tab.locator("h1").inner_text() == f"example {ENDING}"
+    assert tab.locator("h1").text_content() == f"example {ENDING}"
     assert ENDING in ranked(tab)
     assert (
         tab.locator("#ranking-body .k-setting", has_text=HOSTILE).count() == (study.frame["setting"] == HOSTILE).sum()
     )
     assert tab.locator("#yaml").text_content() == YAML
     tab.locator("#ranking-body button", has_text="</script>").click()
-    assert tab.locator("#run-title").inner_text() == ENDING
+    assert tab.locator("#run-title").text_content() == ENDING
     assert tab.locator("img[src=x]").count() == 0
 
 
@@ -160,7 +162,7 @@ def test_a_head_sorts_and_sorts_back(tab: Page, study: ExampleStudy) -> None:
     assert head.get_attribute("aria-sort") == "ascending"
     assert ranked(tab) == best_first(study.frame, "mig.score", ascending=True)
     assert tab.evaluate("document.activeElement.dataset.key") == "mig.score"
-    assert tab.locator("#ranking-said").inner_text() == "Sorted by mig, rising."
+    assert tab.locator("#ranking-said").text_content() == "Sorted by mig, rising."
     tab.locator("[data-key='seed']").click()
     assert ranked(tab) == best_first(study.frame, "seed", ascending=True)
 
@@ -190,7 +192,7 @@ def test_filters_leave_the_runs_that_pass_everywhere(tab: Page, study: ExampleSt
     assert len(ranked(tab)) == len(frame)
     form.get_by_label("State").select_option("failed")
     assert sorted(ranked(tab)) == sorted(frame[frame["state"] == "failed"]["run"])
-    assert tab.locator("#scatter-plot").inner_text() == "No shown run has both numbers."
+    assert tab.locator("#scatter-plot").text_content() == "No shown run has both numbers."
     form.get_by_label("State").select_option("")
     form.get_by_label("Search").fill("MEMORY <img")
     assert sorted(ranked(tab)) == sorted(frame[frame["state"] == "failed"]["run"])
@@ -218,12 +220,12 @@ def test_arrow_keys_walk_the_scatter_plot(tab: Page, study: ExampleStudy) -> Non
     tab.keyboard.press("ArrowRight")
     tab.keyboard.press("ArrowRight")
     run = done.iloc[1]
-    assert tab.locator("#scatter-said").inner_text() == (
+    assert tab.locator("#scatter-said").text_content() == (
         f"{run.family} {run.setting}, seed {run.seed}: udr {run['udr.score']:.3f}, mig {run['mig.score']:.3f}"
     )
     assert tab.locator("#tip").is_visible()
     tab.keyboard.press("Enter")
-    assert tab.locator("#run-title").inner_text() == run["run"]
+    assert tab.locator("#run-title").text_content() == run["run"]
     tab.keyboard.press("Escape")
     assert tab.locator("#run").is_hidden()
 
@@ -233,7 +235,7 @@ def test_any_two_columns_are_drawn_with_their_correlation(tab: Page, study: Exam
     tab.locator("#scatter-y").select_option("train.kl")
     both = study.frame[["hyper.beta", "train.kl"]].dropna()
     rho: Any = spearmanr(both["hyper.beta"], both["train.kl"]).statistic
-    says = tab.locator("#scatter-says").inner_text()
+    says = tab.locator("#scatter-says").text_content()
     assert says == f"{len(both)} runs, Spearman's ρ = {rho:.3f}.".replace("-", "\N{MINUS SIGN}")
     places = "dots => [...new Set(dots.map(dot => Number(dot.getAttribute('cx'))))].sort((a, b) => a - b)"
     one, two, *_, last = tab.locator("#scatter-plot circle.dot").evaluate_all(places)
@@ -255,7 +257,9 @@ def test_boxes_are_those_of_numpy(tab: Page, study: ExampleStudy) -> None:
         reach = 1.5 * (box.upper_quartile - box.lower_quartile)
         inside = own[(own >= box.lower_quartile - reach) & (own <= box.upper_quartile + reach)]
         numbers = [inside[0], box.lower_quartile, box.median, box.upper_quartile, inside[-1]]
-        assert found[box.family, box.setting] == [str(box.n), *(f"{number:.3f}" for number in numbers)]
+        n, *rest = found[box.family, box.setting]
+        assert int(n) == box.n
+        assert [float(number) for number in rest] == pytest.approx(numbers, abs=0.000_501)
     tab.locator("#boxes-order").select_option("median")
     best = max(boxes, key=lambda box: box.median)
     assert tab.locator("#boxes-plot .box").first.locator("title").text_content() == f"{best.family} {best.setting}"
@@ -270,7 +274,7 @@ def test_correlations_are_those_of_the_study_and_lead_to_the_scatter_plot(tab: P
     label = cell.get_attribute("aria-label") or ""
     assert f"ρ {rho[i, j]:.3f}".replace("-", "\N{MINUS SIGN}") in label
     assert ("< 0.0005" if p[i, j] < 0.0005 else f"p = {p[i, j]:.3f}") in label
-    assert cell.inner_text().count("*") == sum(p[i, j] < level for level in (0.05, 0.01, 0.001))
+    assert (cell.text_content() or "").count("*") == sum(p[i, j] < level for level in (0.05, 0.01, 0.001))
     cell.click()
     assert tab.locator("#scatter-x").input_value() == names[j]
     assert tab.locator("#scatter-y").input_value() == names[i]
@@ -288,14 +292,14 @@ def test_the_map_shows_the_similarity_of_the_pair_under_the_cursor(tab: Page, st
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("ArrowRight")
     first, second = order[1], order[2]
-    assert tab.locator("#udr-pair b").inner_text() == f"UDR {ranking.pairs[first, second]:.2f}"
+    assert tab.locator("#udr-pair b").text_content() == f"UDR {ranking.pairs[first, second]:.2f}"
     shown_ = tab.locator("#udr-pair td[title]").evaluate_all("cells => cells.map(cell => Number(cell.title))")
     assert shown_ == pytest.approx(np.abs(ranking.matrices[first, second]).ravel(), abs=0.008)
     box = canvas.bounding_box()
     assert box
     tab.mouse.move(box["x"] + box["width"] - 2, box["y"] + 2)
-    assert tab.locator("#udr-said").inner_text()
-    assert tab.locator("#udr-pair b").inner_text() == f"UDR {ranking.pairs[order[0], order[-1]]:.2f}"
+    assert tab.locator("#udr-said").text_content()
+    assert tab.locator("#udr-pair b").text_content() == f"UDR {ranking.pairs[order[0], order[-1]]:.2f}"
 
 
 def test_best_and_worst_follow_the_column(tab: Page, study: ExampleStudy) -> None:
@@ -358,6 +362,23 @@ def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Pa
         assert len(ranked(tab)) == 3
         assert tab.locator("#broken-none").is_visible()
         assert tab.locator("#scatter").is_hidden()
+
+
+# In a notebook
+
+
+def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> None:
+    fragment = table(study)
+    assert "<script" not in fragment
+    assert "&lt;/script&gt;" in table(replace(study, frame=study.frame[:3]))
+    runs = re.findall(r"<code>([0-9a-f]{16})</code>", fragment)
+    assert runs == best_first(study.frame, "udr.score")[:20]
+    assert f"and {N_RUNS - 20} more" in fragment
+    assert Study._repr_html_(study) == fragment  # pyright: ignore[reportArgumentType]
+
+
+def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path: Path) -> None:
+    assert "not run yet" in table(replace(study, folder=tmp_path / "none"))
 
 
 # Sizes

@@ -1,5 +1,6 @@
 """The page of a study: every run, sorted, filtered, compared and looked at, in one file."""
 
+import math
 import os
 import shlex
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from urllib.parse import quote
 
 import unbraid
 from unbraid.report import _study_columns, _study_matrices
+from unbraid.report._content import number_text
 from unbraid.report._pictures import pictures
 from unbraid.report._templates import render
 from unbraid.training.folder import WEIGHTS
@@ -16,6 +18,7 @@ from unbraid.training.folder import WEIGHTS
 if TYPE_CHECKING:
     from unbraid.studies.study import Study
 
+TABLE_ROWS = 20
 RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
@@ -28,6 +31,29 @@ def study_page(study: "Study", *, base: Path | None = None) -> str:
             folder of the study.
     """
     return render("study.html", page_content(study, base or study.known_folder()))
+
+
+def table(study: "Study") -> str:
+    """The ranking as a fragment with its own styles, in the colours of the notebook around it; no script."""
+    if study.folder is None or not study.folder.is_dir():
+        return render("study_table.html", {"name": study.config.name, "states": "not run yet", "rows": []})
+    frame = study.results()
+    shown = [each for each in _study_columns.columns(frame) if each["shown"]]
+    if shown:
+        frame = frame.sort_values(shown[0]["id"], ascending=shown[0]["higher"] is False, kind="stable")
+    counts = frame["state"].value_counts()
+    rows = [
+        {name: _text(row[name]) for name in RUN_COLUMNS} | {"numbers": [_text(row[each["id"]]) for each in shown]}
+        for row in frame.head(TABLE_ROWS).to_dict("records")
+    ]
+    content = {
+        "name": study.config.name,
+        "states": ", ".join(f"{count} {state}" for state, count in counts.items()) or "no runs",
+        "heads": [each["label"] for each in shown],
+        "rows": rows,
+        "more": len(frame) - len(rows),
+    }
+    return render("study_table.html", content)
 
 
 def page_content(study: "Study", base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -69,6 +95,12 @@ def study_data(study: "Study", frame: Any, base: Path, *, live: Mapping[str, Any
         "agreement": _study_matrices.correlations(frame),
         "udr": _study_matrices.rankings(study.known_folder(), frame, settings),
     }
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, float):
+        return number_text(value) if math.isfinite(value) else "–"
+    return "–" if value is None else str(value)
 
 
 def _finished(study: "Study") -> dict[str, Path]:

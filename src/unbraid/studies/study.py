@@ -175,6 +175,11 @@ class Study:
 
         return results(self)
 
+    def _repr_html_(self) -> str:
+        from unbraid.report.study_page import table
+
+        return table(self)
+
     def known_folder(self) -> Path:
         """The folder.
 
