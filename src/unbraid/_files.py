@@ -19,6 +19,17 @@ def disk_is_full(error: BaseException) -> bool:
     return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL)
 
 
+def settle(folder: Path) -> None:
+    """Have the names in a folder on the disk, so that a rename which follows never comes before them."""
+    if os.name == "nt":  # a folder cannot be opened there
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 @contextmanager
 def written_whole(path: str | Path) -> Iterator[Path]:
     """A temporary name beside `path`, renamed to it when the block succeeds and removed when it does not.
@@ -38,6 +49,9 @@ def written_whole(path: str | Path) -> Iterator[Path]:
         umask = os.umask(0)
         os.umask(umask)
         temporary.chmod(0o666 & ~umask)
+        # A machine that loses power may else keep the name and lose the content.
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

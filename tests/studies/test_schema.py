@@ -5,8 +5,9 @@ import re
 import pytest
 
 from tests.studies.examples import SMALL
-from unbraid.studies.expand import Surroundings, check_metrics, expand, metric_names
+from unbraid.studies.expand import check_metrics, expand, metric_names
 from unbraid.studies.schema import StudyConfig, parse
+from unbraid.studies.store import Surroundings
 from unbraid.training.families import FAMILIES
 
 AROUND = Surroundings(
@@ -122,6 +123,22 @@ def test_the_id_of_a_run_does_not_depend_on_what_else_the_study_holds():
     among = expand(study(families=[{"name": "vae"}, {"name": "beta_vae", "beta": [1, 4]}], seeds=3, name="x"), AROUND)
     assert alone[0].id in {run.id for run in among}
     assert (alone[0].setting, among[6].setting) == ("", "beta=4")
+
+
+def test_yaml_may_share_settings_by_its_own_means():
+    text = """
+name: n
+dataset: square
+families:
+  - &small {name: beta_vae, latents: 3, beta: 1}
+  - {<<: *small, beta: [2, 4]}
+"""
+    assert [run.setting for run in expand(parse(text, "s.yaml"), AROUND)] == ["beta=1", "beta=2", "beta=4"]
+
+
+def test_more_runs_than_anyone_could_want_are_refused():
+    with pytest.raises(ValueError, match=r"families\[0\]: 6000000000 runs; a study holds 100000 at most"):
+        expand(study(families=[{"name": "beta_vae", "beta": [1, 2], "latents": [3, 4, 5]}], seeds=10**9), AROUND)
 
 
 def test_numbers_written_as_1e_minus_4_are_numbers():

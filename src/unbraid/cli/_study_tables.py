@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.studies.store import Failure, failures
+
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
     from unbraid.studies.study import Study, StudyRun
@@ -16,14 +18,18 @@ if TYPE_CHECKING:
 STATES = ("finished", "diverged", "failed", "waiting")
 
 
-def summary(runs: "Sequence[StudyRun]", folder: Path) -> str:
-    """One line on how a study ended."""
+def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
+    """How a study ended."""
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
-    if counts["failed"]:
-        reason = next(run.reason for run in runs if run.state == "failed")
+    failed = {run.id: run.reason for run in runs if run.state == "failed"}
+    listed = {run.id for run in runs}
+    beside = {each.id: each.reason for each in failures(study.known_folder()) if each.id not in listed}
+    if beside:
+        line += f"\n{len(beside)} more failed, of those that see fewer images"
+    if failed or beside:
         line += (
-            f"\nthe first that failed: {reason}"
+            f"\nthe first that failed: {next(iter({**failed, **beside}.values()))}"
             f"\nunbraid study status {folder} tells why each failed; --retry failed tries these again"
         )
     return line
@@ -52,12 +58,18 @@ def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
     for state in ("failed", "diverged"):
         for run in runs:
             if run.state == state:
-                where = " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
-                console.print(
-                    f"{state} {run.id} ({where}): {run.reason}", markup=False, highlight=False, soft_wrap=True
-                )
+                _tell(console, state, run)
+    listed = {run.id for run in runs}
+    for failure in failures(study.known_folder()):
+        if failure.id not in listed:
+            _tell(console, "failed", failure)
     if left := study.no_longer_planned():
         console.print(f"{len(left)} runs in the folder are no longer in the YAML; they stay, outside the results")
+
+
+def _tell(console: Console, state: str, run: "StudyRun | Failure") -> None:
+    where = " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
+    console.print(f"{state} {run.id} ({where}): {run.reason}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _counts(title: str, groups: "dict[tuple[str, str], Counter[str]]") -> Table:

@@ -78,7 +78,7 @@ def run(
         except KeyboardInterrupt:
             typer.echo("stopped; the same command continues", err=True)
             raise
-    typer.echo(summary(runs, out))
+    typer.echo(summary(study, runs, out))
 
 
 @contextmanager

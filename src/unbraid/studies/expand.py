@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from unbraid.metrics import METRICS
 from unbraid.scoring import choose
 from unbraid.studies.schema import FamilySection, StudyConfig, suggestion
+from unbraid.studies.store import Surroundings
 from unbraid.training.api import config_of, members_of
 from unbraid.training.families import FAMILIES
 from unbraid.training.loop import Plan
@@ -14,14 +16,7 @@ from unbraid.training.population import Member
 from unbraid.training.run import run_id
 from unbraid.types import Kind
 
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What decides the runs of a study beside its YAML; kept in the folder, so that they stay the same runs."""
-
-    dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
-    device: str
-    precision: str
+MOST_RUNS = 100_000
 
 
 @dataclass(frozen=True)
@@ -69,6 +64,9 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
             known = [*row.hyperparameters, *(set(FamilySection.model_fields) - {"name"})]
             raise ValueError(f"{path}.{name}: unknown; {suggestion(name, known)}")
     seeds = study.seeds if section.seeds is None else section.seeds
+    lists = [len(values) for values in section.hyperparameters.values() if isinstance(values, list)]
+    if (count := prod(lists) * (seeds if isinstance(seeds, int) else len(seeds))) > MOST_RUNS:
+        raise ValueError(f"{path}: {count} runs; a study holds {MOST_RUNS} at most")
     try:
         return members_of(section.name, row, seeds, section.preset, section.hyperparameters)
     except ValueError as error:

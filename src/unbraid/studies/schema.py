@@ -207,6 +207,8 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[Any] = set()
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
+                continue
             name = self.construct_object(key)
             if name in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"{name} is given twice", key.start_mark)

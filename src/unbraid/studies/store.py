@@ -11,11 +11,19 @@ from typing import Any
 
 import unbraid
 from unbraid._files import written_whole
-from unbraid.studies.expand import Surroundings
 
 FORMAT = 1
 YAML, ABOUT, RESULTS, LOCK = "study.yaml", "study.json", "results.parquet", ".lock"
 RUNS, FAILED, ADDED = "runs", "failed", "added"
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What decides the runs of a study beside its YAML; kept in the folder, so that they stay the same runs."""
+
+    dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
+    device: str
+    precision: str
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,12 @@ def read_failure(folder: Path, run: str) -> Failure | None:
         return Failure(**read_json(path))
     except TypeError as error:
         raise ValueError(f"{path} is damaged ({error}); delete it") from None
+
+
+def failures(folder: Path) -> list[Failure]:
+    """All runs that failed, those that the study needs beside the ones it lists among them."""
+    found = (read_failure(folder, path.stem) for path in sorted((folder / FAILED).glob("*.json")))
+    return [failure for failure in found if failure]
 
 
 def write_failure(folder: Path, failure: Failure) -> None:

@@ -8,9 +8,10 @@ from typing import Any, Literal, TypeAlias
 import torch
 
 from unbraid.studies import store
-from unbraid.studies.expand import Planned, Surroundings, expand, metric_names
+from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.remote import local_folder
 from unbraid.studies.schema import StudyConfig, read
+from unbraid.studies.store import Surroundings
 from unbraid.studies.scores import missing_metrics, read_scores
 from unbraid.training.api import opened_dataset
 from unbraid.training.device import choose_device, choose_precision

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 import unbraid
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import settle, written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.representation import Representation
 from unbraid.scoring import encoded
@@ -293,6 +293,7 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
     if not trained.diverged:
         Run(working, config, status, config["device"]).representation(dataset).save(working / CODES)
     _write(working / STATUS, status)
+    settle(working)
     working.rename(target)
     tidy(target)
     return Run(target, config, status)
