@@ -77,6 +77,10 @@ def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
     rank_study(study, RankingOptions("spearman", "all"))
     assert (study.known_folder() / "udr" / "spearman-all.npz").is_file()
     assert kept_ranking(study, study.runs()) is not None
+    assert study.config.udr is not None
+    stricter = study.config.udr.model_copy(update={"kl_threshold": 0.5})
+    changed = study.config.model_copy(update={"udr": stricter})
+    assert kept_ranking(Study(changed, study.folder, study.text), study.runs()) is None
     lasso = study.config.model_copy(update={"udr": None})
     assert kept_ranking(Study(lasso, study.folder, study.text), study.runs()) is None
 
