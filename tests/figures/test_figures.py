@@ -11,6 +11,7 @@ from matplotlib.collections import PolyCollection
 from tests.figures.examples import SPACE, codes_source, representation, run_source, study_source
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.metrics import d_lsbd, mig
+from unbraid.studies.study import Study
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +268,23 @@ def test_data_is_written_whole_and_reads_back_exactly(sources: dict[str, Source]
     assert floats(drawn, "kl").tolist() == list(map(float, drawn.data["kl"]))  # to the last digit
     with pytest.raises(ValueError, match=r"kl.txt: the data of a figure is saved as .csv"):
         drawn.save_data(tmp_path / "kl.txt")
+
+
+STUDY = """
+name: tiny
+dataset: {name: square, positions: 8, shrink: 4}
+families: [{name: pca, latents: [2, 3]}]
+seeds: 2
+metrics: [mig, snc]
+udr: {similarity: spearman}
+"""
+
+
+def test_figures_of_a_study_on_disk(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(STUDY, encoding="utf-8")
+    Study.load(tmp_path / "study.yaml", out=tmp_path / "out").run(processes=0)
+    source = open_source(tmp_path / "out")
+    drawn = draw("boxes", source, {"column": "mig.score"})
+    assert table(drawn)["setting"] == ["latents=2", "latents=2", "latents=3", "latents=3"]
+    np.testing.assert_allclose(np.sort(floats(drawn, "mig.score")), np.sort(source.study.results()["mig.score"]))
+    assert len(draw("similarity", source).data["udr"]) == 4  # two seeds of each setting, either way

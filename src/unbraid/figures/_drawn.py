@@ -5,12 +5,14 @@ import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid._files import written_whole
+
+Column: TypeAlias = Sequence[Any] | np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,7 +20,7 @@ class Drawn:
     """What a figure shows, as a picture and as columns of equal length."""
 
     figure: Figure
-    data: Mapping[str, Sequence[Any]]
+    data: Mapping[str, Column]
 
     def csv(self) -> str:
         """The columns as comma-separated text with a header; numbers to the last digit."""
@@ -48,7 +50,7 @@ def long_form(rows: Iterable[Sequence[Any]], *names: str) -> dict[str, list[Any]
     return {name: list(column) for name, column in zip(names, columns, strict=True)}
 
 
-def _plain(column: Sequence[Any]) -> list[Any]:
+def _plain(column: Column) -> list[Any]:
     """Python's own numbers, whose text is the shortest that reads back the same; nothing for a number that is none."""
     values = (
         column.tolist() if isinstance(column, np.ndarray) else [getattr(v, "item", lambda v=v: v)() for v in column]

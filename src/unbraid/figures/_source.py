@@ -37,7 +37,7 @@ class Source:
     @cached_property
     def study(self) -> Any:
         """The study."""
-        from unbraid.studies import Study
+        from unbraid.studies.study import Study
 
         return Study.load(self.path)
 

@@ -11,7 +11,6 @@ from unbraid.studies.agreement import EVERYTHING, agreement
 from unbraid.studies.columns import headline_columns, hyperparameter_columns, numbers
 from unbraid.studies.ranking_file import FOLDER, read_ranking
 from unbraid.studies.spread import spread, trend, with_elbo
-from unbraid.types import FloatArray
 
 DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
 
@@ -81,6 +80,7 @@ def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation"
 def similarity(source: Source, *, ranking: str = "") -> Drawn:
     """How alike models are, two by two: the similarities that UDR is the median of."""
     folder = source.study.known_folder() / FOLDER
+    assert source.results is not None  # the study ranks its runs when its results are asked for
     kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
     if not kept:
         raise ValueError(f"{folder}: no ranking yet; make it: unbraid study rank {source.path}")
@@ -115,10 +115,10 @@ def _means(source: Source, frame: Any, x: str, y: str) -> Drawn:
         raise ValueError(f"{source.path}: no setting has both {x} and {y}")
     families = [each.family for each in found.means]
     places = [families[:number].count(family) for number, family in enumerate(families)]
-    values: list[FloatArray] = [np.array([getattr(each, axis) for each in found.means]) for axis in ("x", "y")]
-    axes = plot_against(*values, families, sizes=places, x_name=x, y_name=y)
+    across, up = np.array([[each.x, each.y] for each in found.means]).T
+    axes = plot_against(across, up, families, sizes=places, x_name=x, y_name=y)
     named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
-    return Drawn(_figure(axes), {**named, x: values[0], y: values[1]})
+    return Drawn(_figure(axes), {**named, x: across, y: up})
 
 
 def _score(frame: Any) -> str:

@@ -1,6 +1,7 @@
 """How losses and their parts went during training."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -15,7 +16,7 @@ ACROSS = 3
 
 
 def plot_curves(
-    curves: Mapping[str, ArrayLike] | Mapping[str, Mapping[str, ArrayLike]],
+    curves: Mapping[str, Any],
     *,
     names: Sequence[str] | None = None,
     figure: Figure | None = None,
@@ -37,7 +38,7 @@ def plot_curves(
     for run, own in runs.items():
         if not isinstance(own, Mapping) or "step" not in own:
             raise ValueError(f"curves{f' of {run}' if run else ''} have no 'step'")
-    known = list(dict.fromkeys(name for own in runs.values() for name in own if name != "step"))  # pyright: ignore[reportGeneralTypeIssues]
+    known = list(dict.fromkeys(name for own in runs.values() for name in own if name != "step"))
     shown = list(names) if names is not None else known
     if not shown or not set(shown) <= set(known):
         raise ValueError(f"there are curves of {', '.join(known) or 'nothing'}; asked for {', '.join(shown) or 'none'}")
@@ -47,7 +48,7 @@ def plot_curves(
         for number, (run, own) in enumerate(runs.items()):
             if name in own:
                 colour = PALETTE[number % len(PALETTE)]
-                ax.plot(_numbers(own["step"]), _numbers(own[name]), color=colour, linewidth=1.3, label=run)  # pyright: ignore[reportCallIssue, reportArgumentType]
+                ax.plot(_numbers(own["step"]), _numbers(own[name]), color=colour, linewidth=1.3, label=run)
         ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         ax.yaxis.grid(True, color=GRID, linewidth=0.6)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
