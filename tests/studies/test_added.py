@@ -137,6 +137,10 @@ def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
     [
         ({"codes": PLACES[:-1], "factors": PLACES[:-1]}, "63 rows; runs of this study are encoded on 64 images"),
         ({"factors": PLACES[::-1]}, r"row 0 has the factors \(7, 7\), and in the study \(0, 0\) \(64 such rows\)"),
+        (
+            {"factors": np.where((np.arange(64) == 12)[:, None], [1, 5], PLACES)},
+            r"row 12 has the factors \(1, 5\), and in the study \(1, 4\) \(1 such rows\)",
+        ),
         ({"factors": PLACES[:, :1]}, "its factors are factor_0; the study's, y, x"),
         ({"factor_names": ("x", "y")}, "its factors are x, y; the study's, y, x"),
         ({"codes": np.where(PLACES == 3, np.nan, PLACES)}, "codes must be finite; row 3, column 1 is nan"),
