@@ -1,6 +1,6 @@
 // Compositional and zero-shot generalisation: mean and spread over the runs of each setting.
 function showGeneralisation() {
-  const key = (column) => ["compositional", "zero_shot"].includes(column.group) && column.number, measured = study.columns.filter(key);
+  const key = (column) => ["compositional", "zero_shot"].includes(column.group) && column.number && !column.id.endsWith("_spread"), measured = study.columns.filter(key);
   const mean = (values) => values.reduce((sum, each) => sum + each, 0) / values.length;
   const cells = (each) => measured.map((column) => {
     const values = shown().filter((run) => study.runs.family[run] === each.family && study.runs.setting[run] === each.setting).map((run) => valueOf(run, column.id)).filter((value) => value !== null);
