@@ -19,12 +19,12 @@ from unbraid.training.traversals import traverse
 
 FOLDER = Path(__file__).parent / "images" / "families"
 DATASET = {"name": "arrow", "shrink": 2}
-STEPS, CODES = 1_500, 4
-SMALL: dict[str, Any] = {"network": "dense", "learning_rate": 1e-3, "latents": 4}
+STEPS, CODES = 600, 4
+SMALL: dict[str, Any] = {"network": "dense", "learning_rate": 2e-3, "latents": 4}
 # What a family asks for beyond that, or cannot take.
 OWN: dict[str, dict[str, Any]] = {
     "factor_vae": {"discriminator_width": 128, "discriminator_depth": 3},
-    "cci_vae": {"c_max": 12.0, "capacity_steps": 1_000.0, "gamma": 30.0},
+    "cci_vae": {"c_max": 12.0, "capacity_steps": 500.0, "gamma": 30.0},
 }
 
 

@@ -1,0 +1,42 @@
+"""Draw the figures of runs and studies for the page of figures: docs/site_builder/figures/NAME.svg.
+
+python docs/make_figure_pictures.py [DIR]    some minutes on one core; DIR is kept, and drawn from where it is finished
+
+The study is docs/figures_study.yaml; figures of a run are of its best run by UDR.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+from unbraid.figures import FIGURES, draw, open_source
+from unbraid.report._svg import inline_svg
+from unbraid.studies.study import Study
+
+DOCS = Path(__file__).parent
+FOLDER = DOCS / "site_builder" / "figures"
+OPTIONS = {"traversals": {"rows": 2, "steps": 8}, "reconstructions": {"images": 24, "columns": 12}}
+
+
+def main(folder: Path) -> None:
+    """Train what is not trained yet, and draw."""
+    Study.load(DOCS / "figures_study.yaml", out=folder).run()
+    study = open_source(folder)
+    results = study.results
+    best = open_source(folder / "runs" / str(results.loc[results["udr.score"].idxmax(), "run"]))
+    FOLDER.mkdir(exist_ok=True)
+    for name, row in FIGURES.items():
+        if row.needs == "codes" and name != "circles":
+            continue  # drawn from the shipped example while the site is built
+        drawn = draw(name, study if row.needs == "study" else best, OPTIONS.get(name))
+        text = inline_svg(drawn.figure, name=f"figure-{name}", label=row.title)
+        (FOLDER / f"{name}.svg").write_text(text + "\n", encoding="utf-8")
+        print(f"{name}.svg: {len(text):,} characters")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        main(Path(sys.argv[1]))
+    else:
+        with tempfile.TemporaryDirectory() as temporary:
+            main(Path(temporary) / "study")
