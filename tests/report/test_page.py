@@ -368,7 +368,8 @@ def test_notes_name_the_factors_that_they_count() -> None:
 
 def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
     made = score(CODES, FACTORS, metrics=["mig", "dci_lasso", "zero_shot"], kinds=SPACE.kinds, names=SPACE.names)
-    card = replace(made, path="x.npz", gap="hue > 3", chosen_factors=("shape", "size", "hue"))
+    scored = {name: replace(each, seconds=0.25) for name, each in made.scored.items()}
+    card = replace(made, scored=scored, path="x.npz", gap="hue > 3", chosen_factors=("shape", "size", "hue"))
     card.save(tmp_path / "scores.json")
     kept = saved_card(tmp_path / "scores.json", card.representation)
     assert kept.to_dict() == card.to_dict()
@@ -404,7 +405,7 @@ def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: Score
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda saved: "[1, 2", "not the scores of unbraid"),
+        (lambda _: "[1, 2", "not the scores of unbraid"),
         (lambda saved: saved | {"input": {}}, "input.path: Field required"),
         (lambda saved: saved | {"metrics": {"mig": saved["metrics"]["mig"] | {"headline": "x"}}}, "no value 'x'"),
         (lambda saved: _with(saved, arrays={"importance": [[1, 2], [3]]}), "inhomogeneous"),

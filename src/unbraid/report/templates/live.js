@@ -30,7 +30,7 @@ async function live(data) {
   function draw(canvas, image) {
     const plane = width * height, colour = channels >= 3 ? [0, plane, 2 * plane] : [0, 0, 0];
     for (let i = 0; i < plane; i++) {
-      for (let c = 0; c < 3; c++) pixels.data[4 * i + c] = 255 * image[colour[c] + i] + 0.5; // clamped by its type
+      for (let c = 0; c < 3; c++) pixels.data[4 * i + c] = 255 * image[colour[c] + i]; // rounded and clamped by its type
       pixels.data[4 * i + 3] = 255;
     }
     canvas.getContext("2d").putImageData(pixels, 0, 0);
