@@ -46,12 +46,12 @@ def _await(port: int) -> None:
 
 @pytest.fixture(scope="session")
 def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A Ray cluster of one node, with `address` and `add_node`."""
+    """A Ray cluster of one node with a GPU in its books, with `address` and `add_node`."""
     request.getfixturevalue("s3")  # nodes have the environment in which they are started
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "num_gpus": 0, "object_store_memory": MEMORY, "include_dashboard": False}
+    head = {"num_cpus": 1, "num_gpus": 1, "object_store_memory": MEMORY, "include_dashboard": False}
     started = Cluster(initialize_head=True, head_node_args=head)
     yield started
     started.shutdown()

@@ -274,9 +274,11 @@ def _fetch(task: Task, answer: Answer) -> None:
 def _receive(task: Task, files: Files) -> None:
     """Place the folder of a run that came by Ray, whole."""
     if task.target.exists():
+        had = pack(task.target)
         for name, content in files.items():
-            with written_whole(task.target.parent / name) as temporary:
-                temporary.write_bytes(content)
+            if had.get(name) != content:
+                with written_whole(task.target.parent / name) as temporary:
+                    temporary.write_bytes(content)
         return
     arriving = Path(tempfile.mkdtemp(dir=task.folder, prefix=f".{task.id}."))
     unpack(files, arriving)

@@ -1,0 +1,260 @@
+"""Studies on a real Ray cluster: nodes that are killed, storage that is not shared, shares of GPUs, clear refusals."""
+
+import errno
+import json
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from safetensors import safe_open
+from torch import nn
+
+from tests.conftest import MEMORY
+from tests.studies.examples import SMALL, same_but_for_times, written
+from unbraid import Study
+from unbraid.cli import main
+from unbraid.models.networks import dense_pair
+from unbraid.studies.executors import Outcome, Task, node
+from unbraid.studies.executors import ray as executor
+from unbraid.studies.executors.work import DiskFull
+from unbraid.studies.remote import mirror_of
+from unbraid.studies.study import StudyProgress
+from unbraid.training.checkpoints import FILE
+
+HERE = "tests.studies.test_ray"
+SLOW = SMALL.replace("steps: 6", "steps: 400").replace("beta: [1, 4], network: dense", f'network: "{HERE}:gated"')
+QUICK = SMALL.replace("  - {name: beta_vae, beta: [1, 4], network: dense, latents: 3}\n", "")
+
+
+def gated(*arguments: Any) -> tuple[nn.Module, nn.Module]:
+    """Dense networks that are slow until there is a file GATE; those made later, for their first steps."""
+    encoder, decoder = dense_pair(*arguments)
+    if "GATE" in os.environ:
+        gate = Path(os.environ["GATE"])
+        first = iter(range(15) if gate.exists() else ())
+
+        def wait(*_: Any) -> None:
+            if next(first, None) is not None or not gate.exists():
+                time.sleep(0.05)
+
+        encoder.register_forward_pre_hook(wait)
+    return encoder, decoder
+
+
+def full(*arguments: Any) -> tuple[nn.Module, nn.Module]:
+    """Dense networks that find the disk full."""
+
+    def fail(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    encoder, decoder = dense_pair(*arguments)
+    encoder.register_forward_pre_hook(fail)
+    return encoder, decoder
+
+
+def gpus(codes: np.ndarray, factors: np.ndarray) -> float:
+    """A metric: the share of a GPU that the run was given."""
+    import ray
+
+    del codes, factors
+    return ray.get_runtime_context().get_assigned_resources().get("GPU", 0.0)
+
+
+@pytest.fixture
+def second(cluster: Any) -> Iterator[Any]:
+    """A second node, which the test may kill."""
+    added = cluster.add_node(num_cpus=1, object_store_memory=MEMORY)
+    yield added
+    if added in cluster.list_all_nodes():
+        cluster.remove_node(added)
+
+
+@pytest.fixture(scope="module")
+def connected(cluster: Any) -> Iterator[None]:
+    """As in a notebook that has called ray.init: one connection for all studies, whose workers stay."""
+    import ray
+
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    yield
+    ray.shutdown()
+
+
+def same_files(first: Study, second: Study, *names: str) -> bool:
+    pairs = zip(first.runs(), second.runs(), strict=True)
+    return all((a.path / name).read_bytes() == (b.path / name).read_bytes() for a, b in pairs for name in names)
+
+
+def checkpoints(study: Study) -> dict[str, int]:
+    """Steps taken, by the run of which there is a checkpoint."""
+    steps = {}
+    for path in study.known_folder().glob(f"runs/*.part/{FILE}"):
+        with safe_open(path, "pt") as file:
+            steps[path.parent.stem] = json.loads(file.metadata()["progress"])["step"]
+    return steps
+
+
+def closed_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--executor", "ray", "--address", f"127.0.0.1:{closed_port()}"], "no Ray cluster answers there"),
+        (["--executor", "ray", "--address", "nonsense"], "write auto, or host:port"),
+        (["--executor", "ray", "--address", "ray://127.0.0.1:1"], "Ray's client is not supported"),
+        (["--executor", "ray", "--gpus-per-run", "1.5"], "more than 0 and at most 1; got 1.5"),
+        (["--address", "auto"], "go with --executor ray"),
+    ],
+)
+def test_what_cannot_be_is_one_line(
+    options: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    line = refused(["--out", str(tmp_path / "study"), *options], tmp_path, monkeypatch, capsys)
+    assert said in line
+    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
+
+
+def test_without_ray_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    line = refused(["--out", str(tmp_path / "study"), "--executor", "ray"], tmp_path, monkeypatch, capsys)
+    assert "pip install 'unbraid[ray]'" in line
+    assert not (tmp_path / "study").exists()
+
+
+def refused(
+    options: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> str:
+    """What the command says on its way out with 2."""
+    monkeypatch.setattr(sys, "argv", ["unbraid", "study", "run", str(written(folder)), *options])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+def test_a_node_with_another_version_refuses(tmp_path: Path) -> None:
+    order = node.Order(Task("a", {}, str(tmp_path)), "", None, {}, "0.0.1")
+    outcome = node.work(order, {}, lambda _: None).outcome
+    assert isinstance(outcome, Outcome)
+    assert outcome.state == "failed"
+    assert "0.0.1" in str(outcome.reason)
+
+
+def test_a_share_that_no_node_has_is_refused() -> None:
+    executor._check_cores([{"CPU": 8.0}, {"CPU": 1.0, "GPU": 2.0}], "auto", 1.0)
+    with pytest.raises(ValueError, match="no node of the cluster offers one core and 0.5 GPU for a run"):
+        executor._check_cores([{"CPU": 8.0}, {"CPU": 0.0, "GPU": 2.0}], "auto", 0.5)
+
+
+@pytest.mark.parametrize("storage", ["shared", pytest.param("s3", marks=pytest.mark.slow)])
+def test_stopped_and_then_short_of_a_node_a_study_gives_what_this_machine_gives(
+    storage: str, cluster: Any, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate = tmp_path / "gate"
+    variables = executor.worker_variables()
+    monkeypatch.setattr(executor, "worker_variables", lambda: {**variables, "GATE": str(gate)})
+    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / "cache"))
+    out = "s3://studies/lost" if storage == "s3" else tmp_path / "there"
+    if storage == "s3":
+        import fsspec
+
+        fsspec.filesystem("s3").mkdir("studies")
+    yaml = written(tmp_path, SLOW)
+    here, there = Study.load(yaml, out=tmp_path / "here"), Study.load(yaml, out=out)
+    here.run(processes=0)
+
+    def stop(sent: StudyProgress) -> None:
+        if len(sent.taken) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        there.run("ray", address=cluster.address, progress=stop)
+    there = Study.load(yaml, out=out)
+    kept = checkpoints(there)
+    assert len(kept) == 2
+    assert all(0 < step < 400 for step in kept.values())
+    said: dict[str, list[int]] = {name: [] for name in kept}
+
+    def kill(sent: StudyProgress) -> None:
+        for name, step in sent.taken.items():
+            if name in said and said[name][-1:] != [step]:
+                said[name].append(step)
+        if all(steps and steps[-1] > kept[name] + 20 for name, steps in said.items()) and not gate.exists():
+            cluster.remove_node(second, allow_graceful=False)
+            gate.touch()
+
+    runs = there.run("ray", address=cluster.address, progress=kill)
+    assert {run.state for run in runs} == {"finished"}
+    assert all(steps[0] > kept[name] for name, steps in said.items()), "both continue from their checkpoints"
+    again = [name for name, steps in said.items() if steps != sorted(steps)]
+    assert len(again) == 1, "one was on the node that was lost"
+    assert min(said[again[0]]) > kept[again[0]], "and continues once more from its checkpoint"
+    assert same_but_for_times(here.results(), there.results())
+    assert same_files(here, there, "weights.safetensors", "codes.safetensors", "curves.parquet")
+    folder = there.known_folder()
+    assert not list(folder.glob("runs/*.part"))
+    assert (mirror_of(folder) is not None) == (storage == "s3")
+
+
+@pytest.mark.usefixtures("connected")
+def test_runs_ask_for_their_share_of_a_gpu(tmp_path: Path) -> None:
+    text = QUICK.replace("[mig, dci_lasso]", f'["{HERE}:gpus"]').replace("seeds: 2", "seeds: 1")
+    study = Study.load(written(tmp_path, text), out=tmp_path / "study")
+    (run,) = study.run("ray", gpus_per_run=0.25)
+    assert json.loads((run.path / "scores.json").read_text())["metrics"][f"{HERE}:gpus"]["values"] == {"score": 0.25}
+    assert executor._gpus(Task("a", {"device": "cuda"}, ""), None) == 1
+    assert executor._gpus(Task("a", {"device": "cpu"}, ""), None) == 0
+
+
+@pytest.mark.usefixtures("connected")
+def test_without_shared_storage_files_come_back_by_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The node looks for the driver's mark in vain. One run is to be trained, one is trained and to be scored."""
+    monkeypatch.setattr(executor, "MARK", ".elsewhere")
+    here, there = (Study.load(written(tmp_path, QUICK), out=tmp_path / name) for name in ("here", "there"))
+    here.run(processes=0)
+    shorter = QUICK.replace("seeds: 2", "seeds: 1").replace("mig, dci_lasso", "mig")
+    (first,) = Study.load(written(tmp_path, shorter), out=tmp_path / "there").run(processes=0)
+    before = (first.path / "weights.safetensors").stat().st_mtime_ns
+    there.run("ray")
+    assert same_but_for_times(here.results(), there.results())
+    assert same_files(here, there, "weights.safetensors", "codes.safetensors")
+    assert (first.path / "weights.safetensors").stat().st_mtime_ns == before, "only scored, not trained again"
+    assert not list((tmp_path / "there" / "runs").glob(".*"))
+
+
+@pytest.mark.usefixtures("connected")
+def test_runs_go_straight_to_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import fsspec
+
+    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / "cache"))
+    fsspec.filesystem("s3").mkdir("straight")
+    here = Study.load(written(tmp_path, QUICK), out=tmp_path / "here")
+    there = Study.load(written(tmp_path, QUICK), out="s3://straight/study")
+    here.run(processes=0)
+    there.run("ray")
+    shutil.rmtree(tmp_path / "cache")
+    there = Study.load("s3://straight/study")
+    assert same_but_for_times(here.results(), there.results())
+    assert same_files(here, there, "weights.safetensors", "codes.safetensors")
+
+
+@pytest.mark.usefixtures("connected")
+def test_a_full_disk_on_a_node_stops_the_study(tmp_path: Path) -> None:
+    text = SMALL.replace("network: dense", f'network: "{HERE}:full"')
+    study = Study.load(written(tmp_path, text), out=tmp_path / "study")
+    with pytest.raises(DiskFull, match="no space left"):
+        study.run("ray")
+    assert not list((tmp_path / "study").glob("failed/*"))
