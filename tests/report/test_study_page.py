@@ -3,6 +3,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from time import process_time
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,10 +17,10 @@ from tests.report.browser import shown
 from tests.report.example_study import YAML, ExampleStudy, example_results, keep_rankings
 from tests.training.examples import blocks
 from unbraid import train
-from unbraid.report._pictures import picture_or_reason
+from unbraid.report._pictures import picture_or_reason, pictures
 from unbraid.report._study_columns import columns, settings, values
 from unbraid.report._templates import render
-from unbraid.report.study_page import page_content, study_page, table
+from unbraid.report.study_page import page_content, study_data, study_page, table
 from unbraid.studies.agreement import agreement
 from unbraid.studies.ranking_file import read_ranking
 from unbraid.studies.spread import spread
@@ -45,7 +46,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ExampleStudy:
     frame.loc[frame["state"] == "diverged", "reason"] = None
     keep_rankings(made)
     [run] = train("beta_vae", blocks(), steps=1, latents=3, out=made.folder / "runs")
-    for place in (1, 2, 3):
+    for place in (1, 2, 24):
         (made.folder / "runs" / frame.loc[place, "run"]).symlink_to(run.path)
     return made
 
@@ -110,8 +111,8 @@ def test_settings_count_by_their_numbers() -> None:
 
 def test_names_cannot_leave_the_data(file: Path) -> None:
     html = file.read_text(encoding="utf-8")
-    assert html.count("<script") == html.count("</script") == 3
-    assert "<img" not in html
+    assert html.count("<script") == html.count("</script") == 4
+    assert "<img src=x" not in html
     assert ENDING in json.loads(re.findall(r'id="study">(.*?)</script>', html)[0])["runs"]["run"]
 
 
@@ -132,8 +133,8 @@ def test_a_damaged_run_says_so_in_place_of_its_picture(study: ExampleStudy, tmp_
 
 def test_links_lead_from_the_page_to_the_runs(study: ExampleStudy, tmp_path: Path) -> None:
     run = study.frame.loc[1, "run"]
-    assert page_content(study, study.folder)["data"]["runs"]["folder"][:2] == [None, f"runs/{run}/"]
-    elsewhere = page_content(study, tmp_path)["data"]["runs"]["folder"][1]
+    assert study_data(study, study.frame, study.folder)["runs"]["folder"][:2] == [None, f"runs/{run}/"]
+    elsewhere = study_data(study, study.frame, tmp_path)["runs"]["folder"][1]
     assert (tmp_path / elsewhere).resolve() == (study.folder / "runs" / run).resolve()
 
 
@@ -285,7 +286,7 @@ def test_correlations_are_those_of_the_study_and_lead_to_the_scatter_plot(tab: P
 
 def test_the_map_shows_the_similarity_of_the_pair_under_the_cursor(tab: Page, study: ExampleStudy) -> None:
     ranking = read_ranking(next((study.folder / "udr").glob("*.npz")))
-    data = page_content(study, study.folder)["data"]
+    data = study_data(study, study.frame, study.folder)
     order = [ranking.runs.index(data["runs"]["run"][run]) for run in data["udr"][0]["runs"]]
     canvas = tab.locator("#udr-map")
     canvas.focus()
@@ -310,6 +311,23 @@ def test_best_and_worst_follow_the_column(tab: Page, study: ExampleStudy) -> Non
     assert tab.locator("#ends-last b").all_text_contents() == [f"{number:.3f}" for number in numbers[:-4:-1]]
     tab.locator("#ends-best").select_option("high")
     assert tab.locator("#ends-first b").first.text_content() == f"{numbers[-1]:.3f}"
+
+
+def test_best_and_worst_are_moved_by_the_same_sliders(tab: Page, study: ExampleStudy) -> None:
+    modelled = study.frame.loc[[1, 2, 24]].sort_values("udr.score", ascending=False)
+    live = tab.locator("#live[data-ready='yes']")
+    names = [f"{row['family']} {row['setting']}, seed {row['seed']}" for _, row in modelled.iloc[[0, -1]].iterrows()]
+    assert live.locator("figcaption").all_text_contents() == [f"Best by udr: {names[0]}", f"Worst by udr: {names[1]}"]
+    pixels = "views => views.map(view => view.toDataURL())"
+    before = live.locator("canvas").evaluate_all(pixels)
+    live.get_by_role("slider").first.focus()
+    tab.keyboard.press("Home")
+    tab.wait_for_timeout(100)
+    low = live.locator("canvas").evaluate_all(pixels)
+    tab.keyboard.press("End")
+    tab.wait_for_timeout(100)
+    high = live.locator("canvas").evaluate_all(pixels)
+    assert all(len({*images}) > 1 for images in zip(before, low, high, strict=True))
 
 
 def test_generalisation_is_summed_up_by_setting(tab: Page, study: ExampleStudy) -> None:
@@ -382,6 +400,29 @@ def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path
 
 
 # Sizes
+
+
+@pytest.mark.slow
+def test_a_study_of_300_runs_has_its_page_in_half_a_minute_and_30_megabytes(
+    study: ExampleStudy, tmp_path: Path
+) -> None:
+    many = example(tmp_path, 300)
+    keep_rankings(many)
+    (tmp_path / "runs").mkdir()
+    for run in many.frame.loc[many.frame["state"] == "finished", "run"]:
+        (tmp_path / "runs" / run).symlink_to(study.folder / "runs" / study.frame.loc[1, "run"])
+    started = process_time()
+    assert len(study_page(many)) < 30e6
+    assert process_time() - started < 30
+
+
+def test_300_runs_take_half_a_minute_and_30_megabytes_at_the_rate_of_three(study: ExampleStudy) -> None:
+    """The rankings of all against all are in test_a_study_of_300_runs; pictures take most of the time."""
+    runs = {run.id: run.path for run in study.runs() if run.path.is_dir()}
+    started = process_time()
+    made = pictures(runs)
+    assert 300 * (process_time() - started) / len(runs) < 30
+    assert 300 * len(json.dumps(made)) / len(runs) < 30e6
 
 
 def task_seconds(session: CDPSession) -> float:

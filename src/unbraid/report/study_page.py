@@ -13,7 +13,9 @@ from unbraid.report import _study_columns, _study_matrices
 from unbraid.report._content import number_text
 from unbraid.report._pictures import pictures
 from unbraid.report._templates import render
+from unbraid.report.live.models import live_models
 from unbraid.training.folder import WEIGHTS
+from unbraid.training.run import open_run
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study
@@ -65,6 +67,7 @@ def page_content(study: "Study", base: Path, *, live: Mapping[str, Any] | None =
             data it begins with, and the `metrics` that can be asked for.
     """
     frame, folder = study.results(), study.known_folder()
+    finished = _finished(study)
     return {
         "name": study.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
@@ -73,7 +76,8 @@ def page_content(study: "Study", base: Path, *, live: Mapping[str, Any] | None =
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,
         "data": study_data(study, frame, base, live=live),
-        "pictures": {} if live else pictures(_finished(study)),
+        "pictures": {} if live else pictures(finished),
+        "duel": None if live else duel(frame, finished),
     }
 
 
@@ -95,6 +99,32 @@ def study_data(study: "Study", frame: Any, base: Path, *, live: Mapping[str, Any
         "agreement": _study_matrices.correlations(frame),
         "udr": _study_matrices.rankings(study.known_folder(), frame, settings),
     }
+
+
+def duel(frame: Any, finished: Mapping[str, Path]) -> dict[str, Any] | None:
+    """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
+
+    None where there are no two of the same images, or a page cannot run their decoders.
+    """
+    first = next((each for each in _study_columns.columns(frame) if each["shown"]), None)
+    if first is None:
+        return None
+    ranked = frame[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
+    ranked = ranked.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
+    if len(ranked) < 2:
+        return None
+    ends = ranked.iloc[[0, -1]].to_dict("records")
+    try:
+        found = live_models([open_run(finished[row["run"]], device="cpu") for row in ends])
+    except (ValueError, OSError):  # the pictures of these runs say what is wrong
+        return None
+    if any(model["reason"] for model in found["models"]):
+        return None
+    for slider in found["sliders"]:
+        slider["factors"] = []
+    for place, row, model in zip(("Best", "Worst"), ends, found["models"], strict=True):
+        model["name"] = f"{place} by {first['label']}: {row['family']} {row['setting']}, seed {row['seed']}"
+    return found | {"brief": True}
 
 
 def _text(value: Any) -> str:
