@@ -42,7 +42,7 @@ def report(
     if compare is not None and not run:
         raise ValueError(f"--compare goes with the folder of a run; {path} is none")
     if path.is_dir() and (path / "study.yaml").is_file():
-        html = _of_study(path)
+        html = _of_study(path, out.parent)
     elif run:
         html = _of_run(path, compare)
     elif path.is_file() or (path / SCORES).is_file():
@@ -70,11 +70,11 @@ def _checked(out: Path) -> Path:
     return out
 
 
-def _of_study(path: Path) -> str:
+def _of_study(path: Path, home: Path) -> str:
     from unbraid.report.study_page import study_page
     from unbraid.studies.study import Study
 
-    return study_page(Study.load(path))
+    return study_page(Study.load(path), base=home)
 
 
 def _of_run(path: Path, compare: Path | None) -> str:
