@@ -33,6 +33,11 @@ def test_mask_and_averages_by_hand() -> None:
     assert other[1].exp()[0].tolist() == pytest.approx([1.0, 0.375, 4.0, 0.5])
 
 
+def test_the_threshold_lies_midway_between_the_least_and_the_largest_distance() -> None:
+    distances = torch.tensor([[1.0, 2.9, 3.1, 5.0], [0.0, 0.4, 0.6, 1.0], [2.0, 2.0, 2.0, 2.0]])
+    assert shared(distances).tolist() == [[True, True, False, False], [True, True, False, False], [True] * 4]
+
+
 def test_the_distance_is_twice_the_kl_divergence() -> None:
     (mean1, log1), (mean2, log2) = posteriors(6, 3), posteriors(6, 3, seed=1)
     normals = [torch.distributions.Normal(m, (0.5 * v).exp()) for m, v in ((mean1, log1), (mean2, log2))]

@@ -1,0 +1,17 @@
+"""The studies that come with the sources."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.studies.test_schema import AROUND
+from unbraid.studies.expand import expand
+from unbraid.studies.schema import parse
+
+STUDIES = Path(__file__).parents[2] / "studies"
+
+
+@pytest.mark.parametrize("path", sorted(STUDIES.rglob("*.yaml")), ids=lambda path: str(path.relative_to(STUDIES)))
+def test_their_families_and_settings_exist(path: Path) -> None:
+    runs = expand(parse(path.read_text(encoding="utf-8"), str(path)), AROUND)
+    assert len({run.id for run in runs}) == len(runs) > 0
