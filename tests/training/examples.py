@@ -24,6 +24,8 @@ SMALL: dict[str, dict[str, float | int | str]] = {
     "ada_gvae": {"pairs": 30},
     "ada_ml_vae": {"pairs": 30},
     "lsbd_vae": {"pairs": 20},
+    "quessard": {"trajectories": 30, "trajectory_length": 2, "trajectories_at_once": 3},
+    "forward_vae": {"transitions": 60},
 }
 
 

@@ -10,12 +10,13 @@ from torch import nn
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
 from unbraid.training import batches
-from unbraid.training.families import FAMILIES, Context
+from unbraid.training.families import FAMILIES
 from unbraid.training.population import (
     Diverged,
     Member,
     Population,
     build_member,
+    make_context,
     make_population,
     structural_settings,
 )
@@ -27,9 +28,8 @@ TINY = ArrayDataset(np.ascontiguousarray(DATASET.array[:, ::4, ::4]), DATASET.sp
 
 
 def population(family: str, members: list[Member], precision=torch.float64, **options) -> Population:
-    settings = structural_settings(FAMILIES[family], members)
-    context = Context(settings, len(DATASET), batch_size=8, steps=20)
-    dataset = TINY if settings["network"] == "dense" else DATASET
+    dataset = TINY if members[0].hyper["network"] == "dense" else DATASET
+    context = make_context(FAMILIES[family], members, dataset, batch_size=8, steps=20)
     return make_population(FAMILIES[family], members, dataset, context, device=CPU, precision=precision, **options)
 
 

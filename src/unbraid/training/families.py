@@ -108,10 +108,12 @@ from unbraid.training._family import (
     Supervision,
     Supply,
 )
+from unbraid.training._forward_vae import FORWARD_VAE
 from unbraid.training._info_gan import INFO_GAN
 from unbraid.training._lsbd_vae import LSBD_VAE
 from unbraid.training._pca import PCA_FAMILY
 from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
+from unbraid.training._quessard import QUESSARD
 from unbraid.training._vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 
 __all__ = [
@@ -176,5 +178,7 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "ada_ml_vae": ADA_ML_VAE,
         "delta_vae": DELTA_VAE,
         "lsbd_vae": LSBD_VAE,
+        "quessard": QUESSARD,
+        "forward_vae": FORWARD_VAE,
     }
 )
