@@ -24,7 +24,7 @@ RANKS = {
     "cli": 8,
 }  # fmt: skip
 # Resolved at call time only: score cards and studies show themselves in notebooks.
-ALLOWED_UPWARD = {("scoring", "report"), ("studies", "report")}
+ALLOWED_UPWARD = {("scoring", "report"), ("training", "report"), ("studies", "report")}
 
 
 def imports(path: Path) -> set[str]:

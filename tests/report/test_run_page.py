@@ -342,3 +342,20 @@ def test_matched_sliders_have_the_largest_total_correlation_and_rise_together() 
     assert [theirs.codes[0] for mine, theirs, _ in pairs if mine is None and theirs] == [
         next(k for k in (2, 3) if partners[1].codes != (k,))
     ]
+
+
+def test_a_run_shows_itself_in_a_notebook(pca: Run, vae: Run, tmp_path: Path) -> None:
+    fragment = pca._repr_html_()
+    assert Reader(fragment).tags
+    assert "<script" not in fragment
+    text = words(fragment)
+    assert "Principal component analysis on a dataset in memory, seed 0" in text
+    assert "latents 4" in text
+    assert 'src="data:image/webp;base64,' in fragment
+    shutil.copytree(vae.path, tmp_path / "<b>")
+    status = {**vae.status, "state": "diverged", "step": 7, "reason": "loss is nan"}
+    (tmp_path / "<b>" / "status.json").write_text(json.dumps(status))
+    diverged = open_run(tmp_path / "<b>")._repr_html_()
+    assert "diverged at step 7: loss is nan" in words(diverged)
+    assert "&lt;b&gt;" in diverged
+    assert "<img" not in diverged

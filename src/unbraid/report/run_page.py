@@ -16,6 +16,7 @@ from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
 from unbraid.report import _figures
+from unbraid.report._pictures import picture
 from unbraid.report._saved import saved_card
 from unbraid.report._svg import inline_svg
 from unbraid.report._templates import render
@@ -43,6 +44,12 @@ def run_page(run: Run, *, compare: Run | None = None, dataset: FactorDataset | N
         ValueError: a damaged folder, or runs of different images.
     """
     return render("run.html", run_content(run, compare=compare, dataset=dataset))
+
+
+def fragment(run: Run) -> str:
+    """What a notebook shows of a run: how it ended, its settings, and what its codes do."""
+    shown = picture(run) if run.status["state"] == "finished" else None
+    return render("run_fragment.html", {"run": described(run), "picture": shown})
 
 
 def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset | None = None) -> dict[str, Any]:

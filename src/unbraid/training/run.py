@@ -103,7 +103,7 @@ class Run:
         return np.concatenate(images)
 
     def encoder(self) -> Callable[[Tensor], tuple[Tensor, Tensor | None]]:
-        """What encodes, as a function of tensors: float images (n, channels, height, width) to what `posterior` gives."""
+        """What encodes, as a function of tensors: images (n, channels, height, width), 0 .. 1, to a posterior."""
         modules, family, settings = self.modules, self._family, self._settings
         return lambda images: family.encode(modules, images, settings)
 
@@ -167,6 +167,11 @@ class Run:
         except (pa.ArrowException, OSError) as error:
             raise damaged(path, error) from None
         return {name: table[name].to_numpy() for name in table.column_names}
+
+    def _repr_html_(self) -> str:
+        from unbraid.report.run_page import fragment
+
+        return fragment(self)
 
     @cached_property
     def modules(self) -> nn.ModuleDict:
