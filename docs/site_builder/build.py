@@ -24,7 +24,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 # Texts that have a place of their own in the menu; every other docs/*.md is a guide.
 START = ("index", "quickstart", "which-metric", "why-numbers-differ")
-REPLACED = ("metrics", "datasets")  # the site has pages for each
+REPLACED = ("metrics", "datasets", "families", "figures")  # the site has pages for each
 EXTEND = ("extending",)
 OUTSIDE = {"CONTRIBUTING.md": "contributing", "CHANGELOG.md": "changelog", "benchmarks/README.md": "benchmarks"}
 
