@@ -2,15 +2,18 @@
 
 import numpy as np
 import pytest
+import torch
 
 from tests.studies import examples
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid._files import DiskFull
+from unbraid.studies.executors import local
 from unbraid.studies.executors.local import packs
 from unbraid.studies.executors.task import Step
 from unbraid.studies.executors.work import explain, perform
 from unbraid.studies.session import all_tasks
+from unbraid.training.folder import SCORES
 
 
 @pytest.fixture
@@ -70,6 +73,25 @@ def test_of_a_stack_that_fails_only_the_guilty_fail(tasks_of, monkeypatch):
     assert [outcome.state for outcome in outcomes] == ["finished", "finished", "failed", "finished"]
     assert outcomes[2].reason == "out of memory (no room)"
     assert [len(members) for members in asked] == [4, 2, 2, 1, 1]
+
+
+def test_on_an_accelerator_runs_are_stacked_then_scored(tasks_of, monkeypatch):
+    """A device that is none of the CPU, but for the arithmetic."""
+    tasks, datasets = tasks_of("a", SMALL.replace("seeds: 2", "seeds: 3"))
+    monkeypatch.setattr(local, "choose_device", lambda _: torch.device("cuda"))
+    monkeypatch.setattr(local, "_memory", lambda _: 1 << 40)
+    real, asked = perform.__globals__["train_here"], []
+
+    def counting(plan, members, *given, **named):
+        asked.append(len(members))
+        return real(plan, members, *given, **named)
+
+    monkeypatch.setitem(perform.__globals__, "train_here", counting)
+    outcomes = list(local.run(tasks, datasets, processes=0, pack=4))
+    assert asked == [4, 2, 3]
+    assert sorted(outcome.id for outcome in outcomes) == sorted(task.id for task in tasks)
+    assert {outcome.state for outcome in outcomes} == {"finished"}
+    assert all((task.target / SCORES).exists() for task in tasks)
 
 
 def test_a_full_disk_is_raised_and_is_no_failure_of_the_run(tasks_of, monkeypatch):

@@ -11,8 +11,8 @@ from unbraid.studies import store
 from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.remote import local_folder
 from unbraid.studies.schema import StudyConfig, read
-from unbraid.studies.store import Surroundings
 from unbraid.studies.scores import missing_metrics, read_scores
+from unbraid.studies.store import Surroundings
 from unbraid.training.api import opened_dataset
 from unbraid.training.device import choose_device, choose_precision
 from unbraid.training.folder import CONFIG, WORKING, read_folder
@@ -78,7 +78,7 @@ class Study:
             ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version.
         """
         path = local_folder(path)
-        folder = local_folder(out) if out is not None else None
+        folder = local_folder(out, new=True) if out is not None else None
         if path.is_dir():
             if out is not None:
                 raise ValueError(f"{path} is a folder of results already; out is for a YAML file")

@@ -155,6 +155,8 @@ def run_jobs(
     Closed before the end, it interrupts the jobs at work, gives them time to save, and leaves no process behind.
     A worker leaves at once when this process is killed.
     """
+    if not jobs:
+        return
     with ExitStack() as files:
         workers = _Workers(function, jobs, _shipped(shared, files), report, tries)
         yield from workers.run(min(n_workers, len(jobs)))

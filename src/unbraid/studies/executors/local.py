@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain
 from math import prod
 from typing import cast
 
@@ -11,7 +12,7 @@ import torch
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.task import Outcome, Step, Task
-from unbraid.studies.executors.work import perform, perform_alone
+from unbraid.studies.executors.work import perform, perform_alone, train
 from unbraid.studies.expand import setting_text
 from unbraid.training.api import training_of, weight_bytes
 from unbraid.training.device import choose_device, n_cores
@@ -47,7 +48,7 @@ def run(
     devices = {name: choose_device(name) for name in {task.config["device"] for task in tasks}}
     check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
     on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
-    stacked = packs([task for task in tasks if task not in on_cpu], pack)
+    stacked = packs([task for task in tasks if devices[task.config["device"]].type != "cpu"], pack)
     wanted = n_cores() if processes is None else processes
     return _run(on_cpu, stacked, datasets, report or (lambda _: None), wanted)
 
@@ -59,11 +60,18 @@ def _run(
     told: Callable[[Step], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
-    if on_cpu and n_workers and can_leave(datasets, on_cpu):
+    workers = n_workers and can_leave(datasets, [*on_cpu, *chain(*stacked)])
+    for tasks in stacked:
+        failures = train(tasks, datasets, told)
+        yield from failures.values()
+        left = [task for task in tasks if task.id not in failures]
+        # Trained by now, they are only scored: by all cores at once.
+        yield from _in_workers(left, datasets, told, n_workers) if workers else perform(left, datasets, told)
+    if workers:
         yield from _in_workers(on_cpu, datasets, told, n_workers)
-        on_cpu = []
-    for tasks in [*stacked, *([task] for task in on_cpu)]:
-        yield from perform(tasks, datasets, told)
+    else:
+        for task in on_cpu:
+            yield from perform([task], datasets, told)
 
 
 def _in_workers(

@@ -29,16 +29,26 @@ def perform(
         DiskFull: no room for what has to be written.
         KeyboardInterrupt: stopped by SIGINT; checkpoints are saved.
     """
+    failures = train(tasks, datasets, report)
+    return [failures.get(task.id) or _scored(task, datasets, report) for task in tasks]
+
+
+def train(
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]
+) -> dict[str, Outcome]:
+    """The part of `perform` that needs the device; the outcomes of those that failed, by id."""
     try:
         _train([task for task in tasks if not task.target.exists()], datasets, report)
     except Exception as error:
         _stop_if_full(error, tasks[0].working)
         if len(tasks) == 1:
-            return [failed(tasks[0], error)]
-        # One of them, or all together, ask too much of the device: they fail alone, or not at all.
-        middle = len(tasks) // 2
-        return [*perform(tasks[:middle], datasets, report), *perform(tasks[middle:], datasets, report)]
-    return [_scored(task, datasets, report) for task in tasks]
+            return {tasks[0].id: failed(tasks[0], error)}
+    else:
+        return {}
+    # One of them, or all together, ask too much of the device: they fail alone, or not at all. What the attempt held
+    # is free once the error is forgotten.
+    middle = len(tasks) // 2
+    return {**train(tasks[:middle], datasets, report), **train(tasks[middle:], datasets, report)}
 
 
 def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]) -> None:
