@@ -1,0 +1,116 @@
+"""`unbraid report` and `unbraid export`, as a user meets them."""
+
+import json
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+import unbraid
+import unbraid.cli.app
+from tests.training.examples import blocks
+from unbraid.training.run import Run
+
+
+@pytest.fixture
+def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    """Run the command in this process: (exit code, stdout, stderr)."""
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
+        try:
+            unbraid.cli.app.main()
+            code = 0
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("runs")
+    return unbraid.train("pca", blocks(), seeds=1, steps=1, latents=2, out=folder, processes=0)[0]
+
+
+@pytest.fixture
+def scored(run: Run) -> Path:
+    if not (run.path / "scores.json").is_file():
+        unbraid.score(run.codes(), metrics=["mig"]).save(run.path / "scores.json")
+    return run.path
+
+
+def test_the_page_of_a_run_lies_in_its_folder(unbraid_cli, scored: Path) -> None:
+    before = (scored / "scores.json").read_bytes()
+    code, printed, _ = unbraid_cli("report", str(scored))
+    page = scored / "report.html"
+    assert (code, printed) == (0, f"wrote {page}\n")
+    assert 'id="live"' in page.read_text(encoding="utf-8")
+    assert (scored / "scores.json").read_bytes() == before
+
+
+def test_a_run_without_scores_is_scored_by_every_metric_first(
+    unbraid_cli, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unbraid.scoring.METRICS", {name: unbraid.metrics.METRICS[name] for name in ("mig", "sap")})
+    copy = tmp_path / "run"
+    shutil.copytree(run.path, copy)
+    (copy / "scores.json").unlink(missing_ok=True)
+    assert unbraid_cli("report", str(copy), "--out", str(tmp_path / "page.html"))[0] == 0
+    assert set(json.loads((copy / "scores.json").read_text())["metrics"]) == {"mig", "sap"}
+    assert 'id="score-sap"' in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_saved_scores_have_a_page_beside_them(unbraid_cli, scored: Path, tmp_path: Path) -> None:
+    shutil.copy(scored / "scores.json", tmp_path / "my scores.json")
+    assert unbraid_cli("report", str(tmp_path / "my scores.json"))[0] == 0
+    assert 'id="score-mig"' in (tmp_path / "my scores.html").read_text(encoding="utf-8")
+
+
+def test_two_runs_on_one_page(unbraid_cli, scored: Path, tmp_path: Path) -> None:
+    other = unbraid.train("pca", blocks(), seeds=[5], steps=1, latents=3, out=tmp_path, processes=0)[0].path
+    unbraid.score(unbraid.load_run(other).codes(), metrics=["mig"]).save(other / "scores.json")
+    out = tmp_path / "two.html"
+    assert unbraid_cli("report", str(scored), "--compare", str(other), "--out", str(out))[0] == 0
+    text = out.read_text(encoding="utf-8")
+    assert 'id="comparison"' in text
+    assert 'data-view="1"' in text
+
+
+def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "none.part").mkdir()
+    (tmp_path / "half").mkdir()
+    (tmp_path / "half" / "config.json").write_text("{}")
+    for arguments, reason in {
+        (str(tmp_path / "absent"),): "absent: no such folder",
+        (str(tmp_path / "none"),): "the training has not finished",
+        (str(tmp_path),): "neither the folder of a study nor of a run",
+        (str(tmp_path / "half"),): "there is no status.json",
+        (str(tmp_path / "other.json"),): "other.json: not the scores of unbraid",
+        (str(scored), "--out", str(tmp_path / "x.png")): "the name must end in .html",
+        (str(scored), "--out", str(tmp_path / "no" / "x.html")): "does not exist",
+        (str(scored / "scores.json"), "--compare", str(scored)): "--compare goes with the folder of a run",
+    }.items():
+        code, printed, error = unbraid_cli("report", *arguments)
+        assert (code, printed) == (2, "")
+        assert error.count("\n") == 1
+        assert reason in error
+    assert not list(tmp_path.glob("*.html"))
+
+
+def test_export_says_what_it_wrote_and_how_near_it_is(unbraid_cli, scored: Path, tmp_path: Path) -> None:
+    code, printed, _ = unbraid_cli("export", str(scored), "--onnx", str(tmp_path / "decoder.onnx"))
+    assert code == 0
+    assert printed.startswith(f"wrote {tmp_path / 'decoder.onnx'} (onnxruntime differs from PyTorch by at most ")
+    for arguments, reason in {
+        ("--onnx", str(tmp_path / "x.pt")): "the name must end in .onnx",
+        ("--onnx", str(tmp_path / "no" / "x.onnx")): "does not exist",
+        ("--onnx", str(tmp_path / "x.onnx"), "--part", "middle"): "--part must be decoder or encoder; got 'middle'",
+    }.items():
+        code, printed, error = unbraid_cli("export", str(scored), *arguments)
+        assert (code, printed) == (2, "")
+        assert reason in error
