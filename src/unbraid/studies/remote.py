@@ -24,10 +24,15 @@ EVERY = 120.0  # seconds between two uploads of checkpoints: what a lost machine
 LONGEST = 240  # bytes that file systems allow in a name, less what temporary ones add
 
 
-def local_folder(path: str | Path) -> Path:
+def local_folder(path: str | Path, *, new: bool = False) -> Path:
     """The folder itself, or the one that mirrors it where `path` is the address of a store; then brought up to date.
 
+    Args:
+        path: of a folder, or an address such as s3://bucket/prefix.
+        new: whether the store may hold nothing yet; the folder is then still to be made.
+
     Raises:
+        FileNotFoundError: the store holds nothing at the address.
         OSError: the store cannot be reached or read. Nothing was written.
         ImportError: the package for this kind of store is not installed.
     """
@@ -39,6 +44,8 @@ def local_folder(path: str | Path) -> Path:
         raise ValueError(f"{url}: too long for the name of a folder here; give a shorter prefix")
     if not _at_work(folder):
         pull(Mirror(url, folder))
+    if not new and not folder.is_dir():
+        raise FileNotFoundError(f"{url}: there is no study")
     return folder
 
 
