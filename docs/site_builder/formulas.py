@@ -128,7 +128,7 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"\left\| \rho_{\omega}(g_n)^{-1} z_{n,k} - \frac{1}{N} \sum_{m} \rho_{\omega}(g_m)^{-1} z_{m,k} \right\|^2",
             r"$z_{n,k}$ is code $n$, less its mean over factor $k$, in the plane of its two first principal axes and "
             r"scaled to mean squared norm 1; $\rho_{\omega}(g)$ turns that plane by $\omega$ times the angle of the "
-            r"factor's level, $|\omega| \le 10$.",
+            r"factor's level, $|\omega| \le 10$. $K$ counts the cyclic factors.",
         ),
         "independence_score": (
             r"I = 1 - \frac{1}{m (m-1)} \sum_{g \ne h} \mathbb{E}_z \left| \max_{a \in G_g, \, b \in G_h} "

@@ -232,6 +232,9 @@ def figures_page() -> str:
         "`.pdf` has its fonts embedded, `.svg` its text as outlines, `.png` 300 dots per inch. `--theme dark` is for "
         "dark pages, `--data` writes the numbers that the figure shows. Colours are told apart by all common kinds of "
         'colour vision. In Python, `unbraid.plots.save_figure(ax.figure, "f.pdf")` does so with whatever was drawn.',
+        "```python\nfrom unbraid.figures import draw, open_source\n\n"
+        'drawn = draw("important-codes", open_source("codes.npz"), {"metric": "dci_lasso"})\n'
+        "drawn.figure, drawn.data  # a matplotlib Figure, and the columns of the .csv\n```",
     ]
     example = open_source(None)
     for name, row in FIGURES.items():

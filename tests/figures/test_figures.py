@@ -261,6 +261,18 @@ def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:
         draw("circles", source)
 
 
+def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
+    held = representation()
+    names = ("$a_{", "x<y", "50 %", "\\frac")
+    named = type(held)(held.codes, held.factors, held.log_variances, names, held.factor_kinds, held.factor_sizes)
+    named.save(tmp_path / "named.npz")
+    source = open_source(tmp_path / "named.npz")
+    for name in ("information", "important-codes", "latents", "circles"):
+        drawn = draw(name, source)
+        drawn.figure.draw_without_rendering()  # a name that is read as mathematics fails here
+        assert names[3] in set(table(drawn)["factor"])
+
+
 def test_data_is_written_whole_and_reads_back_exactly(sources: dict[str, Source], tmp_path: Path) -> None:
     drawn = draw("kl", sources["codes"])
     drawn.save_data(tmp_path / "kl.csv")

@@ -90,10 +90,12 @@ def latents(source: Source) -> Drawn:
     if split is not None:
         groups = [f"{held.factor_names[split]} {level:g}" for level in np.unique(factors[:, split])]
         handles = [Line2D([], [], color=colour, linewidth=2) for colour in level_colours(len(groups))]
-        figure.legend(
+        legend = figure.legend(
             handles, groups, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(groups), frameon=False,
             fontsize=FONT_SIZE - 1, labelcolor=INK,
         )  # fmt: skip
+        for text in legend.get_texts():
+            text.set_parse_math(False)
     places = {
         name: steps_of(factors[:, k], held.factor_kinds[k])[0] for k, name in enumerate(held.factor_names)
     }  # fmt: skip

@@ -56,7 +56,8 @@ def plot_curves(
     for ax in panels[-min(ACROSS, len(panels)) :]:
         label(ax, "training step")
     if len(runs) > 1:
-        panels[0].legend(fontsize=FONT_SIZE - 2, frameon=False, labelcolor=INK)
+        for text in panels[0].legend(fontsize=FONT_SIZE - 2, frameon=False, labelcolor=INK).get_texts():
+            text.set_parse_math(False)
     return panels
 
 
