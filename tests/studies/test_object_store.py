@@ -1,6 +1,5 @@
 """Studies in an object store: a server that speaks S3 over HTTP, and machines that come and go."""
 
-import io
 import json
 import shutil
 import signal
@@ -230,10 +229,17 @@ def test_the_commands_take_an_address(
 ) -> None:
     Study.load(written(tmp_path, QUICK), out=bucket).run(processes=0)
     another_machine(tmp_path)
-    for arguments in (["status", bucket, "--json"], ["export", bucket, "--out", str(tmp_path / "table.csv")]):
-        monkeypatch.setattr(sys, "argv", ["unbraid", "study", *arguments])
+
+    def printed(*arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
         main()
-    printed = capsys.readouterr().out
-    assert [run["state"] for run in json.load(io.StringIO(printed[: printed.rindex("]") + 1]))] == ["finished"] * 4
+        return capsys.readouterr().out
+
+    assert [run["state"] for run in json.loads(printed("study", "status", bucket, "--json"))] == ["finished"] * 4
+    printed("study", "export", bucket, "--out", str(tmp_path / "table.csv"))
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
+    printed("study", "rank", bucket, "--similarity", "spearman")
+    assert [name for name in stored(bucket) if name.startswith("udr/")]
+    printed("report", f"{bucket}")
+    assert "report.html" in stored(bucket)
     assert said_by(["status", f"{bucket}/empty"], monkeypatch, capsys) == f"unbraid: {bucket}/empty: there is no study"

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from unbraid._extras import require
+from unbraid.cli._paths import found_here
 
 
 def explore(
@@ -33,7 +34,7 @@ def explore(
     from unbraid.report._server import serve
     from unbraid.report.explore import open_site
 
-    site = open_site(folder)
+    site = open_site(found_here(folder))
     with serve(host, port, site.get, site.post, allow_remote=allow_remote) as server:
         try:
             typer.echo(f"{folder} at {server.address} (Ctrl-C ends it)")

@@ -8,6 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._paths import found_here
+
 
 def figure(
     name: Annotated[str | None, typer.Argument(help="Which figure (see --list).", show_default=False)] = None,
@@ -55,7 +57,7 @@ def figure(
         raise ValueError("give --out F.pdf, F.svg or F.png")
     _check_outputs(out, data)
     options = dict(_option(text) for text in sets or ())
-    drawn = draw(name, open_source(path), options)
+    drawn = draw(name, open_source(path and found_here(path)), options)
     from unbraid.plots import save_figure
 
     save_figure(drawn.figure, out, theme=theme)

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._paths import found_here
 from unbraid.cli._progress import metric_progress
 
 
@@ -35,6 +36,7 @@ def report(
     """
     from unbraid.training.folder import CONFIG, SCORES, STATUS, read_folder
 
+    given, path = path, found_here(path)
     if not path.exists():
         read_folder(path)  # says whether it is unfinished or absent
     out = _checked(out or (path / "report.html" if path.is_dir() else path.with_suffix(".html")))
@@ -59,6 +61,10 @@ def report(
 
     with written_whole(out) as temporary:
         temporary.write_text(html, encoding="utf-8")
+    if path != given:
+        from unbraid.studies.remote import publish
+
+        publish(path)
     typer.echo(f"wrote {out}")
 
 

@@ -60,6 +60,7 @@ def rank(
     if top < 1:
         raise ValueError(f"--top must be at least 1; got {top}")
     from unbraid.cli.study import opened
+    from unbraid.studies.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
     from unbraid.studies.suitability import best_suitable
 
@@ -67,6 +68,7 @@ def rank(
     options = _options(ranking_options(study), similarity, compare, n_comparisons)
     with _progress() as progress:
         ranking = rank_study(study, options, progress=progress)
+    publish(study.known_folder())
     frame = study.results()
     table = _beside(frame, ranking)
     checks = _checks(frame, ranking, metric)

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from unbraid.datasets._store import cache_root
-from unbraid.studies import store
 from unbraid.studies.sync import Mirror, pull, push
 
 if TYPE_CHECKING:
@@ -116,6 +115,8 @@ def _mirrors() -> Path:
 
 def _at_work(folder: Path) -> bool:
     """Whether a process works on the folder: then it is as it should be, and not to be touched."""
+    from unbraid.studies import store
+
     if not (folder / store.LOCK).exists():
         return False
     try:
