@@ -288,6 +288,15 @@ def test_images_are_held_out_of_whole_datasets_only(tmp_path):
         opened(tmp_path, YAML.replace("IMAGES", 'IMAGES, without: "x == 0"')).run(processes=0)
 
 
+def test_families_that_need_a_full_grid_are_refused_before_anything_is_done(tmp_path, data):
+    told = YAML.replace("{name: pca, latents: [1, 4]}", "{name: ada_gvae, network: dense, pairs: 10}")
+    with pytest.raises(
+        ValueError, match="compositional: without some images, Ada-GVAE cannot be trained on this dataset"
+    ):
+        opened(tmp_path, told, data).run(processes=0)
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [

@@ -6,7 +6,7 @@ the answers by question, so that a run is trained once, whatever it is asked.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,11 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.studies import store
 from unbraid.studies.executors.task import Task
-from unbraid.studies.expand import Surroundings, expand
+from unbraid.studies.expand import Planned, Surroundings, expand
 from unbraid.studies.holdouts import Holdout, compositional_holdouts, zero_shot_holdout
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
-from unbraid.training.api import opened_dataset
+from unbraid.training.api import check_members, opened_dataset, training_of
+from unbraid.training.families import FAMILIES
 from unbraid.training.run import run_id
 
 if TYPE_CHECKING:
@@ -41,7 +42,10 @@ def held_out_tasks(
         about = _described(part, around, holdout)
         datasets[about["content"]] = part
         described.append((kind, number, holdout, about))
-    for planned in expand(study.config, around):
+    runs = expand(study.config, around)
+    if described:
+        _check_families(runs, described[0][0], datasets[described[0][3]["content"]])
+    for planned in runs:
         for kind, number, holdout, about in described:
             config = {**planned.config, "dataset": about}
             question = {
@@ -52,6 +56,17 @@ def held_out_tasks(
             task = tasks.setdefault(run_id(config), Task(run_id(config), config, folder, label=label))
             tasks[task.id] = replace(task, questions=(*task.questions, question))
     return list(tasks.values()), datasets
+
+
+def _check_families(runs: Sequence[Planned], kind: str, part: FactorDataset) -> None:
+    """Raises ValueError for a family that must be told of a full grid, which a part of one is not."""
+    for config in {planned.family: planned.config for planned in runs}.values():
+        row = FAMILIES[config["family"]]
+        if row.supervision:
+            try:
+                check_members(row, part, [training_of(config)[1]])
+            except ValueError as error:
+                raise ValueError(f"{kind}: without some images, {error}") from None
 
 
 def _holdouts(config: StudyConfig, dataset: FactorDataset) -> Iterator[tuple[str, int, Holdout]]:
