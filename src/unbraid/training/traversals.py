@@ -33,13 +33,13 @@ class Traversals:
 
     @property
     def captions(self) -> list[str]:
-        """Of each code: its number, its KL or variance, and the range it goes through."""
+        """Of each code: its number, its KL or variance, and the range it goes through; a circle is gone around."""
         if self.kl is None:
             says = [f"variance {variance:.3g}" for variance in self.variances]
         else:
             says = [f"KL {kl:.3f} nats" for kl in self.kl]
         return [
-            f"{circle} (codes {code} and {code + 1}): {said}, all around"
+            f"{circle} (codes {code}, {code + 1}): {said}"
             if circle
             else f"code {code}: {said}, {values[0]:.2f} to {values[-1]:.2f}"
             for code, circle, said, values in zip(
