@@ -59,6 +59,7 @@ def live_models(runs: Sequence[Run], dataset: FactorDataset | None = None) -> di
         "seeds": [image_address(each) for each in shown],
         "pairs": _pairs(seeds),
         "missing": seeds.missing,
+        "circles": any(each is not None and each.circle for places, _ in rows for each in places),
         "models": [{name: model[name] for name in model if name not in {"program", "codes"}} for model in models],
         "data": {
             "shape": seeds.decoded[0].shape[1:],

@@ -113,8 +113,8 @@ def _packed(constants: Sequence[Tensor]) -> dict[str, Any]:
         numbers = constant.cpu().numpy().astype({"index": "<i4", "half": "<f2", "single": "<f4"}[kind]).reshape(-1)
         described.append({"kind": kind, "length": numbers.size})
         # Bytes of the same place together: signs and exponents are alike and pack well, fractions do not.
-        planes.append(numbers.view(np.uint8).reshape(numbers.size, -1).T.tobytes())
-    return {"arrays": described, "data": base64.b64encode(zlib.compress(b"".join(planes), 9)).decode()}
+        planes.append(numbers.view(np.uint8).reshape(numbers.size, numbers.itemsize).T.tobytes())
+    return {"arrays": described, "data": base64.b64encode(zlib.compress(b"".join(planes))).decode()}
 
 
 def _take(step: Step, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:  # noqa: ARG001
