@@ -9,6 +9,7 @@ from torch import Tensor
 from tests.objectives.examples import normal, outputs_of, posteriors
 from unbraid.models.delta_vae import CirclePosterior, random_walk, to_circle
 from unbraid.models.flows import FactorialFlow
+from unbraid.models.parted_vae import PartedPosterior, relaxed_classes
 from unbraid.objectives.ada_vae import Average, share
 from unbraid.objectives.beta_tcvae import beta_tcvae
 from unbraid.objectives.beta_vae import beta_vae
@@ -18,6 +19,7 @@ from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
 from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permute_dimensions
 from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
 from unbraid.objectives.lsbd_vae import lsbd_loss, lsbd_vae
+from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 
 N, D = 5, 3
 Logs = dict[str, Tensor]
@@ -25,6 +27,8 @@ PERMUTATION = torch.tensor([[1, 0, 4], [0, 3, 2], [4, 1, 0], [2, 2, 1], [3, 4, 3
 NOISE, REAL, FAKE = normal(N, D), normal(7, D, seed=2), normal(7, D, seed=3)
 MIX = torch.linspace(0, 1, 7, dtype=torch.float64)
 WALK, TURNS = normal(4, N, 1, 2), normal(1, N, 1)
+UNIFORM = normal(N, D, seed=8).sigmoid()
+LEVELS = torch.tensor([[0], [2], [1], [1], [0]])
 FLOW = FactorialFlow(D, depth=4).double().requires_grad_(False)
 
 
@@ -74,6 +78,17 @@ def groups(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, 
     return lsbd_vae(posterior, y.square().sum(1), disorder, gamma=weight)
 
 
+def parted(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:
+    """A categorical of 3 classes, whose priors are a part of y; u is a part of x."""
+    posterior = PartedPosterior(x, y - 1, x + y, x[:, None, :2], y[:, None, :2])
+    fit = (relaxed_classes(x, UNIFORM, (3,)) * y).square().sum(1) + class_cross_entropy(x, LEVELS, (3,))
+    weights = {
+        f"gamma_{name}": weight * number for name, number in zip(("z", "u", "c", "h", "bc"), range(1, 6), strict=True)
+    }
+    capacities = {"z_capacity": weight, "u_capacity": 2 * weight, "capacity_steps": 1000.0, "threshold": 0.1}
+    return parted_vae(posterior, x[:3, :2], y[:3, :2], fit, (3,), step=step, **capacities, **weights)
+
+
 OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Logs]]] = {
     "beta_vae": of_vae(lambda o, r, w, _: beta_vae(o, r, beta=w)),
     "cci_vae": of_vae(lambda o, r, w, s: cci_vae(o, r, step=s, gamma=w, c_max=100 * w, capacity_steps=1000)),
@@ -87,6 +102,7 @@ OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor
     "ada_ml_vae": ada("harmonic"),
     "delta_vae": on_circles,
     "lsbd_vae": groups,
+    "parted_vae": parted,
     "discriminator": discriminator,
     "critic": critic,
     "generator": lambda x, y, w, _: generator_loss(

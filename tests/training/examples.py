@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, float | int | str]] = {
     "lsbd_vae": {"pairs": 20},
     "quessard": {"trajectories": 30, "trajectory_length": 2, "trajectories_at_once": 3},
     "forward_vae": {"transitions": 60},
+    "parted_vae": {"classes": "shade", "labels": 30, "features": 16},
 }
 
 

@@ -235,6 +235,7 @@ def test_supervision_is_a_function_of_the_seed_and_counted(family: str) -> None:
     ("delta_vae", {"euclidean": 2}),
     ("lsbd_vae", {}),
     ("lsbd_vae", {"supervision": "paths", "paths": 3, "path_length": 5, "path_step": 1}),
+    ("parted_vae", {}),
 ])  # fmt: skip
 def test_interrupted_supervised_trainings_end_as_if_never_stopped(family, settings, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
@@ -315,6 +316,11 @@ TABLE = FactorTable(("y", "x"), ("cyclic", "ordinal"), np.zeros((243, 2), dtype=
     ("lsbd_vae", SPACE, {"supervision": "turntables"}, "a turntable turns one cyclic factor"),
     ("delta_vae", STILL, {}, "say how many circles="),
     ("ada_gvae", TABLE, {}, "no full grid of factors"),
+    ("parted_vae", SPACE, {"labels": 5}, "none of its factors position_x, position_y, shade is categorical"),
+    ("parted_vae", STILL, {"labels": 500}, "cannot label 500 of 243 images"),
+    ("parted_vae", STILL, {"classes": "colour", "labels": 5}, "no factor 'colour'; there are shape, size"),
+    ("parted_vae", STILL, {"classes": "27", "labels": 5}, "classes must name them; got 27"),
+    ("parted_vae", STILL, {"classes": "3+1"}, "two classes at least; got classes 3\\+1"),
     ("ada_ml_vae", SPACE, {"changed": 4}, "changed must be 1 to 3 factors; got 4"),
 ])  # fmt: skip
 def test_a_dataset_that_cannot_give_it_is_refused_with_the_reason(family, space, settings, reason, tmp_path) -> None:

@@ -31,13 +31,13 @@ class Hyperparameter:
     help: str
     low: float = float("-inf")  # bounds are inclusive
     high: float = float("inf")
-    kind: Literal["float", "int", "choice"] = "float"
+    kind: Literal["float", "int", "choice", "text"] = "float"
     choices: tuple[str, ...] = ()  # of a choice; "" at the end means that any other text is passed on as well
-    structural: bool = False  # choices always are
+    structural: bool = False  # choices and texts always are
 
     @property
     def is_structural(self) -> bool:
-        return self.structural or self.kind == "choice"
+        return self.structural or self.kind in ("choice", "text")
 
 
 @dataclass(frozen=True)

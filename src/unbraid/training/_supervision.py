@@ -30,6 +30,33 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
     return names
 
 
+def named_factors(space: Space, text: str) -> tuple[str, ...]:
+    """Names of the factors meant, each with two levels at least.
+
+    Args:
+        space: of the dataset.
+        text: names with + between them; "categorical" for all of that kind, "all" for all that have levels.
+
+    Raises:
+        ValueError: an unknown name, a name given twice, a factor without levels, or nothing is left.
+    """
+    levels = dict(zip(space.names, space.sizes, strict=True))
+    if text in ("all", "categorical"):
+        kinds = dict(zip(space.names, space.kinds, strict=True))
+        names = tuple(name for name in levels if levels[name] > 1 and text in ("all", kinds[name]))
+        if not names:
+            wanted = "has levels" if text == "all" else "is categorical"
+            raise ValueError(f"none of its factors {', '.join(levels)} {wanted}")
+        return names
+    names = tuple(name.strip() for name in text.split("+"))
+    if len(set(names)) < len(names):
+        raise ValueError(f"factors must differ from each other; got {text}")
+    for name in names:
+        if levels[space.names[space.column(name)]] < 2:
+            raise ValueError(f"factor {name!r} has no two levels to tell apart")
+    return names
+
+
 Lengths = Callable[[Context], tuple[int, ...]]
 
 

@@ -211,6 +211,10 @@ def _value(name: str, row: Hyperparameter, value: Any) -> float | int | str:
             if not hasattr(import_module(module), function):
                 raise ValueError(f"{name}: {module} has no {function!r}")
         return value
+    if row.kind == "text":
+        if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
+            raise ValueError(f"{name} must be a text; got {value!r}")
+        return str(value)
     number = not isinstance(value, bool | np.bool_) and isinstance(value, int | float | np.integer | np.floating)
     if not number or not math.isfinite(value) or (row.kind == "int" and value != int(value)):
         raise ValueError(f"{name} must be a {'whole ' if row.kind == 'int' else ''}number; got {value!r}")
