@@ -16,8 +16,10 @@ check: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2
 
 demo: $(INSTALLED)
-	$(BIN)/unbraid score --example --html demo.html
-	@echo "Open demo.html in a browser."
+	$(BIN)/unbraid study run studies/demo.yaml --out demo
+	$(BIN)/unbraid study rank demo
+	$(BIN)/unbraid report demo --out demo/report.html
+	@echo "Open demo/report.html in a browser: the best and the worst model side by side, with everything that was scored."
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py --site
@@ -36,4 +38,4 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo.html
+	rm -rf .venv demo site
