@@ -126,6 +126,11 @@ def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
     line = next(line for line in shown.splitlines() if "latents=1" in line and "lasso" in line)
     assert line.split()[-3:] == [f"{row[f'zero_shot.lasso.{name}']:.3f}" for name in ("gap", "ordinary", "cost")]
     assert "6 of 6 runs without some images have been asked" in shown
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "status", str(folder)])
+    main()
+    said = capsys.readouterr().out
+    assert "compositional: 6 of 6 runs without some images have been asked" in said
+    assert "zero_shot: 2 of 2 runs" in said
     assert (_short([0.1, None, 0.3]), _short([0.25]), _short([None])) == ("0.200 ± 0.141", "0.250", "-")
 
 

@@ -49,7 +49,9 @@ def described(run: "StudyRun") -> dict[str, Any]:
 
 
 def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
-    """Counts by family and setting, then what failed or diverged."""
+    """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
+    from unbraid.studies.gathered import answered
+
     console = Console()
     groups: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
@@ -63,6 +65,8 @@ def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
     for failure in failures(study.known_folder()):
         if failure.id not in listed:
             _tell(console, "failed", failure)
+    for kind, (done, expected) in answered(study, runs).items():
+        console.print(f"{kind}: {done} of {expected} runs without some images have been asked", highlight=False)
     if left := study.no_longer_planned():
         console.print(f"{len(left)} runs in the folder are no longer in the YAML; they stay, outside the results")
 

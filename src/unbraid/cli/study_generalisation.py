@@ -30,18 +30,18 @@ def generalisation(
       unbraid study generalisation study/ --json > generalisation.json
     """
     from unbraid.cli.study import opened
-    from unbraid.studies.gathered import contents
+    from unbraid.studies.gathered import answered, contents
 
-    found = contents(opened(folder))
+    study = opened(folder)
+    found = contents(study)
     if not found:
         raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")
     if json:
         typer.echo(json_format.dumps(found, indent=2))
         return
     console = Console()
-    for kind, content in found.items():
-        console.print(_table(kind, content), markup=False)
-        done, expected = _counts(content)
+    for kind, (done, expected) in answered(study, study.runs()).items():
+        console.print(_table(kind, found[kind]), markup=False)
         console.print(f"{done} of {expected} runs without some images have been asked", highlight=False)
 
 
@@ -87,8 +87,3 @@ def _short(values: Sequence[float | None]) -> str:
     if not known:
         return "-"
     return f"{mean(known):.3f}" + (f" ± {stdev(known):.3f}" if len(known) > 1 else "")
-
-
-def _counts(content: Mapping[str, Any]) -> tuple[int, int]:
-    done = sum(len(answers) for run in content["runs"] for answers in run["answers"].values())
-    return done, sum(count for run in content["runs"] for count in run["expected"].values())

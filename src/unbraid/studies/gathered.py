@@ -69,6 +69,15 @@ def _expected(section: CompositionalSection | ZeroShotSection) -> dict[str, int]
     return {"combination": n, "random": n if section.n_random is None else section.n_random}
 
 
+def answered(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, tuple[int, int]]:
+    """By kind, how many hold-outs have been answered, and how many there are."""
+    found = {}
+    for kind, by_run in gathered(study, runs).items():
+        done = sum(len(answers) for each in by_run.values() for answers in each.answers.values())
+        found[kind] = done, sum(count for each in by_run.values() for count in each.expected.values())
+    return found
+
+
 def columns(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, dict[str, float]]:
     """Columns of the results, by run; only of runs whose hold-outs of a split have all been answered.
 
