@@ -136,6 +136,12 @@ def family_page(name: str) -> str:
             for key, each in row.hyperparameters.items()
         ),
     ]
+    if row.supervision:
+        amounts = ", ".join(f"`{key}`" for key in row.supervision.amounts)
+        parts.append(
+            f"## Supervision\n\nIs told {row.supervision.kind}, for which a dataset needs {row.supervision.needs}. "
+            f"How much: {amounts}. See [Training](../training.md#supervision)."
+        )
     if row.presets:
         grids = [
             f"- `--preset {preset}`: "
