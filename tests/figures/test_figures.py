@@ -2,6 +2,8 @@
 
 import csv
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -243,11 +245,24 @@ def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> Non
     assert len(open_source(None).representation) == 10_000
     (tmp_path / "study.yaml").touch()
     assert open_source(tmp_path).kind == "study"
+    (tmp_path / "added" / "mine").mkdir(parents=True)
+    representation().save(tmp_path / "added" / "mine" / "codes.npz")
+    assert open_source(tmp_path / "added" / "mine").kind == "codes"
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         open_source(tmp_path / "nothing.npz")
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match=r"neither the folder of a run .* nor that of a study"):
         open_source(tmp_path / "empty")
+
+
+def test_codes_are_drawn_without_torch_or_pandas() -> None:
+    code = (
+        "import sys; from unbraid.figures import draw, open_source;"
+        "print(len(draw('kl', open_source(None)).data['kl']));"
+        "print(*{'torch', 'pandas', 'pyarrow'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("10\n\n", 0), done.stderr
 
 
 def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from unbraid.representation import Representation, example_path
 from unbraid.training.folder import CODES, CONFIG, codes_file
 
 Kind = Literal["codes", "run", "study"]
+ADDED = "codes.npz"  # of a representation that was added to a study
 STUDY_FILES = ("study.yaml", "runs", "added")
 SAID = {"codes": "a file of codes", "run": "the folder of a run", "study": "the folder of a study"}
 
@@ -70,6 +71,8 @@ def open_source(path: str | Path | None) -> Source:
         return Source(example_path(), "codes")
     path = Path(path)
     if path.is_dir():
+        if (path / ADDED).is_file():
+            return Source(path / ADDED, "codes")
         if (path / CONFIG).is_file() or (path / CODES).is_file():
             return Source(path, "run")
         if any((path / name).exists() for name in STUDY_FILES):

@@ -79,11 +79,11 @@ def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation"
 
 def similarity(source: Source, *, ranking: str = "") -> Drawn:
     """How alike models are, two by two: the similarities that UDR is the median of."""
+    frame = source.results  # first, since it is then that a study ranks its runs
     folder = source.study.known_folder() / FOLDER
-    assert source.results is not None  # the study ranks its runs when its results are asked for
     kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
     if not kept:
-        raise ValueError(f"{folder}: no ranking yet; make it: unbraid study rank {source.path}")
+        raise ValueError(f"{folder}: no ranking of the {len(frame)} runs; see unbraid study rank {source.path}")
     if ranking and ranking not in kept:
         raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(kept)}")
     path = folder / f"{ranking or kept[0]}.npz"
