@@ -3,6 +3,7 @@
 import math
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +89,11 @@ def enormous(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn
 
 def spread(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001
     return float(codes.std())
+
+
+def slow(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001
+    time.sleep(60)
+    return 0.0
 
 
 def broken(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001

@@ -13,6 +13,7 @@ from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies import store
 from unbraid.studies.added import score_added
+from unbraid.studies.answers import FILE as ANSWERS
 from unbraid.studies.answers import missing_answers
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
 from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand, metric_names
@@ -187,6 +188,8 @@ class Session:
         for task in self.tasks.values():
             if task.target.exists():
                 tidy(task.target)
+                for left in task.target.glob(f".{ANSWERS}.*.part"):  # of a process that was killed while it wrote
+                    left.unlink()
             state = self._state(task)
             if state == "failed" and retry == "failed":
                 continue

@@ -25,7 +25,7 @@ from unbraid.training._family import Family, Part, code_parts
 from unbraid.training.checkpoints import FILE as CHECKPOINT
 from unbraid.training.device import choose_device, reproducible
 from unbraid.training.families import FAMILIES
-from unbraid.training.folder import CODES, CONFIG, CURVES, STATUS, WEIGHTS, codes_file, damaged, read_folder
+from unbraid.training.folder import CODES, CONFIG, CURVES, SCORES, STATUS, WEIGHTS, codes_file, damaged, read_folder
 from unbraid.training.loop import Trained
 from unbraid.training.population import Member, build_member, make_supply, structural_settings
 from unbraid.types import ArrayLike, FloatArray
@@ -324,7 +324,7 @@ def _finite(curves: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
 
 def tidy(folder: Path) -> None:
     """Remove from a finished folder what only its training needed; its rename came first, so nothing is lost."""
-    names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES)
+    names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES, SCORES)
     unfinished = tuple(f".{name}." for name in names)
     for left in folder.iterdir():
         if left.name == CHECKPOINT or (left.name.startswith(unfinished) and left.suffix == ".part"):
