@@ -1,5 +1,7 @@
 """The whole site, built once for all tests."""
 
+import fcntl
+import os
 import sys
 from pathlib import Path
 
@@ -13,6 +15,12 @@ sys.path.insert(0, str(ROOT / "docs"))
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from site_builder.build import build
 
-    folder = tmp_path_factory.mktemp("docs") / "site"
-    build(folder)
-    return folder
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent  # of all workers: whoever comes first builds
+    with (folder / "site.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "site").is_dir():
+            build(folder / "site.part")
+            (folder / "site.part").rename(folder / "site")
+    return folder / "site"
