@@ -171,6 +171,7 @@ def test_a_head_sorts_and_sorts_back(tab: Page, study: ExampleStudy) -> None:
 def test_columns_are_chosen(tab: Page) -> None:
     assert tab.locator("[data-key='hyper.gamma']").count() == 0
     tab.get_by_text("Columns", exact=True).click()
+    assert tab.locator("#ranking-columns legend").first.text_content() == "Ranking without labels"
     tab.get_by_label("gamma", exact=True).check()
     assert tab.locator("[data-key='hyper.gamma']").count() == 1
     tab.get_by_label("mig", exact=True).uncheck()
@@ -380,6 +381,8 @@ def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Pa
         assert len(ranked(tab)) == 3
         assert tab.locator("#broken-none").is_visible()
         assert tab.locator("#scatter").is_hidden()
+        assert tab.get_by_role("link", name="Scatter").is_hidden()
+        assert tab.get_by_role("link", name="Ranking").is_visible()
 
 
 # In a notebook

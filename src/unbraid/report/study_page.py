@@ -91,7 +91,7 @@ def study_data(study: "Study", frame: Any, base: Path, *, live: Mapping[str, Any
     runs["folder"] = [_link(places.get(run), base, "files/" if live else "") for run in runs["run"]]
     return {
         "live": live,
-        "groups": dict(_study_columns.GROUPS),
+        "groups": list(_study_columns.GROUPS.items()),
         "columns": columns,
         "settings": settings,
         "runs": runs,

@@ -91,7 +91,7 @@ function option(value, text, chosen) {
 
 // A <select> of columns by group; `keep` says which columns are offered.
 function offerColumns(select, chosen, keep = (column) => column.number) {
-  const groups = Object.entries(study.groups).map(([group, title]) => {
+  const groups = study.groups.map(([group, title]) => {
     const members = study.columns.filter((column) => column.group === group && keep(column));
     return members.length ? make("optgroup", { label: title }, ...members.map((column) => option(column.id, column.label, chosen))) : null;
   });

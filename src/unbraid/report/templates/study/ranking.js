@@ -88,7 +88,7 @@ function offerRankingColumns() {
     const members = study.columns.filter((column) => column.group === group);
     return members.length ? make("fieldset", {}, make("legend", {}, title), ...members.map(columnChoice)) : "";
   };
-  byId("ranking-columns").replaceChildren(...Object.entries(study.groups).map(fieldset));
+  byId("ranking-columns").replaceChildren(...study.groups.map(fieldset));
 }
 
 function columnChoice(column) {

@@ -27,7 +27,7 @@ function factList(run, keys) {
 
 function openRun(run) {
   const { run: names, state, reason, folder } = study.runs, dialog = byId("run");
-  const groups = Object.entries(study.groups).map(([group, title]) => [title, study.columns.filter((column) => column.group === group && valueOf(run, column.id) !== null).map((column) => column.id)]);
+  const groups = study.groups.map(([group, title]) => [title, study.columns.filter((column) => column.group === group && valueOf(run, column.id) !== null).map((column) => column.id)]);
   byId("run-title").textContent = names[run];
   byId("run-body").replaceChildren(
     make("p", { class: "what" }, swatch(study.runs.family[run]), `${runText(run)}, ${state[run]}${reason[run] ? ": " + reason[run] : ""}`),

@@ -9,6 +9,9 @@ setUpAgreement();
 setUpUdr();
 whenChanged(showGeneralisation);
 setUpLive();
+whenRenewed(() => {
+  for (const link of document.querySelectorAll("nav a")) link.hidden = document.querySelector(link.hash)?.hidden ?? false;
+});
 {
   let width = innerWidth;
   let waiting;
