@@ -242,7 +242,7 @@ FAMILY_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"and $\mathrm{BC}_{ij}$ is the Bhattacharyya coefficient of two of these.",
         ),
         "weak_de": (
-            r"\mathrm{BCE}(p(E(x)), x) + w \, \mathrm{BCE}(A(E(x)), 1), \qquad "
+            r"\mathrm{BCE}(p(E(x)), x), \quad \mathrm{BCE}(A(E(x)), 1), \qquad "
             r"p(z) = \frac{1}{|k|} \sum_k \mathcal{N}\left( \mathrm{mean}\, Z_k, \; c \, \mathrm{Cov}\, Z_k \right)",
             r"$A$ tells codes from samples of the prior. After a warm-up the prior becomes one Gaussian per combination "
             r"$k$ of factor values, fitted once to the codes $Z_k$ of labelled images.",

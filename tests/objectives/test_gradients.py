@@ -20,6 +20,9 @@ from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permut
 from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
 from unbraid.objectives.lsbd_vae import lsbd_loss, lsbd_vae
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
+from unbraid.objectives.weak_de import discriminator_loss as weak_discriminator
+from unbraid.objectives.weak_de import generator_loss as weak_generator
+from unbraid.objectives.weak_de import relation_loss
 
 N, D = 5, 3
 Logs = dict[str, Tensor]
@@ -103,6 +106,9 @@ OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor
     "delta_vae": on_circles,
     "lsbd_vae": groups,
     "parted_vae": parted,
+    "weak_generator": lambda x, y, w, _: (weak_generator(w * x[:, 0] + y[:, 1]), {}),
+    "weak_discriminator": lambda x, y, w, _: weak_discriminator(w * x[:, 0] + y[:, 1], y[:, 0]),
+    "weak_relations": lambda x, y, w, _: (relation_loss(x[:, None].sin(), w * y[:, None]), {}),
     "discriminator": discriminator,
     "critic": critic,
     "generator": lambda x, y, w, _: generator_loss(

@@ -26,6 +26,7 @@ SMALL: dict[str, dict[str, float | int | str]] = {
     "lsbd_vae": {"pairs": 20},
     "quessard": {"trajectories": 30, "trajectory_length": 2, "trajectories_at_once": 3},
     "forward_vae": {"transitions": 60},
+    "weak_de": {"labels": 81, "adversary_width": 16, "adversary_depth": 2},
     "parted_vae": {"classes": "shade", "labels": 30, "features": 16},
 }
 

@@ -65,6 +65,8 @@ def test_presets_name_hyperparameters_and_stay_within_their_bounds(name: str) ->
             for key, value in settings.items():
                 if known[key].kind == "choice":
                     assert value in known[key].choices
+                elif known[key].kind == "text":
+                    assert isinstance(value, str)
                 else:
                     assert known[key].low <= float(value) <= known[key].high
 

@@ -236,6 +236,7 @@ def test_supervision_is_a_function_of_the_seed_and_counted(family: str) -> None:
     ("lsbd_vae", {}),
     ("lsbd_vae", {"supervision": "paths", "paths": 3, "path_length": 5, "path_step": 1}),
     ("parted_vae", {}),
+    ("weak_de", {}),
 ])  # fmt: skip
 def test_interrupted_supervised_trainings_end_as_if_never_stopped(family, settings, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
@@ -316,6 +317,9 @@ TABLE = FactorTable(("y", "x"), ("cyclic", "ordinal"), np.zeros((243, 2), dtype=
     ("lsbd_vae", SPACE, {"supervision": "turntables"}, "a turntable turns one cyclic factor"),
     ("delta_vae", STILL, {}, "say how many circles="),
     ("ada_gvae", TABLE, {}, "no full grid of factors"),
+    ("weak_de", TABLE, {"labels": 10}, "none of its factors y, x has levels"),
+    ("weak_de", STILL, {"labels": 80}, "the levels of shape, size make 81 classes, more than labels 80"),
+    ("weak_de", STILL, {"labels": 244}, "cannot label 244 of 243 images"),
     ("parted_vae", SPACE, {"labels": 5}, "none of its factors position_x, position_y, shade is categorical"),
     ("parted_vae", STILL, {"labels": 500}, "cannot label 500 of 243 images"),
     ("parted_vae", STILL, {"classes": "colour", "labels": 5}, "no factor 'colour'; there are shape, size"),

@@ -116,6 +116,7 @@ from unbraid.training._pca import PCA_FAMILY
 from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
 from unbraid.training._quessard import QUESSARD
 from unbraid.training._vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.training._weak_de import WEAK_DE
 
 __all__ = [
     "FAMILIES",
@@ -182,5 +183,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "quessard": QUESSARD,
         "forward_vae": FORWARD_VAE,
         "parted_vae": PARTED_VAE,
+        "weak_de": WEAK_DE,
     }
 )
