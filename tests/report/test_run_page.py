@@ -359,3 +359,19 @@ def test_a_run_shows_itself_in_a_notebook(pca: Run, vae: Run, tmp_path: Path) ->
     assert "diverged at step 7: loss is nan" in words(diverged)
     assert "&lt;b&gt;" in diverged
     assert "<img" not in diverged
+
+
+@pytest.mark.parametrize("way", [1, -1])
+def test_matched_circles_start_and_go_around_together(way: int) -> None:
+    angle = np.random.default_rng(0).uniform(0, 2 * np.pi, 400)
+    other = 0.7 + way * angle
+    one, two = (np.c_[np.cos(each), np.sin(each)] for each in (angle, other))
+    ways = [Slider((0, 1), 0.0, 2 * np.pi, None, 1.0)]
+    factors = np.zeros((400, 1), int)
+    ((mine, theirs, alike),) = matched((Representation(one, factors), ways), (Representation(two, factors), ways))
+    assert mine is not None
+    assert theirs is not None
+    assert alike == pytest.approx(1.0)
+    places = angle / (2 * np.pi)
+    assert mine.moved(one[0], places) == pytest.approx(one)
+    assert theirs.moved(two[0], places) == pytest.approx(two)

@@ -1,7 +1,7 @@
 """What a reader of a page can move: one code, or the angle of two codes on a circle."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ from unbraid.training.run import Part
 from unbraid.training.traversals import INFORMATIVE
 from unbraid.types import FloatArray
 
+Model: TypeAlias = tuple[Representation, Sequence["Slider"]]
 LOW, HIGH = 0.02, 0.98  # quantiles of a code between which it moves
 
 
@@ -37,10 +38,6 @@ class Slider:
     @property
     def informative(self) -> bool:
         return self.low != self.high and (self.kl is None or self.kl > INFORMATIVE)
-
-    def turned(self) -> "Slider":
-        """The same way from its other end."""
-        return Slider(self.codes, self.high, self.low, self.kl, self.variance)
 
     def places(self, steps: int) -> FloatArray:
         """(steps,) evenly from 0 to 1; on a circle the last is not the first again."""
@@ -74,32 +71,51 @@ def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slide
     return sorted(found, key=lambda each: -(each.variance if without or each.kl is None else each.kl))
 
 
-Model: TypeAlias = tuple[Representation, Sequence[Slider]]
-
-
 def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None, float]]:
-    """Sliders of two models that move alike over the same images, with their correlation.
+    """Sliders of two models that move alike over the same images, with how much they do, from 0 to 1.
 
-    Pairs have the largest total of absolute rank correlations; one that falls where the other rises is turned. What
-    is left over stands alone, with a correlation of 0.
+    Pairs have the largest total. Lines are alike as their ranks correlate, and one that falls where the other rises is
+    turned; circles as their angles do (the length of the mean difference of angles), and the second starts and goes
+    around as the first does. What is left over stands alone, with 0.
 
     Args:
         one, other: codes of the same images in the same order, and their sliders.
     """
     (_, mine), (_, theirs) = one, other
-    ranks = [
-        np.stack([rankdata(each.codes[:, slider.codes[0]]) for slider in sliders], 1) for each, sliders in (one, other)
-    ]
-    with np.errstate(invalid="ignore"):  # a constant code correlates with nothing
-        both = np.nan_to_num(np.corrcoef(*ranks, rowvar=False)[: len(mine), len(mine) :])
-    rows, columns = linear_sum_assignment(-np.abs(both))
+    ranks = [rankdata(model[0].codes, axis=0) for model in (one, other)]
+    found = [[_alike(one, ranks[0], each, other, ranks[1], candidate) for candidate in theirs] for each in mine]
+    both = np.array([[strength for strength, _ in row] for row in found]).reshape(len(mine), len(theirs))
+    rows, columns = linear_sum_assignment(-both)
     partner = dict(zip(rows.tolist(), columns.tolist(), strict=True))
     pairs: list[tuple[Slider | None, Slider | None, float]] = []
     for row, slider in enumerate(mine):
         if row in partner:
-            found, correlation = theirs[partner[row]], float(both[row, partner[row]])
-            lines = not slider.circle and not found.circle
-            pairs.append((slider, found.turned() if lines and correlation < 0 else found, abs(correlation)))
+            strength, fitted = found[row][partner[row]]
+            pairs.append((slider, fitted, strength))
         else:
             pairs.append((slider, None, 0.0))
     return pairs + [(None, each, 0.0) for column, each in enumerate(theirs) if column not in partner.values()]
+
+
+def _alike(
+    one: Model, ranks: FloatArray, mine: Slider, other: Model, their_ranks: FloatArray, theirs: Slider
+) -> tuple[float, Slider]:
+    """How alike two sliders are, and the second fitted to the first."""
+    if mine.circle and theirs.circle:
+        first, second = _angles(one[0].codes, mine), _angles(other[0].codes, theirs)
+        along, against = np.exp(1j * (second - first)).mean(), np.exp(1j * (second + first)).mean()
+        best, way = (along, 1) if abs(along) >= abs(against) else (against, -1)
+        start = float(np.angle(best))
+        return float(abs(best)), replace(theirs, low=start, high=start + way * 2 * np.pi)
+    columns = np.concatenate([ranks[:, mine.codes], their_ranks[:, theirs.codes]], axis=1)
+    with np.errstate(invalid="ignore"):  # a constant code correlates with nothing
+        every = np.nan_to_num(np.corrcoef(columns, rowvar=False).reshape(columns.shape[1], -1))
+    correlations = every[: len(mine.codes), len(mine.codes) :]
+    strength = float(np.abs(correlations).max())
+    falls = not mine.circle and not theirs.circle and correlations[0, 0] < 0
+    return strength, replace(theirs, low=theirs.high, high=theirs.low) if falls else theirs
+
+
+def _angles(codes: FloatArray, circle: Slider) -> FloatArray:
+    cosine, sine = circle.codes
+    return np.arctan2(codes[:, sine], codes[:, cosine])

@@ -18,12 +18,13 @@ async function live(data) {
   }
   function placeOf(own, move) {
     if (!move.circle) return move.high === move.low ? 0 : clip((own[move.codes[0]] - move.low) / (move.high - move.low));
-    const turn = Math.atan2(own[move.codes[1]], own[move.codes[0]]) / (2 * Math.PI);
-    return turn < 0 ? turn + 1 : turn;
+    const turn = (angle(own, move) - move.low) / (move.high - move.low);
+    return turn - Math.floor(turn);
   }
+  const angle = (own, move) => Math.atan2(own[move.codes[1]], own[move.codes[0]]);
   function said(own, move) {
     if (!move) return "–";
-    return move.circle ? `${Math.round(360 * placeOf(own, move))}°` : own[move.codes[0]].toFixed(2).replace("-", "−");
+    return move.circle ? `${(Math.round((angle(own, move) * 180) / Math.PI) + 360) % 360}°` : own[move.codes[0]].toFixed(2).replace("-", "−");
   }
 
   const pixels = new ImageData(width, height);
