@@ -104,7 +104,7 @@ def test_what_ends_appears_by_itself(tab: Page, folder: Path) -> None:
     look(tab)
     row = tab.locator("#ranking-body tr", has=tab.locator(f"[data-run='{run}']"))
     assert row.locator(".k-state").inner_text() == "waiting"
-    assert tab.locator("#news").inner_text() == "1 runs are not finished; what ends appears here by itself."
+    assert tab.locator("#news").inner_text() == "1 run is not finished; what ends appears here by itself."
     (folder / "away").rename(kept)
     look(tab)
     assert row.locator(".k-state").inner_text() == "finished"

@@ -43,7 +43,7 @@ function setUpLive() {
   if (!study.live) return;
   const tell = () => {
     const left = study.runs.state.filter((state) => state === "waiting").length;
-    byId("news").textContent = left ? `${left} runs are not finished; what ends appears here by itself.` : "";
+    byId("news").textContent = left ? `${left === 1 ? "1 run is" : `${left} runs are`} not finished; what ends appears here by itself.` : "";
   };
   whenRenewed(tell);
   const again = async () => {
