@@ -81,7 +81,10 @@ def test_every_link_leads_to_a_page_and_a_place_in_it(site: Path) -> None:
 def test_everything_that_is_loaded_lies_beside_the_pages(site: Path) -> None:
     for page in pages(site):
         for load in read(page).loads:
-            assert load.startswith(("data:", "#")) or (page.parent / unquote(load)).resolve().is_file(), (page.name, load)
+            assert load.startswith(("data:", "#")) or (page.parent / unquote(load)).resolve().is_file(), (
+                page.name,
+                load,
+            )
     for text in (site / "style.css", site / "search.js"):
         assert not re.search(r"https?:|@import|url\(", text.read_text(encoding="utf-8"))
 
