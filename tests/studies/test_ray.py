@@ -228,7 +228,11 @@ def test_without_shared_storage_files_come_back_by_ray(tmp_path: Path, monkeypat
     shorter = QUICK.replace("seeds: 2", "seeds: 1").replace("mig, dci_lasso", "mig")
     (first,) = Study.load(written(tmp_path, shorter), out=tmp_path / "there").run(processes=0)
     before = (first.path / "weights.safetensors").stat().st_mtime_ns
+    came: list[str] = []
+    receive = executor._receive
+    monkeypatch.setattr(executor, "_receive", lambda task, files: (came.append(task.id), receive(task, files)))
     there.run("ray")
+    assert sorted(came) == sorted(run.id for run in there.runs())
     assert same_but_for_times(here.results(), there.results())
     assert same_files(here, there, "weights.safetensors", "codes.safetensors")
     assert (first.path / "weights.safetensors").stat().st_mtime_ns == before, "only scored, not trained again"
