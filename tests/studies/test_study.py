@@ -318,7 +318,7 @@ def test_killed_outright_it_leaves_no_worker_behind(tmp_path, processes):
     process.join()
     begun = time.monotonic()
     while Path(f"/proc/{workers[0]}/exe").exists():
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 60
         time.sleep(0.05)
     assert {run.state for run in Study.load(tmp_path / "out").runs()} == {"waiting"}
 
