@@ -19,6 +19,7 @@ from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
 from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permute_dimensions
 from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
 from unbraid.objectives.lsbd_vae import lsbd_loss, lsbd_vae
+from unbraid.objectives.mtd import mtd, swap_loss
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 from unbraid.objectives.weak_de import discriminator_loss as weak_discriminator
 from unbraid.objectives.weak_de import generator_loss as weak_generator
@@ -92,6 +93,14 @@ def parted(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, 
     return parted_vae(posterior, x[:3, :2], y[:3, :2], fit, (3,), step=step, **capacities, **weights)
 
 
+def blocks(x: Tensor, y: Tensor, weight: Tensor, step: Tensor) -> tuple[Tensor, Logs]:  # noqa: ARG001
+    """One code of content and one for each of two factors, of 3 and 2 values."""
+    levels = torch.cat([LEVELS, (LEVELS + 1) % 2], dim=1)
+    fit, means = (x - y).square().sum(1), (y[:3, :1], y[3:, 1:2])
+    chosen = {"value_sigma": weight, "distance": 4 * weight, "independence_weight": weight, "bias_weight": weight}
+    return mtd(x, y - 1, levels, means, fit, swap_loss(x.sin(), y), content=1, swap_weight=weight, **chosen)
+
+
 OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor, Logs]]] = {
     "beta_vae": of_vae(lambda o, r, w, _: beta_vae(o, r, beta=w)),
     "cci_vae": of_vae(lambda o, r, w, s: cci_vae(o, r, step=s, gamma=w, c_max=100 * w, capacity_steps=1000)),
@@ -106,6 +115,7 @@ OBJECTIVES: Mapping[str, Callable[[Tensor, Tensor, Tensor, Tensor], tuple[Tensor
     "delta_vae": on_circles,
     "lsbd_vae": groups,
     "parted_vae": parted,
+    "mtd": blocks,
     "weak_generator": lambda x, y, w, _: (weak_generator(w * x[:, 0] + y[:, 1]), {}),
     "weak_discriminator": lambda x, y, w, _: weak_discriminator(w * x[:, 0] + y[:, 1], y[:, 0]),
     "weak_relations": lambda x, y, w, _: (relation_loss(x[:, None].sin(), w * y[:, None]), {}),

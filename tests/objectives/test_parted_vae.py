@@ -10,7 +10,8 @@ from torch.distributions import Normal, kl_divergence
 
 from tests.objectives.examples import normal
 from unbraid.models.parted_vae import PartedPosterior
-from unbraid.objectives.parted_vae import bhattacharyya, class_cross_entropy, kl_from, parted_vae, too_close
+from unbraid.objectives.divergences import kl_from
+from unbraid.objectives.parted_vae import bhattacharyya, class_cross_entropy, parted_vae, too_close
 
 MEANS = torch.tensor([[0.0, 1.0], [0.7, -1.0], [3.0, 0.5]], dtype=torch.float64)
 LOG_VARIANCES = torch.tensor([[0.0, -2.0], [0.9, -0.3], [-2.5, 0.4]], dtype=torch.float64)

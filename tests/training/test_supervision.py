@@ -237,6 +237,7 @@ def test_supervision_is_a_function_of_the_seed_and_counted(family: str) -> None:
     ("lsbd_vae", {"supervision": "paths", "paths": 3, "path_length": 5, "path_step": 1}),
     ("parted_vae", {}),
     ("weak_de", {}),
+    ("mtd", {"swap_weight": 1.0}),
 ])  # fmt: skip
 def test_interrupted_supervised_trainings_end_as_if_never_stopped(family, settings, tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
@@ -317,6 +318,7 @@ TABLE = FactorTable(("y", "x"), ("cyclic", "ordinal"), np.zeros((243, 2), dtype=
     ("lsbd_vae", SPACE, {"supervision": "turntables"}, "a turntable turns one cyclic factor"),
     ("delta_vae", STILL, {}, "say how many circles="),
     ("ada_gvae", TABLE, {}, "no full grid of factors"),
+    ("mtd", SPACE, {"factors": "shade+shade"}, "factors must differ from each other"),
     ("weak_de", TABLE, {"labels": 10}, "none of its factors y, x has levels"),
     ("weak_de", STILL, {"labels": 80}, "the levels of shape, size make 81 classes, more than labels 80"),
     ("weak_de", STILL, {"labels": 244}, "cannot label 244 of 243 images"),

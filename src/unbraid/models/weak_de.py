@@ -67,7 +67,8 @@ class ClassPrior(nn.Module):
 
     def sample(self, classes: Tensor, noise: Tensor) -> Tensor:
         """Codes (..., n_latents) of these classes (...), from standard normal noise."""
-        return self.means[classes] + (self.roots[classes] @ noise[..., None]).squeeze(-1)
+        # A sum and no matrix product, which autocast would take in half precision.
+        return self.means[classes] + (self.roots[classes] * noise[..., None, :]).sum(-1)
 
     def moved(self, classes: Tensor) -> Tensor:
         """Where each relation leads classes (..., n_relations), one column per relation; nowhere, if unfitted."""

@@ -9,13 +9,7 @@ from torch.nn import functional
 
 from unbraid.models.parted_vae import PartedPosterior
 from unbraid.objectives.cci_vae import capacity
-from unbraid.objectives.divergences import gaussian_kl
-
-
-def kl_from(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_variance: Tensor) -> Tensor:
-    """KL of one diagonal Gaussian from another, nats, elementwise; shapes broadcast."""
-    squares = (mean - prior_mean).square() + log_variance.exp()
-    return 0.5 * (squares * (-prior_log_variance).exp() - 1 + prior_log_variance - log_variance)
+from unbraid.objectives.divergences import gaussian_kl, kl_from
 
 
 def bhattacharyya(means: Tensor, log_variances: Tensor) -> Tensor:

@@ -111,6 +111,7 @@ from unbraid.training._family import (
 from unbraid.training._forward_vae import FORWARD_VAE
 from unbraid.training._info_gan import INFO_GAN
 from unbraid.training._lsbd_vae import LSBD_VAE
+from unbraid.training._mtd import MTD
 from unbraid.training._parted_vae import PARTED_VAE
 from unbraid.training._pca import PCA_FAMILY
 from unbraid.training._penalised_vaes import BETA_TCVAE, CCI_VAE, DIP_VAE_I, DIP_VAE_II
@@ -184,5 +185,6 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "forward_vae": FORWARD_VAE,
         "parted_vae": PARTED_VAE,
         "weak_de": WEAK_DE,
+        "mtd": MTD,
     }
 )
