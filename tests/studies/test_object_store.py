@@ -99,7 +99,8 @@ def test_a_folder_on_its_way_up_is_not_taken_for_whole(bucket: str, tmp_path: Pa
     """config.json is the last file to arrive."""
     sent: list[str] = []
     one, other = Mirror(bucket, tmp_path / "one"), Mirror(bucket, tmp_path / "other")
-    for name in ("runs/a/config.json", "runs/a/weights.safetensors", "runs/b.part/checkpoint.safetensors"):
+    files = [f"runs/{run}/{name}" for run in "ac" for name in ("config.json", "status.json", "weights.safetensors")]
+    for name in (*files, "runs/b.part/checkpoint.safetensors"):
         (one.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (one.folder / name).write_text(name)
     with pytest.MonkeyPatch.context() as patch:
@@ -115,7 +116,7 @@ def test_a_folder_on_its_way_up_is_not_taken_for_whole(bucket: str, tmp_path: Pa
         patch.setattr(store, "put_file", fail_at_the_last)
         with pytest.raises(OSError, match=f"{bucket}: the network is down"):
             push(one)
-    assert len(sent) == 2
+    assert len(sent) == 5
     pull(other)
     assert [path.name for path in (other.folder / "runs").iterdir()] == ["b.part"]
     push(one)
