@@ -2,6 +2,7 @@
 
 import errno
 import json
+import logging
 import os
 import shutil
 import socket
@@ -81,7 +82,7 @@ def connected(cluster: Any) -> Iterator[None]:
     """As in a notebook that has called ray.init: one connection for all studies, whose workers stay."""
     import ray
 
-    ray.init(address=cluster.address, log_to_driver=False, logging_level="error")
+    ray.init(address=cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     yield
     ray.shutdown()
 
