@@ -15,7 +15,7 @@ from torch import Tensor
 from unbraid._files import written_whole
 from unbraid.training.population import Diverged, State
 
-FORMAT = "2"
+FORMAT = "3"
 FILE = "checkpoint.safetensors"
 
 
