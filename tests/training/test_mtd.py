@@ -11,7 +11,7 @@ from tests.training.test_supervised_losses import TINY, bernoulli, first_move
 from unbraid.objectives.mtd import mtd
 from unbraid.training._mtd import OBJECTIVE, swapped
 from unbraid.training.families import FAMILIES
-from unbraid.training.population import make_context, make_supply
+from unbraid.training.population import make_context, make_population, make_supply
 
 ROW = FAMILIES["mtd"]
 
@@ -46,6 +46,18 @@ def test_a_swap_puts_one_block_to_the_mean_of_a_value() -> None:
     assert not found.requires_grad
 
 
+def test_means_of_values_learn_faster_than_networks() -> None:
+    """Adam's first step has the length of the learning rate, here 100 times over."""
+    chosen = member("mtd", 4, network="dense", learning_rate=1e-3)
+    context = make_context(ROW, [chosen], TINY, batch_size=8, steps=9)
+    population = make_population(ROW, [chosen], TINY, context, device=torch.device("cpu"), precision=torch.float64)
+    placed = [population.state(0)["model/value_means.slow"] * 100]
+    assert placed[0].std().item() == pytest.approx(1, abs=0.4)
+    population.advance(0)
+    placed.append(population.state(0)["model/value_means.slow"] * 100)
+    torch.testing.assert_close((placed[1] - placed[0]).abs(), torch.full((21, 2), 0.1).double(), rtol=1e-4, atol=0)
+
+
 @pytest.mark.parametrize("swap_weight", [0.0, 2.0])
 def test_the_first_step(swap_weight: float) -> None:
     built, batch, logs = first_move("mtd", TINY, swap_weight=swap_weight)
@@ -54,7 +66,8 @@ def test_the_first_step(swap_weight: float) -> None:
     mean, log_variance = modules["vae"].encoder(images).chunk(2, 1)
     decoded = modules["vae"].decoder(mean + torch.from_numpy(batch["noise"]) * torch.exp(log_variance / 2))
     fit = bernoulli(decoded.numpy(), batch["images"]) / 12
-    x, y, shade = modules["value_means"].means.split([9, 9, 3])
+    x, y, shade = modules["value_means"].split()
+    assert [len(each) for each in (x, y, shade)] == [9, 9, 3]
     target, penalty = mean.clone(), 0.0
     for image in range(12):
         k = int(3 * batch["swap factor"][image])

@@ -32,15 +32,18 @@ from unbraid.training._vae import COMMON, build_vae, decode_vae, encode_vae, out
 
 
 class ValueMeans(nn.Module):
-    """Where each value of each factor should be: one learned (n_values, size) per factor."""
+    """Where each value of each factor should be: one learned (n_values, size) per factor, standard normal at first.
 
-    def __init__(self, n_values: list[int], size: int) -> None:
+    Dozens of values must move by many units to be apart; Adam's steps on them count `speed` times.
+    """
+
+    def __init__(self, n_values: list[int], size: int, speed: float) -> None:
         super().__init__()
-        self.n_values = n_values
-        self.means = nn.Parameter(torch.randn(sum(n_values), size))
+        self.n_values, self.speed = n_values, speed
+        self.slow = nn.Parameter(torch.randn(sum(n_values), size) / speed)
 
     def split(self) -> tuple[Tensor, ...]:
-        return self.means.split(self.n_values)
+        return (self.speed * self.slow).split(self.n_values)
 
 
 def block_facts(space: Space, settings: Settings) -> dict[str, Any]:
@@ -65,7 +68,7 @@ def make_labels(space: Space, settings: Settings, seed: int) -> Supply:
 
 def build_mtd(shape: Shape, settings: Settings) -> nn.ModuleDict:
     modules = build_vae(shape, settings)
-    modules["value_means"] = ValueMeans(settings["values"], settings["block_size"])
+    modules["value_means"] = ValueMeans(settings["values"], settings["block_size"], settings["value_speed"])
     return modules
 
 
@@ -151,6 +154,9 @@ MTD = Family(
             "factors": Hyperparameter("all", "factors that have a block, such as shape+scale", kind="text"),
             "labels": Hyperparameter(
                 0, "images to train on, all labelled; 0: all", 0, 1e8, kind="int", structural=True
+            ),
+            "value_speed": Hyperparameter(
+                100.0, "means of values learn this many times as fast as the networks", 1e-3, 1e6, structural=True
             ),
             **OBJECTIVE,
             "swap_weight": Hyperparameter(
