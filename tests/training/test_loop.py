@@ -184,7 +184,7 @@ def test_a_truncated_checkpoint_is_refused_and_kept(tmp_path, size):
 def test_a_checkpoint_of_another_version_is_refused(tmp_path):
     path = checkpoint(tmp_path)
     save_file(load_file(path), path, {**_metadata(tmp_path), "format": "99"})
-    with pytest.raises(CheckpointError, match="format 99, this version of unbraid reads 2"):
+    with pytest.raises(CheckpointError, match="format 99, this version of unbraid reads 3"):
         again(tmp_path)
 
 

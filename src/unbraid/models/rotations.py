@@ -17,8 +17,8 @@ def rotation_matrices(angles: Tensor, n: int) -> Tensor:
         Quessard et al. 2020, section 3; order and signs as in the authors' code.
 
     Example:
-        >>> rotation_matrices(torch.tensor([math.pi / 2]), 2).round().tolist()
-        [[0.0, 1.0], [-1.0, 0.0]]
+        >>> rotation_matrices(torch.tensor([torch.pi / 2]), 2).round().long().tolist()
+        [[0, 1], [-1, 0]]
     """
     cosine, sine = angles.cos(), angles.sin()
     product = torch.eye(n, dtype=angles.dtype, device=angles.device).expand(*angles.shape[:-1], n, n)

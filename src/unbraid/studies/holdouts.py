@@ -55,7 +55,7 @@ def compositional_holdouts(
         >>> from unbraid.factors import FactorSpace
         >>> space = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"))
         >>> [each.name for each in compositional_holdouts(space, ["shape", "hue"], n_combinations=1)]
-        ['shape=1, hue=2', 'random 0']
+        ['shape=1, hue=0', 'random 0']
     """
     counts = _pair_counts(space, factors)
     pairs = _drawn(counts, factors, n_combinations, seed) if combinations is None else list(combinations)
