@@ -2,6 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+TRAINS := .venv/.trains
 
 .PHONY: test check demo docs browser clean
 
@@ -15,7 +16,7 @@ check: $(INSTALLED) browser
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python -m pytest -n 2
 
-demo: $(INSTALLED)
+demo: $(TRAINS)
 	$(BIN)/unbraid study run studies/demo.yaml --out demo
 	$(BIN)/unbraid study rank demo
 	$(BIN)/unbraid report demo --out demo/report.html
@@ -30,11 +31,16 @@ browser:
 	  { [ "$$(id -u)" = 0 ] && { apt-get update -qq && apt-get install -qq --no-install-recommends chromium; } >/dev/null 2>&1; } || \
 	  echo "No Chromium here: the tests of pages will be skipped."
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(INSTALLED): $(TRAINS)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+# What training, scoring and reports need, without the tools of development.
+$(TRAINS): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "unbraid needs Python 3.11 or newer")'
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[table,train]'
 	touch $@
 
 clean:
