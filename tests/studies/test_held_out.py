@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,23 @@ def test_the_estimate_counts_runs_without_some_images(data, tmp_path):
         ("latents=4, compositional", 3, 3), ("latents=4, zero_shot", 1, 1),
     ]  # fmt: skip
     assert not (tmp_path / "out").exists()
+
+
+def test_the_estimate_tells_what_is_done_once_from_steps(tmp_path, monkeypatch):
+    """By hand; ForwardVAE has a number of codes that its hyperparameters do not name."""
+    text = """
+name: balls
+dataset: flatland
+families: [forward_vae, vae]
+steps: 1000
+metrics: [d_lsbd]
+"""
+    taken = iter([9.0, 5.0, 5.1, 5.9, 8.0, 7.0, 7.6])  # cold, 2 steps, 5, 14; cold, 2 steps, 5
+    monkeypatch.setattr("unbraid.studies.estimate.train_here", lambda *_: [SimpleNamespace(seconds=next(taken))])
+    rows = estimate(opened(tmp_path, text)).rows
+    assert [row.seconds_per_step for row in rows] == pytest.approx([0.075, 0.2])
+    assert [row.seconds for row in rows] == pytest.approx([4.85 + 75, 6.6 + 200], abs=1)  # and scoring
+    assert next(taken, None) is None
 
 
 def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):

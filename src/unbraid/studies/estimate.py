@@ -17,14 +17,16 @@ from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, packs
 from unbraid.studies.session import Session, all_tasks, check_tasks, needed_disk
 from unbraid.studies.study import Study
+from unbraid.training._family import code_parts
 from unbraid.training.api import training_of
 from unbraid.training.device import choose_device, n_cores
 from unbraid.training.families import FAMILIES
 from unbraid.training.loop import train_here
+from unbraid.training.population import structural_settings
 from unbraid.training.run import N_CODES
 
-WARM_STEPS, LEAST_STEPS, MOST_STEPS = 2, 3, 50
-SECONDS = 1.0  # to spend on one kind of run
+WARM_STEPS, MORE_STEPS = 2, (3, 12, 48)
+SECONDS = 0.5  # of steps, to tell from what is done once
 ENCODING = 0.5  # of a step forward and back, for as many images
 
 
@@ -91,14 +93,14 @@ def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None =
     EXECUTORS["local"](tasks, datasets)  # says what it cannot do, and begins nothing
     on_cpu = choose_device(around.device).type == "cpu"
     kinds = packs([task for task in tasks if not task.questions], PACK)
-    per_step: dict[str, float] = {}
+    costs: dict[str, tuple[float, float]] = {}
     for done, kind in enumerate(kinds):
         if progress:
             progress(kind[0].config["family"], done, len(kinds))
-        found = _seconds_per_step(kind[:1] if on_cpu else kind, datasets)
-        per_step |= dict.fromkeys((task.id for task in kind), found)
+        found = _cost(kind[:1] if on_cpu else kind, datasets)
+        costs |= dict.fromkeys((task.id for task in kind), found)
     # A run without some images is as quick as the one that sees all of them.
-    per_step |= {task.id: per_step[task.questions[0]["of"]] for task in tasks if task.questions}
+    costs |= {task.id: costs[task.questions[0]["of"]] for task in tasks if task.questions}
     scoring = _seconds_of_scoring(tasks[0], datasets)
     settings = {each.id: each.setting for each in planned}
     groups: dict[tuple[str, str, int], list[Task]] = {}
@@ -108,8 +110,8 @@ def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None =
     rows = []
     for (family, setting, steps), group in groups.items():
         left = [task for task in group if task.id in waiting]
-        seconds = sum(steps * per_step[task.id] + scoring for task in left)
-        rows.append(Row(family, setting, len(group), len(left), steps, per_step[group[0].id], seconds))
+        seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
+        rows.append(Row(family, setting, len(group), len(left), steps, costs[group[0].id][1], seconds))
     processes = max(1, min(n_cores(), len(waiting))) if on_cpu else 1
     each = _memory(on_cpu)
     return Estimate(
@@ -121,24 +123,32 @@ def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None =
 def _assumed(scoring: float, processes: int, on_cpu: bool) -> str:
     where = f"{processes} cores that nothing else uses" if on_cpu else "an accelerator that nothing else uses"
     return (
-        f"{where}; the speed of up to {MOST_STEPS} steps of each kind of run, measured just now; {scoring:.1f} s to "
-        "score a run, measured on random codes; what checkpoints hold already is not subtracted"
+        f"{where}; the speed of up to {MORE_STEPS[-1]} steps of each kind of run, measured just now; {scoring:.1f} s "
+        "to score a run, measured on random codes; what checkpoints hold already is not subtracted"
     )
 
 
-def _seconds_per_step(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> float:
-    """For each of the runs; their whole time for a family that is fitted at once, over its steps."""
+def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple[float, float]:
+    """For each of the runs: seconds of what is done once, whatever the number of steps, and of a step.
+
+    A family that is fitted at once has no steps: its whole time is spread over those of its run.
+    """
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     plan, dataset = plans[0], datasets[tasks[0].dataset]
 
     def seconds(steps: int) -> float:
         return train_here(replace(plan, steps=steps), members, dataset)[0].seconds / len(members)
 
-    first = seconds(WARM_STEPS)
+    cold = seconds(WARM_STEPS)
     if FAMILIES[plan.family].fit is not None:
-        return first / plan.steps
-    steps = int(np.clip(SECONDS * WARM_STEPS / max(first * len(members), 1e-6), LEAST_STEPS, MOST_STEPS))
-    return seconds(min(steps, plan.steps)) / min(steps, plan.steps)
+        return 0.0, cold / plan.steps
+    short = seconds(WARM_STEPS)
+    for steps in MORE_STEPS:
+        longer = max(seconds(WARM_STEPS + steps) - short, 0.0)
+        if longer * len(members) > SECONDS:
+            break
+    per_step = longer / steps
+    return max(short - WARM_STEPS * per_step, 0.0), per_step
 
 
 def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> float:
@@ -147,7 +157,10 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
     dataset = datasets[task.dataset]
     rng = np.random.default_rng(0)
     index = np.sort(rng.choice(len(dataset), min(N_CODES, len(dataset)), replace=False))
-    shape = (len(index), int(task.config["hyperparameters"].get("latents", 10)))
+    plan, member = training_of(task.config)
+    family = FAMILIES[plan.family]
+    parts = code_parts(family, structural_settings(family, [member], dataset.space))
+    shape = (len(index), sum(part.size for part in parts))
     codes = Representation(
         rng.normal(size=shape).astype(np.float32),
         dataset.space.factors(index),
