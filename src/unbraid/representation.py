@@ -3,7 +3,7 @@
 import json
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -85,7 +85,7 @@ class Representation:
         mean, log_variance = self.codes.astype(float), self.log_variances.astype(float)
         return 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
 
-    def keep_factors(self, names: list[str]) -> "Representation":
+    def keep_factors(self, names: Sequence[str]) -> "Representation":
         """The same codes with these factors alone, in this order.
 
         Raises:

@@ -16,9 +16,9 @@ import numpy as np
 import unbraid
 from unbraid._extras import require
 from unbraid._files import written_whole
-from unbraid.factors.predicate import predicate
+from unbraid.factors import FactorSpace, predicate, whole_objects
 from unbraid.metrics import METRICS, Metric, NotDefined
-from unbraid.metrics._inputs import check_inputs, check_matrix
+from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import sharing
 from unbraid.representation import Representation
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
 
 Progress = Callable[[str, int, int], None]
+Objects = Callable[[], Representation]
 Gap = str | BoolArray | Callable[[FloatArray], BoolArray]
 LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
 
@@ -38,6 +39,7 @@ class Scored:
     metric: Metric
     result: Any
     seconds: float
+    objects: Representation | None = None  # what was scored in place of the card's representation
 
     @property
     def headline(self) -> float:
@@ -56,7 +58,10 @@ class Scored:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        return tuple(getattr(self.result, "notes", ()))
+        notes = tuple(getattr(self.result, "notes", ()))
+        if self.objects is None:
+            return notes
+        return (f"on {len(self.objects):,} images of whole objects, encoded for it", *notes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +189,7 @@ def score(
     names: Sequence[str] | None = None,
     sizes: Sequence[int] | None = None,
     gap: Gap | None = None,
+    objects: Objects | None = None,
     progress: Progress | None = None,
 ) -> ScoreCard:
     """Score codes by every metric, or by those named.
@@ -200,6 +206,8 @@ def score(
         sizes: number of levels of each factor where it exceeds those present.
         gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
+        objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
+            (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps.
         progress: called as progress(metric, done, total) before each metric.
 
     Returns:
@@ -218,7 +226,7 @@ def score(
     chosen = choose(metrics)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
-    with closing(score_each(representation, chosen, seed=seed, gap=gap, progress=progress)) as results:
+    with closing(score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)) as results:
         for name, result in results:
             if isinstance(result, NotDefined):
                 skipped[name] = str(result)
@@ -238,6 +246,7 @@ def score_each(
     *,
     seed: int = 0,
     gap: Gap | None = None,
+    objects: Objects | None = None,
     progress: Progress | None = None,
 ) -> Generator[tuple[str, Scored | Exception], None, None]:
     """Each metric with what came of it: its result, NotDefined with the reason, or what else it raised.
@@ -245,21 +254,28 @@ def score_each(
     Args:
         representation: what to score.
         chosen: rows by name, as `choose` gives them.
-        seed, gap, progress: as for `score`.
+        seed, gap, objects, progress: as for `score`.
 
     Raises:
         ValueError: unsound input.
     """
     context = _context(representation, seed, gap)
     with sharing():
-        inputs = check_inputs(representation.codes, representation.factors, representation.factor_kinds)
+        inputs = _inputs(representation)
         for done, (name, metric) in enumerate(chosen.items()):
             if progress is not None:
                 progress(name, done, len(chosen))
             started = time.perf_counter()
+            held = None
             try:
-                result = _call(metric, inputs.codes, inputs.factors, context)
-                scored = Scored(metric, result, time.perf_counter() - started)
+                try:
+                    result = _call(metric, inputs, context)
+                except NotDefined:
+                    if not metric.whole_objects or objects is None or "cyclic" not in inputs.kinds:
+                        raise
+                    held = objects()
+                    result = _call(metric, _inputs(held), _context(held, seed, None))
+                scored = Scored(metric, result, time.perf_counter() - started, held)
                 _refuse_non_finite(name, scored)
             except Exception as error:
                 yield name, error
@@ -282,7 +298,8 @@ def score_encoder(
         encode: from images, uint8 (n, height, width, channels), to codes (n, n_codes), or to the pair
             (codes, log_variances). NumPy arrays or torch tensors.
         dataset: a `FactorDataset`, as `unbraid.datasets.load` returns.
-        n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller.
+        n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller. As many again
+            make up whole objects for metrics that need these.
         batch_size: images per call of `encode`.
         seed: of the draw and of the metrics.
         **arguments: passed on to `score`.
@@ -293,14 +310,38 @@ def score_encoder(
     Raises:
         ValueError: `encode` returns another number of rows than it was given.
     """
-    return score(encoded(encode, dataset, n_samples, batch_size, seed), seed=seed, **arguments)
+
+    def objects() -> Representation:
+        return encoded_objects(encode, dataset, n_samples, batch_size, seed)
+
+    representation = encoded(encode, dataset, n_samples, batch_size, seed)
+    return score(representation, seed=seed, **{"objects": objects, **arguments})
 
 
 def encoded(
     encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
 ) -> Representation:
     """What an encoder makes of images drawn from a dataset; arguments as for `score_encoder`."""
-    index = drawn(len(dataset), n_samples, seed)
+    return encoded_at(drawn(len(dataset), n_samples, seed), encode, dataset, batch_size)
+
+
+def encoded_objects(
+    encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
+) -> Representation:
+    """What an encoder makes of whole objects, all of them or as many as `n_samples` images hold.
+
+    Raises:
+        NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
+    """
+    if not isinstance(dataset.space, FactorSpace) or "cyclic" not in dataset.space.kinds:
+        raise NotDefined("needs a dataset that is a full grid of factors, at least one of them cyclic")
+    return encoded_at(whole_objects(dataset.space, n_samples, seed=seed), encode, dataset, batch_size)
+
+
+def encoded_at(
+    index: IntArray, encode: Callable[[Any], Any], dataset: "FactorDataset", batch_size: int
+) -> Representation:
+    """What an encoder makes of the images at these positions."""
     parts = []
     for start in range(0, len(index), batch_size):
         rows = index[start : start + batch_size]
@@ -425,9 +466,14 @@ def _context(representation: Representation, seed: int, gap: Gap | None) -> dict
     return {name: value for name, value in context.items() if value is not None}
 
 
-def _call(metric: Metric, codes: FloatArray, factors: FloatArray, context: Mapping[str, Any]) -> Any:
+def _inputs(representation: Representation) -> Inputs:
+    return check_inputs(representation.codes, representation.factors, representation.factor_kinds)
+
+
+def _call(metric: Metric, inputs: Inputs, context: Mapping[str, Any]) -> Any:
     accepted = inspect.signature(metric.function).parameters
-    result = metric.function(codes, factors, **{name: value for name, value in context.items() if name in accepted})
+    chosen = {name: value for name, value in context.items() if name in accepted}
+    result = metric.function(inputs.codes, inputs.factors, **chosen)
     return _Number(float(result)) if isinstance(result, int | float | np.number) else result
 
 
@@ -458,6 +504,12 @@ def _metric_dict(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
     if per_factor is not None:
         described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
     described["notes"] = list(scored.notes)
-    small = {name: array.tolist() for name, array in scored.arrays.items() if array.size <= LARGEST_ARRAY}
+    # What there is for each row says nothing without the rows, and those of whole objects are not kept.
+    of_rows = len(scored.objects) if scored.objects is not None else -1
+    small = {
+        name: array.tolist()
+        for name, array in scored.arrays.items()
+        if array.size <= LARGEST_ARRAY and of_rows not in array.shape
+    }
     described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
     return described

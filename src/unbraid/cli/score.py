@@ -35,7 +35,8 @@ def score(
 ) -> None:
     """Score codes against factors by every published metric.
 
-    The scores of a run are also kept in its folder, as scores.json.
+    The scores of a run are also kept in its folder, as scores.json. A metric that judges whole objects (d_lsbd) has
+    them encoded, as many as 10 000 images hold, where the codes in the folder are those of images drawn at random.
 
     Examples:
 
@@ -56,6 +57,7 @@ def score(
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
     from unbraid.training.folder import SCORES, codes_file
+    from unbraid.training.objects import objects_of
 
     chosen = "all" if metrics == "all" else _listed(metrics)
     choose(chosen)
@@ -66,14 +68,19 @@ def score(
         representation = Representation.load(codes_file(path))
     else:
         representation = Representation.load(path)
-    if factors is not None:
-        representation = representation.keep_factors(_listed(factors))
+    names = representation.factor_names if factors is None else tuple(_listed(factors))
+    representation = representation.keep_factors(names)
+
+    def objects() -> Representation:
+        return objects_of(path)().keep_factors(names)
+
+    whole = objects if path.is_dir() else None
     with metric_progress() as progress:
         try:
-            card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, progress=progress)
+            card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, objects=whole, progress=progress)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-    kept = () if factors is None else representation.factor_names
+    kept = () if factors is None else names
     card = replace(card, path="the shipped example" if example else str(path), chosen_factors=kept)
     for out in outs:
         card.save(out)

@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid.factors.objects import cyclic_columns
 from unbraid.factors.sampling import rank_within
 from unbraid.factors.space import FactorSpace
 from unbraid.types import BoolArray, FloatArray, IntArray
@@ -133,7 +134,7 @@ def labelled_pairs(space: FactorSpace, n: int, *, seed: int = 0) -> Series:
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(space))
     shared = space.factors(order)
-    shared[:, _cyclic(space)] = 0
+    shared[:, cyclic_columns(space)] = 0
     orbits = space.index(shared)
     # Within an orbit, neighbours in random order are partners; the odd one out of an orbit stays alone.
     by_orbit = np.argsort(orbits, kind="stable")
@@ -197,7 +198,7 @@ def walks(
         >>> paths.index.shape, sorted({int(s) for s in np.abs(np.diff(paths.steps, axis=1)).sum(axis=2).ravel()})
         ((50, 100), [3])
     """
-    columns = np.asarray([space.column(name) for name in factors] if factors else _cyclic(space))
+    columns = np.asarray([space.column(name) for name in factors] if factors else cyclic_columns(space))
     for column in columns:
         if space.kinds[column] != "cyclic":
             raise ValueError(f"factor {space.names[column]!r} is {space.kinds[column]}: a walk cannot go around it")
@@ -217,10 +218,3 @@ def walks(
 def _series(space: FactorSpace, index: IntArray) -> Series:
     levels = space.factors(index)
     return Series(index, (levels - levels[:, :1]) % np.asarray(space.sizes), space.sizes)
-
-
-def _cyclic(space: FactorSpace) -> list[int]:
-    columns = [column for column, kind in enumerate(space.kinds) if kind == "cyclic"]
-    if not columns:
-        raise ValueError(f"none of the factors {', '.join(space.names)} is cyclic: nothing can be turned")
-    return columns

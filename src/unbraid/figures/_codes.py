@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from matplotlib.lines import Line2D
 
-from unbraid.factors import FactorSpace
+from unbraid.factors import FactorSpace, one_object
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.metrics import NotDefined, d_lsbd
@@ -141,26 +141,21 @@ def circles(source: Source) -> Drawn:
 
 
 def _full_circles(source: Source) -> Representation:
-    """Codes on the grid of the cyclic factors; of a run, at the middle of the others."""
+    """Codes on the grid of the cyclic factors; of a run, those of one object."""
     if source.kind == "codes":
         return source.representation
     space = source.run.dataset().space
     if not isinstance(space, FactorSpace) or "cyclic" not in space.kinds:
         raise ValueError(f"{source.path}: its images have no grid of cyclic factors")
-    levels = [
-        np.arange(size) if kind == "cyclic" else np.array([size // 2])
-        for size, kind in zip(space.sizes, space.kinds, strict=True)
-    ]
-    factors = np.stack(np.meshgrid(*levels, indexing="ij"), axis=-1).reshape(-1, len(levels))
-    if len(factors) > LARGEST_GRID:
-        raise ValueError(f"{source.path}: its cyclic factors have {len(factors):,} combinations; {LARGEST_GRID:,} fit")
-    codes = source.run.encode(source.run.dataset().images(space.index(factors)))
-    cyclic = [k for k, kind in enumerate(space.kinds) if kind == "cyclic"]
-    return Representation(
-        codes, factors[:, cyclic],
-        factor_names=tuple(space.names[k] for k in cyclic), factor_kinds=("cyclic",) * len(cyclic),
-        factor_sizes=tuple(space.sizes[k] for k in cyclic),
+    index = one_object(space)
+    if len(index) > LARGEST_GRID:
+        raise ValueError(f"{source.path}: its cyclic factors have {len(index):,} combinations; {LARGEST_GRID:,} fit")
+    dataset = source.run.dataset()
+    held = Representation(
+        source.run.encode(dataset.images(index)), space.factors(index),
+        factor_names=space.names, factor_kinds=space.kinds, factor_sizes=space.sizes,
     )  # fmt: skip
+    return held.keep_factors([name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"])
 
 
 def _one_object(held: Representation, cyclic: Any) -> Any:

@@ -52,6 +52,7 @@ class Metric:
     tolerance: float = 1e-9  # of those invariances; for trained probes their seed spread
     aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
     linear: bool = True  # cost grows linearly with the number of samples
+    whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
 
 
 METRICS: Mapping[str, Metric] = MappingProxyType(
@@ -359,6 +360,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             needs="needs at least one cyclic factor, and rows that fill the grid of the cyclic factors",
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
+            whole_objects=True,
         ),
         "independence_score": Metric(
             independence_score,

@@ -58,7 +58,7 @@ def d_lsbd(
         kinds: kind of each factor; at least one "cyclic".
         seed: unused; the score is deterministic.
         sizes: number of levels of each factor; default the highest level present + 1. Level v of a cyclic factor is
-            the angle 2 pi v / size.
+            the angle 2 pi v / size. Sizes of the others only serve to note how many of all objects there are.
         max_frequency: largest |omega| tried. omega = 0 gives 1 and never wins; the sign of omega cannot be
             identified, since a plane has no orientation.
         norm: "unit": mean squared norm in the plane 1 (appendix C), so that the score is at most 1. "axes":
@@ -122,7 +122,10 @@ def d_lsbd(
         planes=planes,
         projected=projected,
         angles=2 * np.pi * inputs.factors[:, cyclic] / lengths,
-        notes=_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
+        notes=(
+            *_note_on_objects(len(rows), cyclic, sizes),
+            *_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
+        ),
     )
 
 
@@ -233,6 +236,14 @@ def _plane_angles(planes: FloatArray, moves: FloatArray) -> FloatArray:
     return angles
 
 
+def _note_on_objects(n_objects: int, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[str, ...]:
+    if n_objects == 1:
+        return ()
+    of_all = prod(size for factor, size in enumerate(sizes or ()) if factor not in cyclic)
+    of = f" of {of_all}" if of_all > n_objects else ""
+    return (f"averaged over {n_objects}{of} combinations of the other factors, each with its own planes",)
+
+
 def _notes(
     cyclic: Sequence[int],
     lengths: Sequence[int],
@@ -242,8 +253,6 @@ def _notes(
     pairs: Sequence[tuple[int, int]],
 ) -> tuple[str, ...]:
     notes = []
-    if len(moves) > 1:
-        notes.append(f"averaged over {len(moves)} combinations of the other factors, each with its own planes")
     for subgroup, (factor, length) in enumerate(zip(cyclic, lengths, strict=True)):
         still = int((moves[:, subgroup] == 0).sum())
         if still:

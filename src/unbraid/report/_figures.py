@@ -19,6 +19,7 @@ from unbraid.plots._style import PALETTE, thinned
 from unbraid.plots.latents import colouring_factor, factor_rows, new_grid
 from unbraid.report._content import LARGEST_TABLE, number_text
 from unbraid.report._svg import inline_svg
+from unbraid.representation import Representation
 from unbraid.scoring import ScoreCard
 from unbraid.types import FloatArray, IntArray, Kind
 
@@ -131,11 +132,12 @@ def symmetry_figures(card: ScoreCard) -> list[dict[str, Any]]:
         result = scored.result
         if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
             continue
-        if len(result.angles) != len(card.representation):
+        held = scored.objects or card.representation
+        if len(result.angles) != len(held):
             continue
-        rows, others = _one_object(card, result.subgroups)
+        rows, others = _one_object(held, result.subgroups)
         for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
-            name = card.representation.factor_names[factor]
+            name = held.factor_names[factor]
             axes = plot_symmetry(result, subgroup=subgroup, rows=rows)
             label = f"Embeddings in the plane of {name}, coloured by its angle"
             svg = _svg(axes, f"plane-{metric}-{subgroup}", label, crop=False)
@@ -148,12 +150,11 @@ def symmetry_figures(card: ScoreCard) -> list[dict[str, Any]]:
     return figures
 
 
-def _one_object(card: ScoreCard, cyclic: IntArray) -> tuple[IntArray, str]:
+def _one_object(held: Representation, cyclic: IntArray) -> tuple[IntArray, str]:
     """Rows that agree with the first in all factors that are not cyclic: only they share a plane."""
-    factors = card.representation.factors
-    others = np.delete(factors, np.asarray(cyclic, dtype=int), axis=1)
+    others = np.delete(held.factors, np.asarray(cyclic, dtype=int), axis=1)
     rows = np.flatnonzero((others == others[0]).all(axis=1))
-    whole = len(rows) == len(factors)
+    whole = len(rows) == len(held)
     return rows, "" if whole else " Samples that share the first one's levels of the other factors."
 
 

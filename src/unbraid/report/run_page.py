@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from unbraid.datasets import DatasetMissing
 from unbraid.datasets.base import FactorDataset
-from unbraid.factors import FactorSpace
+from unbraid.factors import FactorSpace, one_object
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
@@ -27,7 +27,6 @@ from unbraid.scoring import ScoreCard, Scored
 from unbraid.training.families import FAMILIES
 from unbraid.training.folder import SCORES
 from unbraid.training.run import Run
-from unbraid.types import IntArray
 
 LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
 
@@ -113,10 +112,12 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         opened = run.dataset(dataset)
     except (ValueError, OSError, DatasetMissing):
         return []
-    index = _turns(opened)
-    if index is None:
-        return []
     space = opened.space
+    if not isinstance(space, FactorSpace) or "cyclic" not in space.kinds:
+        return []
+    index = one_object(space)
+    if len(index) > LARGEST_CIRCLE:
+        return []
     turned = Representation(
         run.encode(opened.images(index)), space.factors(index), factor_names=space.names, factor_kinds=space.kinds,
         factor_sizes=space.sizes,
@@ -133,24 +134,6 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         f"{name} {level:g}" for name, level in zip(space.names, turned.factors[0], strict=True) if name not in cyclic
     )
     return [{**each, "text": f"{each['text']} One object: {levels}." if levels else each["text"]} for each in figures]
-
-
-def _turns(dataset: FactorDataset) -> IntArray | None:
-    """Positions of one object in every combination of its cyclic factors: the last shape, at middle levels."""
-    space = dataset.space
-    if not isinstance(space, FactorSpace) or "cyclic" not in space.kinds:
-        return None
-    # The last of some categories, since the first is often the most symmetric: a square, a cube.
-    held = [
-        size - 1 if kind == "categorical" else size // 2 for size, kind in zip(space.sizes, space.kinds, strict=True)
-    ]
-    cyclic = [k for k, kind in enumerate(space.kinds) if kind == "cyclic"]
-    turns = np.indices([space.sizes[k] for k in cyclic]).reshape(len(cyclic), -1)
-    if turns.shape[1] > LARGEST_CIRCLE:
-        return None
-    factors = np.tile(held, (turns.shape[1], 1))
-    factors[:, cyclic] = turns.T
-    return space.index(factors)
 
 
 def _labelled(live: dict[str, Any], runs: list[Run], content: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from unbraid._extras import require
 from unbraid._files import settle, written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.representation import Representation
-from unbraid.scoring import encoded
+from unbraid.scoring import encoded, encoded_objects
 from unbraid.training._draws import as_floats
 from unbraid.training._family import Family, Part, code_parts
 from unbraid.training.checkpoints import FILE as CHECKPOINT
@@ -122,12 +122,27 @@ class Run:
             n: images drawn without replacement; all of them where there are fewer.
             seed: of the draw; models given the same get the same images in the same order.
         """
+        return encoded(self._encoded, self.dataset(dataset), n, BATCH, seed)
 
-        def encode(images: Any) -> Any:
-            codes, log_variances = self.posterior(images)
-            return codes if log_variances is None else (codes, log_variances)
+    def objects(self, dataset: FactorDataset | str | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
+        """`representation` of whole objects: every turn of each, where turns are combinations of the cyclic factors.
 
-        return encoded(encode, self.dataset(dataset), n, BATCH, seed)
+        What D_LSBD judges: `unbraid.score(run.codes(), objects=run.objects)`.
+
+        Args:
+            dataset: as for `representation`.
+            n: images, for as many objects as they hold; all objects where they fit. However few, there are so many
+                objects that each factor takes two levels.
+            seed: of the draw.
+
+        Raises:
+            NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
+        """
+        return encoded_objects(self._encoded, self.dataset(dataset), n, BATCH, seed)
+
+    def _encoded(self, images: Any) -> Any:
+        codes, log_variances = self.posterior(images)
+        return codes if log_variances is None else (codes, log_variances)
 
     def dataset(self, dataset: FactorDataset | str | None = None) -> FactorDataset:
         """The dataset given, or the one of the training.
