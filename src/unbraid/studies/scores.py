@@ -7,14 +7,26 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._files import written_whole
+from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.representation import Representation
 from unbraid.scoring import ScoreCard, Scored, choose, score_each
-from unbraid.training.folder import CODES, SCORES, damaged
+from unbraid.training.folder import CODES, SCORES, WEIGHTS, damaged
+from unbraid.training.objects import objects_of
 
 
-def complete_scores(folder: Path, metrics: Sequence[str], *, gap: str | None = None, seed: int = 0) -> None:
+def complete_scores(
+    folder: Path,
+    metrics: Sequence[str],
+    *,
+    gap: str | None = None,
+    seed: int = 0,
+    dataset: FactorDataset | None = None,
+) -> None:
     """Add to scores.json the metrics that it lacks, or has by an older version of the metric.
+
+    `dataset` is that of a run, which encodes whole objects of it where a metric needs them; by default opened by its
+    name.
 
     Raises:
         ValueError: a metric that cannot be computed, named; the others are kept.
@@ -27,7 +39,8 @@ def complete_scores(folder: Path, metrics: Sequence[str], *, gap: str | None = N
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed: dict[str, Exception] = {}
-    with closing(score_each(representation, choose(missing), seed=seed, gap=gap)) as results:
+    objects = objects_of(folder, dataset) if (folder / WEIGHTS).is_file() else None
+    with closing(score_each(representation, choose(missing), seed=seed, gap=gap, objects=objects)) as results:
         for name, result in results:
             if isinstance(result, NotDefined):
                 skipped[name] = str(result)

@@ -75,7 +75,7 @@ def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[
         if status["state"] == "diverged":
             return Outcome(task.id, "diverged", f"step {status['step']}: {status['reason']}")
         report(Step(task.id, int(status["step"]), doing="scoring"))
-        complete_scores(task.target, task.metrics, gap=task.gap)
+        complete_scores(task.target, task.metrics, gap=task.gap, dataset=datasets[task.dataset])
         if task.questions:
             complete_answers(task.target, task.questions, datasets[task.dataset])
     except Exception as error:
