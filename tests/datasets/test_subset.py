@@ -47,6 +47,16 @@ def test_a_subset_of_samples_keeps_their_values() -> None:
     assert left_out(table, "angle > 0.5").tolist() == [False, False, False, True, True]
 
 
+def test_what_does_not_vary_is_no_factor() -> None:
+    part = load("sprites", without="orientation > 0 or shape != 1")
+    assert part.space.names == ("scale", "position_x", "position_y")
+    assert part.space.kinds == ("ordinal",) * 3
+    assert len(part) == 6 * 32 * 32
+    np.testing.assert_array_equal(part.space.factors([32 * 32 + 33]), [[1, 1, 1]])
+    alone = SubsetDataset(square(), np.array([9]))
+    assert alone.space.factors([0]).tolist() == [[1, 1]]
+
+
 def test_it_travels_small() -> None:
     part = leave_out(load("sprites"), "shape == 0")
     assert part.space.table.nbytes > 15_000_000

@@ -18,6 +18,8 @@ Without: TypeAlias = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
 class SubsetDataset:
     """The images of a dataset at some positions, counted anew from 0; their factors fill no grid.
 
+    Those that have one value in all of them are left out, as nothing can be measured against what does not vary.
+
     Args:
         dataset: any.
         positions: (n,) of the images to keep, in the order they are to have.
@@ -42,7 +44,12 @@ class SubsetDataset:
     @cached_property
     def _space(self) -> FactorTable:
         whole = self.dataset.space
-        return FactorTable(whole.names, whole.kinds, whole.factors(self.positions))
+        table = whole.factors(self.positions)
+        kept = np.flatnonzero((table != table[:1]).any(axis=0))
+        if not len(kept):
+            return FactorTable(whole.names, whole.kinds, table)
+        names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in kept), strict=True)
+        return FactorTable(names, kinds, table[:, kept])
 
     @property
     def image_shape(self) -> ImageShape:
