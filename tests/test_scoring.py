@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,13 @@ def test_score_encoder_takes_torch_tensors_and_refuses_wrong_rows() -> None:
     assert card.representation.codes.shape == (48, 3)
     with pytest.raises(ValueError, match=r"encode must return \(n, n_codes\) for n images; got \(1, 3\) for 48"):
         unbraid.score_encoder(lambda _: np.zeros((1, 3)), two_factor_dataset(), metrics=["mig"])
+
+
+def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    row = replace(METRICS["mig"], function=interrupted)
+    monkeypatch.setattr("unbraid.scoring.METRICS", {**METRICS, "mig": row})
+    with pytest.raises(KeyboardInterrupt):
+        unbraid.score(CODES, FACTORS, metrics=["mig", "modularity"])

@@ -18,6 +18,7 @@ from unbraid._extras import require
 from unbraid._files import written_whole
 from unbraid.factors import FactorSpace, predicate, whole_objects
 from unbraid.metrics import METRICS, Metric, NotDefined
+from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import sharing
 from unbraid.representation import Representation
@@ -473,7 +474,8 @@ def _inputs(representation: Representation) -> Inputs:
 def _call(metric: Metric, inputs: Inputs, context: Mapping[str, Any]) -> Any:
     accepted = inspect.signature(metric.function).parameters
     chosen = {name: value for name, value in context.items() if name in accepted}
-    result = metric.function(inputs.codes, inputs.factors, **chosen)
+    with interruptible():
+        result = metric.function(inputs.codes, inputs.factors, **chosen)
     return _Number(float(result)) if isinstance(result, int | float | np.number) else result
 
 

@@ -1,6 +1,7 @@
 """`unbraid study` as a user meets it."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -134,6 +135,30 @@ def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unb
         assert (code, error.count("\n")) == (2, 1)
         assert "a study of format 99; this version of unbraid reads 1" in error
     assert sorted(each.name for each in out.iterdir()) == ["study.json", "study.yaml"]
+
+
+def test_what_takes_long_is_told_where_there_is_no_terminal(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
+    code, _, told = run(SMALL + "udr: {compare: all, similarity: spearman}\n")
+    assert code == 0
+    assert "small 0/6 runs, 17%: " in told
+    assert "scoring mig\n" in told
+    assert told.splitlines()[-1] == "comparing models, 100%: 6/6"
+    shutil.rmtree(tmp_path / "out" / "udr")
+    code, _, told = unbraid_cli("study", "rank", str(tmp_path / "out"))
+    assert code == 0
+    assert told.splitlines() == [f"comparing models, {done / 6:.0%}: {done}/6" for done in range(1, 7)]
+    code, _, told = unbraid_cli("report", str(tmp_path / "out"))
+    assert code == 0
+    assert "drawing what latents do, 50%: 3/6\n" in told
+
+
+def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unbraid.studies.session.write_results", stop)
+    assert run(SMALL) == (130, "", "unbraid: stopped; the same command continues\n")
 
 
 @pytest.mark.parametrize("command", ["status", "export"])

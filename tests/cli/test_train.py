@@ -96,7 +96,8 @@ def test_interrupted_it_says_so_with_130_and_the_same_command_continues(unbraid_
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "stopped; the same command continues" in error
+    assert error.splitlines()[-1] == "unbraid: stopped; the same command continues"
+    assert "interrupted" not in error
     (unfinished,) = (tmp_path / "runs").glob("*.part")
     assert (unfinished / "checkpoint.safetensors").exists()
 
@@ -160,6 +161,14 @@ def test_the_pace_counts_only_what_this_session_trained(monkeypatch: pytest.Monk
     line = pace.line(0, 2000, {0: 700}, {"kl": 1.23456})
     assert line == "10.0 steps/s, 0:02:10 left, kl 1.235"
     assert pace.done == 700
+
+
+def test_no_time_is_left_once_only_scores_are_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([100.0, 110.0])
+    monkeypatch.setattr("unbraid.cli._progress.time.monotonic", lambda: next(now))
+    pace = Pace()
+    pace.line(0, 100, {0: 0}, {})
+    assert pace.line(0, 100, {0: 100}, {}, ["scoring mig"]) == "scoring mig"
 
 
 def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,21 @@ def test_a_number_for_alpha_is_one_lasso_per_target(alpha: float) -> None:
         assert result.pairs[i, j] == pytest.approx(expected, abs=1e-8)
 
 
+def test_ctrl_c_within_compiled_code_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CPython's word for a function that returned although an exception was set, as numba's do after a signal."""
+
+    def interrupted(*_: Any) -> None:
+        raise SystemError("returned a result with an exception set") from cause
+
+    monkeypatch.setattr(import_module("unbraid.metrics.udr"), "cross_validated", interrupted)
+    cause: BaseException = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        udr([BASE, BASE])
+    cause = MemoryError()
+    with pytest.raises(SystemError):
+        udr([BASE, BASE])
+
+
 def test_spearman_pairs_are_those_of_scipy_and_symmetric() -> None:
     models = [np.rint(2 * BASE), np.exp(BASE[:, :3] @ rotation(4, 3))]  # ties, and a monotone map
     result = udr(models, similarity="spearman")

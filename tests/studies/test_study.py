@@ -335,6 +335,36 @@ def test_a_damaged_record_is_named(copy):
     assert study.runs()[0].state == "finished"
 
 
+def test_scores_that_are_done_outlast_an_interruption(whole, copy):
+    (run,) = [run for run in Study.load(copy / "out").runs() if (run.setting, run.seed) == ("beta=4", 1)]
+    (run.path / SCORES).unlink()
+
+    def stop(metric: str, done: int, total: int) -> None:
+        assert total == 2
+        if metric == "dci_lasso":
+            assert done == 1
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        scores.complete_scores(run.path, ["mig", "dci_lasso"], progress=stop)
+    kept = json.loads((run.path / SCORES).read_text())
+    assert list(kept["metrics"]) == ["mig"]
+    assert [each.state for each in Study.load(copy / "out").runs()].count("waiting") == 1
+    study = here(copy)
+    assert same_but_for_times(study.results(), whole.results())
+    assert json.loads((run.path / SCORES).read_text())["metrics"]["mig"] == kept["metrics"]["mig"]
+
+
+def test_progress_says_what_runs_do_once_they_are_trained(copy):
+    sent: list[StudyProgress] = []
+    run = Study.load(copy / "out").runs()[0]
+    (run.path / SCORES).unlink()
+    here(copy, progress=sent.append)
+    assert [dict(each.doing) for each in sent] == [
+        {}, {run.id: "scoring mig"}, {run.id: "scoring dci_lasso"}, {},
+    ]  # fmt: skip
+
+
 def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkeypatch):
     """A machine with another precision of its own, and without the dataset, reads the same runs."""
     monkeypatch.setattr("unbraid.studies.study.opened_dataset", None)

@@ -14,7 +14,7 @@ from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import udr
 from unbraid.studies.ranking import RankingOptions
-from unbraid.studies.study import Study
+from unbraid.studies.study import Study, StudyProgress
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 
 YAML = SMALL + "udr: {similarity: spearman}\n"
@@ -54,6 +54,33 @@ def test_the_table_of_results_has_what_udr_gives_for_the_codes_on_disk(study: St
     assert (study.known_folder() / "udr" / "spearman.npz").is_file()
     saved = pd.read_parquet(study.known_folder() / "results.parquet")
     assert saved["udr.score"].tolist() == frame["udr.score"].tolist()
+
+
+def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made: Path, study: Study) -> None:
+    shutil.rmtree(study.known_folder() / "udr")
+    (study.known_folder() / "results.parquet").unlink()
+    written(study.known_folder().parent, YAML)
+    again = Study.load(study.known_folder().parent / "study.yaml", study.known_folder())
+    told: list[tuple[str, int, int]] = []
+
+    def stop(sent: StudyProgress) -> None:
+        if sent.after is not None:
+            told.append(sent.after)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        again.run(progress=stop)
+    assert told == [("comparing models", 1, 6)]
+    table = pd.read_parquet(study.known_folder() / "results.parquet")
+    assert list(table["state"]) == ["finished"] * 6
+    assert "udr.score" not in table
+    sent: list[StudyProgress] = []
+    again.run(progress=sent.append)
+    assert [each.after for each in sent if each.after] == [("comparing models", done, 6) for done in range(1, 7)]
+    assert not any(each.taken for each in sent)
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(study.known_folder() / "results.parquet"), pd.read_parquet(made / "results.parquet")
+    )
 
 
 def test_the_codes_of_each_run_are_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import unbraid
+from unbraid.cli._progress import Interrupted
 from unbraid.cli.cite import cite
 from unbraid.cli.data import data_app
 from unbraid.cli.explore import explore
@@ -67,6 +68,8 @@ def main() -> None:
         code = app(standalone_mode=False)
     except (ValueError, OSError, ImportError) as error:
         _leave(str(error), 2)
+    except Interrupted as error:
+        _leave(str(error), 130)
     except Exception as error:
         # Usage errors have no public base class; what tells them apart is that they can say what was wrong.
         if not hasattr(error, "format_message"):

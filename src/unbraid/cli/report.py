@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from unbraid.cli._paths import found_here
-from unbraid.cli._progress import metric_progress
+from unbraid.cli._progress import metric_progress, stage_progress
 
 
 def report(
@@ -80,7 +80,8 @@ def _of_study(path: Path, home: Path) -> str:
     from unbraid.report.study_page import study_page
     from unbraid.studies.study import Study
 
-    return study_page(Study.load(path), base=home)
+    with stage_progress("reading runs") as progress:
+        return study_page(Study.load(path), base=home, progress=progress)
 
 
 def _of_run(path: Path, compare: Path | None) -> str:

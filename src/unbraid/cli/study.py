@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unbraid._extras import require
-from unbraid.cli._progress import metric_progress, steps_progress
+from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
 from unbraid.cli._study_tables import described, print_estimate, print_status, summary
 
 if TYPE_CHECKING:
@@ -72,22 +72,24 @@ def run(
         with metric_progress("measuring") as progress:
             print_estimate(estimate(study, progress=progress))
         return
-    with _progress(study.config.name) as report:
-        try:
-            runs = study.run(executor, retry=retry, progress=report, **options)
-        except KeyboardInterrupt:
-            typer.echo("stopped; the same command continues", err=True)
-            raise
+    with continuing(), _progress(study.config.name) as report:
+        runs = study.run(executor, retry=retry, progress=report, **options)
     typer.echo(summary(study, runs, out))
 
 
 @contextmanager
 def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
-    with steps_progress(name) as told:
+    pace = Pace()
+    with progress_bar(name) as show:
 
         def report(sent: "StudyProgress") -> None:
+            if sent.after is not None:
+                what, done, total = sent.after
+                show(what, done, total, f"{done}/{total}")
+                return
             failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
-            told(f"{name} {sent.n_done}/{sent.n_runs}{failed}", sent.done_steps, sent.steps, sent.taken, sent.logs)
+            line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
+            show(f"{name} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
 
         yield report
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._progress import metric_progress
+from unbraid.cli._progress import stage_progress
 
 
 def add(
@@ -44,7 +44,7 @@ def add(
     study = opened(folder)
     if name is not None and len(name) != len(files):
         raise ValueError(f"--name: {len(name)} names for {len(files)} files")
-    with metric_progress("scoring") as progress:
+    with stage_progress("reading") as progress:
         runs = add_files(
             study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
         )

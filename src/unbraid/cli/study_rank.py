@@ -2,8 +2,7 @@
 
 import json as json_format
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -13,7 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from unbraid.cli._progress import metric_progress
+from unbraid.cli._progress import stage_progress
 
 if TYPE_CHECKING:
     from unbraid.studies.ranking import Ranking, RankingOptions
@@ -66,7 +65,7 @@ def rank(
 
     study = opened(folder)
     options = _options(ranking_options(study), similarity, compare, n_comparisons)
-    with _progress() as progress:
+    with stage_progress("reading codes") as progress:
         ranking = rank_study(study, options, progress=progress)
     publish(study.known_folder())
     frame = study.results()
@@ -87,12 +86,6 @@ def rank(
 def _options(planned: "RankingOptions", similarity: Any, compare: Any, n_comparisons: int | None) -> "RankingOptions":
     given = {"similarity": similarity, "compare": compare, "n_comparisons": n_comparisons}
     return replace(planned, **{name: value for name, value in given.items() if value is not None})
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    with metric_progress("comparing models") as told:
-        yield lambda done, total: told("", done, total)
 
 
 def _beside(frame: Any, ranking: "Ranking") -> Any:

@@ -11,7 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from unbraid.cli._progress import steps_progress
+from unbraid.cli._progress import Pace, continuing, progress_bar
 
 if TYPE_CHECKING:
     from unbraid.training.api import TrainingProgress
@@ -57,15 +57,11 @@ def train(
 
     given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": dataset, **_options(options)}
-    with _progress(family) as report:
-        try:
-            runs = train_models(
-                family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
-                preset=preset, out=out, progress=report, **given,
-            )  # fmt: skip
-        except KeyboardInterrupt:
-            typer.echo("stopped; the same command continues", err=True)
-            raise
+    with continuing(), _progress(family) as report:
+        runs = train_models(
+            family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
+            preset=preset, out=out, progress=report, **given,
+        )  # fmt: skip
     _print(runs)
 
 
@@ -115,11 +111,13 @@ def _options(options: list[str] | None) -> dict[str, Any]:
 
 @contextmanager
 def _progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
-    with steps_progress(family) as told:
+    pace = Pace()
+    with progress_bar(family) as show:
 
         def report(sent: "TrainingProgress") -> None:
-            runs = f"{family} {sent.n_done}/{sent.n_runs}"
-            told(runs, sent.n_done * sent.steps, sent.n_runs * sent.steps, sent.taken, sent.logs)
+            steps = sent.n_runs * sent.steps
+            line = pace.line(sent.n_done * sent.steps, steps, sent.taken, sent.logs)
+            show(f"{family} {sent.n_done}/{sent.n_runs} runs", pace.done, steps, line)
 
         yield report
 

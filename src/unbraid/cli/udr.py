@@ -1,6 +1,7 @@
 """`unbraid udr`: rank models without labels."""
 
 import json as json_format
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -10,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._progress import stage_progress
 from unbraid.representation import Representation
 
 
@@ -49,14 +51,16 @@ def udr(
             raise ValueError(f"{path}: its samples are not those of {files[0]} (same rows, same factors, same order)")
     kl = [each for model in models if (each := model.mean_kl()) is not None]
     complete = len(kl) == len(models)
-    result = rank(
-        [model.codes for model in models],
-        kl=kl if complete else None,
-        similarity=similarity,
-        kl_threshold=kl_threshold,
-        n_comparisons=n_comparisons,
-        seed=seed,
-    )
+    with stage_progress("comparing models") as progress:
+        result = rank(
+            [model.codes for model in models],
+            kl=kl if complete else None,
+            similarity=similarity,
+            kl_threshold=kl_threshold,
+            n_comparisons=n_comparisons,
+            seed=seed,
+            progress=partial(progress, "comparing models"),
+        )
     order = np.argsort(-result.scores, kind="stable")
     if json is not None:
         content = {

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numba
 import numpy as np
 
+from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._group_lasso import cross_validated, separate
 from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
@@ -114,10 +115,11 @@ def udr(
     if silent:
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
     matrices: dict[tuple[int, int], FloatArray] = {}
-    pairs, penalties = _all_pairs(
-        stacked, edges, folds, compared, similarity, alpha, aggregate == "paper",
-        matrices if keep_matrices else None, progress,
-    )  # fmt: skip
+    with interruptible():
+        pairs, penalties = _all_pairs(
+            stacked, edges, folds, compared, similarity, alpha, aggregate == "paper",
+            matrices if keep_matrices else None, progress,
+        )  # fmt: skip
     return UDR(
         scores=np.array([np.median(pairs[model, others]) for model, others in enumerate(compared)]),
         pairs=pairs,

@@ -8,6 +8,7 @@ import numpy as np
 
 from unbraid.report._images import GAP, sheet_address
 from unbraid.report.live.sliders import sliders
+from unbraid.scoring import Progress
 from unbraid.training.run import Run, open_run
 from unbraid.types import FloatArray
 
@@ -45,9 +46,14 @@ def picture(run: Run) -> dict[str, Any] | None:
     }
 
 
-def pictures(runs: Mapping[str, Path]) -> dict[str, dict[str, Any]]:
+def pictures(runs: Mapping[str, Path], progress: Progress | None = None) -> dict[str, dict[str, Any]]:
     """The picture of each run by its id; where it has none, `missing` says why."""
-    return {name: picture_or_reason(path) for name, path in runs.items()}
+    found = {}
+    for done, (name, path) in enumerate(runs.items()):
+        if progress is not None:
+            progress("drawing what latents do", done, len(runs))
+        found[name] = picture_or_reason(path)
+    return found
 
 
 def picture_or_reason(run: Path) -> dict[str, Any]:

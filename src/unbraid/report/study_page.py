@@ -14,6 +14,7 @@ from unbraid.report._content import number_text
 from unbraid.report._pictures import pictures
 from unbraid.report._templates import render
 from unbraid.report.live.models import live_models
+from unbraid.scoring import Progress
 from unbraid.training.folder import WEIGHTS
 from unbraid.training.run import open_run
 
@@ -24,15 +25,16 @@ TABLE_ROWS = 20
 RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
-def study_page(study: "Study", *, base: Path | None = None) -> str:
+def study_page(study: "Study", *, base: Path | None = None, progress: Progress | None = None) -> str:
     """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
 
     Args:
         study: finished, or as far as it has come.
         base: the folder that the page will lie in, so that it can link to the folders of runs; by default the
             folder of the study.
+        progress: called as progress(what is done, done, all) where that takes long.
     """
-    return render("study.html", page_content(study, base or study.known_folder()))
+    return render("study.html", page_content(study, base or study.known_folder(), progress=progress))
 
 
 def table(study: "Study") -> str:
@@ -58,11 +60,13 @@ def table(study: "Study") -> str:
     return render("study_table.html", content)
 
 
-def page_content(study: "Study", base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def page_content(
+    study: "Study", base: Path, *, live: Mapping[str, Any] | None = None, progress: Progress | None = None
+) -> dict[str, Any]:
     """What the page shows, as a plain dictionary; `data` is what its script reads.
 
     Args:
-        study, base: as for `study_page`.
+        study, base, progress: as for `study_page`.
         live: for a page that `unbraid explore` serves, which asks for pictures when it shows them: the `tag` of the
             data it begins with, and the `metrics` that can be asked for.
     """
@@ -76,7 +80,7 @@ def page_content(study: "Study", base: Path, *, live: Mapping[str, Any] | None =
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,
         "data": study_data(study, frame, base, live=live),
-        "pictures": {} if live else pictures(finished),
+        "pictures": {} if live else pictures(finished, progress),
         "duel": None if live else duel(frame, finished),
     }
 

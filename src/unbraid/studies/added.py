@@ -12,7 +12,7 @@ import numpy as np
 from unbraid.factors import Space
 from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
-from unbraid.scoring import drawn, encoded
+from unbraid.scoring import Progress, drawn, encoded
 from unbraid.studies import store
 from unbraid.studies.expand import metric_names, setting_text
 from unbraid.studies.remote import publish
@@ -37,7 +37,7 @@ def add(
     setting: Mapping[str, float | int | str] | None = None,
     seed: int | None = None,
     names: Sequence[str] | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[StudyRun]:
     """Add representations to a study, each as added/<name>/, and score them by the study's metrics.
 
@@ -50,7 +50,7 @@ def add(
             not the family's defaults.
         seed: of the first; the others count on from it. Default 0, or what a run folder says.
         names: of the folders; by default the names of the files without suffix.
-        progress: called as progress(name, done, total).
+        progress: called as progress(what is done, done, all).
 
     Returns:
         The runs added, with their scores in place. All of them or, where one is refused, none.
@@ -74,7 +74,7 @@ def add(
     try:
         for number, (part, representation, about) in enumerate(zip(parts, checked, abouts, strict=True)):
             if progress:
-                progress(names[number], number, len(names))
+                progress(f"scoring {names[number]}", number, len(names))
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
             representation.save(part / CODES)
@@ -86,7 +86,7 @@ def add(
     finally:
         for part in parts:
             shutil.rmtree(part, ignore_errors=True)
-    rank_when_done(study)
+    rank_when_done(study, progress)
     write_results(study)
     publish(folder)
     return [run for run in study.runs() if run.id in names]
@@ -108,9 +108,11 @@ def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int
     return encoded(encode, study.meet()[0], N_CODES, batch_size, 0)
 
 
-def score_added(study: Study, _dataset: object = None) -> None:
+def score_added(study: Study, progress: Progress) -> None:
     """Compute what the scores of added representations lack, since the study asks for more; faults are recorded."""
-    for run in added_runs(study.known_folder()):
+    runs = added_runs(study.known_folder())
+    for number, run in enumerate(runs):
+        progress(f"scoring {run.id}", number, len(runs))
         try:
             complete_scores(run.path, metric_names(study.config), gap=_gap(study))
         except ValueError as error:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid.datasets.base import FactorDataset
 from unbraid.studies import store
 from unbraid.studies.answers import read_answers
 from unbraid.studies.generalisation import HEADS, REGRESSORS, Summary, summary
@@ -163,9 +162,8 @@ def contents(study: "Study") -> dict[str, dict[str, Any]]:
     }
 
 
-def write_generalisation(study: "Study", dataset: FactorDataset) -> None:
+def write_generalisation(study: "Study", _progress: object = None) -> None:
     """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results."""
-    del dataset
     for kind, content in contents(study).items():
         (study.known_folder() / FOLDER).mkdir(exist_ok=True)
         store.write_json(study.known_folder() / FOLDER / f"{kind}.json", content)

@@ -18,6 +18,7 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
+from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import check_inputs
 from unbraid.metrics._probes import best_linear_predictions, perceptrons
 from unbraid.metrics._sharing import sharing
@@ -180,7 +181,8 @@ def ask_regressors(
     codes = np.concatenate([_encoded(encode, part.dataset, rows) for rows in chosen])
     inputs = check_inputs(codes, space.factors(np.concatenate(chosen)), space.kinds)
     train, valid, test, inside = np.split(np.arange(len(codes)), np.cumsum([len(rows) for rows in chosen])[:-1])
-    results = {name: errors_in_gap(inputs, train, valid, test, inside, name, seed) for name in REGRESSORS}
+    with interruptible():
+        results = {name: errors_in_gap(inputs, train, valid, test, inside, name, seed) for name in REGRESSORS}
     return {name: Errors(each.per_factor, each.ordinary_per_factor) for name, each in results.items()}
 
 

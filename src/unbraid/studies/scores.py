@@ -10,7 +10,7 @@ from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.representation import Representation
-from unbraid.scoring import ScoreCard, Scored, choose, score_each
+from unbraid.scoring import Progress, ScoreCard, Scored, choose, score_each
 from unbraid.training.folder import CODES, SCORES, WEIGHTS, damaged
 from unbraid.training.objects import objects_of
 
@@ -22,11 +22,12 @@ def complete_scores(
     gap: str | None = None,
     seed: int = 0,
     dataset: FactorDataset | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Add to scores.json the metrics that it lacks, or has by an older version of the metric.
 
-    `dataset` is that of a run, which encodes whole objects of it where a metric needs them; by default opened by its
-    name.
+    Interrupted, it keeps those that are done. `progress` as for `unbraid.score`. `dataset` is that of a run, which
+    encodes whole objects of it where a metric needs them; by default opened by its name.
 
     Raises:
         ValueError: a metric that cannot be computed, named; the others are kept.
@@ -40,22 +41,30 @@ def complete_scores(
     skipped: dict[str, str] = {}
     failed: dict[str, Exception] = {}
     objects = objects_of(folder, dataset) if (folder / WEIGHTS).is_file() else None
-    with closing(score_each(representation, choose(missing), seed=seed, gap=gap, objects=objects)) as results:
-        for name, result in results:
-            if isinstance(result, NotDefined):
-                skipped[name] = str(result)
-            elif isinstance(result, Exception):
-                failed[name] = result
-            else:
-                scored[name] = result
-    card = ScoreCard(representation, scored, skipped, seed, gap=gap, path=folder.name).to_dict()
-    for part in ("metrics", "skipped"):
-        others = {name: entry for name, entry in kept.get(part, {}).items() if name not in missing}
-        card[part] = {**others, **card[part]}
-    with written_whole(folder / SCORES) as temporary:
-        temporary.write_text(json.dumps(card, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    working = score_each(representation, choose(missing), seed=seed, gap=gap, objects=objects, progress=progress)
+    try:
+        with closing(working) as results:
+            for name, result in results:
+                if isinstance(result, NotDefined):
+                    skipped[name] = str(result)
+                elif isinstance(result, Exception):
+                    failed[name] = result
+                else:
+                    scored[name] = result
+    finally:
+        if scored or skipped or failed:
+            _keep(folder, kept, missing, ScoreCard(representation, scored, skipped, seed, gap=gap, path=folder.name))
     for name, error in failed.items():
         raise ValueError(f"metric {name}: {type(error).__name__}: {error}") from error
+
+
+def _keep(folder: Path, kept: dict[str, Any], missing: Sequence[str], card: ScoreCard) -> None:
+    content = card.to_dict()
+    for part in ("metrics", "skipped"):
+        others = {name: entry for name, entry in kept.get(part, {}).items() if name not in missing}
+        content[part] = {**others, **content[part]}
+    with written_whole(folder / SCORES) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def missing_metrics(scores: dict[str, Any], metrics: Sequence[str]) -> list[str]:

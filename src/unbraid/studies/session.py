@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
+from unbraid.scoring import Progress
 from unbraid.studies import store
 from unbraid.studies.added import score_added
 from unbraid.studies.answers import FILE as ANSWERS
@@ -41,8 +42,9 @@ def no_tasks(*_: object) -> tuple[Sequence[Task], Mapping[str, FactorDataset]]:
 class Extra:
     """Work of a study beyond the runs of its families, such as the same models trained on fewer images."""
 
-    # After all tasks: what is to be computed from their runs. Some may have failed.
-    finish: Callable[[Study, FactorDataset], None]
+    # After all tasks: what is to be computed from their runs, some of which may have failed. Where that takes long it
+    # tells (what is done, done, all).
+    finish: Callable[[Study, Progress], None]
     # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
     # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
     tasks: Callable[[Study, FactorDataset, Surroundings], tuple[Sequence[Task], Mapping[str, FactorDataset]]] = no_tasks
@@ -91,8 +93,9 @@ def run_study(
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 session.end(outcome)
+        write_results(study)  # stands by the time that something longer may be interrupted
         for extra in EXTRAS:
-            extra.finish(study, dataset)
+            extra.finish(study, session.after)
         write_results(study)
     return study.runs()
 
@@ -183,6 +186,7 @@ class Session:
         self.progress = progress
         self.taken: dict[str, int] = {}
         self.logs: Mapping[str, float] = {}
+        self.doing: dict[str, str] = {}
         self.done: dict[str, str] = {}  # state by run
         self.steps = {task.id: int(task.config["steps"]) for task in tasks}
         for task in self.tasks.values():
@@ -212,6 +216,8 @@ class Session:
     def step(self, sent: Step) -> None:
         self.taken[sent.id] = sent.step
         self.logs = sent.logs
+        if sent.doing:
+            self.doing[sent.id] = sent.doing
         self._tell()
 
     def end(self, outcome: Outcome) -> None:
@@ -226,19 +232,23 @@ class Session:
         else:
             store.forget_failure(self.folder, outcome.id)
         self.taken.pop(outcome.id, None)
+        self.doing.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state
         run = state_of(self.folder, planned, self.tasks[outcome.id].metrics)
         for told in self.listeners:
             told(replace(run, state=outcome.state, reason=outcome.reason))
         self._tell()
 
-    def _tell(self) -> None:
+    def after(self, what: str, done: int, total: int) -> None:
+        self._tell((what, done, total))
+
+    def _tell(self, after: tuple[str, int, int] | None = None) -> None:
         if self.progress:
             failed = sum(state == "failed" for state in self.done.values())
             done_steps = sum(self.steps[name] for name in self.done)
             self.progress(
                 StudyProgress(
                     len(self.steps), len(self.done), failed, sum(self.steps.values()), done_steps,
-                    dict(self.taken), self.logs,
+                    dict(self.taken), self.logs, dict(self.doing), after,
                 )
             )  # fmt: skip

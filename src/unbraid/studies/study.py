@@ -48,6 +48,8 @@ class StudyProgress:
     done_steps: int  # of those that are done
     taken: Mapping[str, int] = field(default_factory=dict)  # steps by run, of those at work
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
+    doing: Mapping[str, str] = field(default_factory=dict)  # by run, of those that are trained: "scoring mig"
+    after: tuple[str, int, int] | None = None  # what follows once all runs are done: ("comparing models", 3, 42)
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,12 @@
 """UDR over the runs of a study: each run's codes are read once, and the matrices are kept in the folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unbraid.representation import Representation
+from unbraid.scoring import Progress
 from unbraid.studies.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.studies.ranking_file import rank_and_keep, ranking_path, read_ranking
 
@@ -24,7 +25,7 @@ def rank_study(
     study: "Study",
     options: RankingOptions | None = None,
     *,
-    progress: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> Ranking:
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
@@ -35,7 +36,7 @@ def rank_study(
     Args:
         study: with its folder.
         options: default those of the YAML.
-        progress: called as progress(done, total), in models.
+        progress: called as progress("comparing models", done, all), in models.
 
     Returns:
         Ranking. Runs that diverged, failed or are not finished are left out with the reason, as are those without
@@ -47,9 +48,14 @@ def rank_study(
     candidates, left_out = candidates_of(study.runs())
     folder, planned = study.known_folder(), ranking_options(study)
     chosen = options or planned
+
+    def compared(done: int, total: int) -> None:
+        if progress is not None:
+            progress("comparing models", done, total)
+
     if chosen != planned and ranking_path(folder, chosen) == ranking_path(folder, planned):
-        return rank_models(candidates, chosen, left_out=left_out, progress=progress)
-    return rank_and_keep(folder, candidates, chosen, left_out, progress)
+        return rank_models(candidates, chosen, left_out=left_out, progress=compared)
+    return rank_and_keep(folder, candidates, chosen, left_out, compared)
 
 
 def kept_ranking(study: "Study", runs: Sequence["StudyRun"]) -> Ranking | None:
@@ -75,7 +81,7 @@ def udr_columns(study: "Study", runs: Sequence["StudyRun"]) -> dict[str, dict[st
     }
 
 
-def rank_when_done(study: "Study", _dataset: object = None) -> None:
+def rank_when_done(study: "Study", progress: Progress | None = None) -> None:
     """Rank a study once its runs are done, where its YAML asks for it or an older ranking would be out of date.
 
     Nothing where no two runs can be compared.
@@ -83,7 +89,7 @@ def rank_when_done(study: "Study", _dataset: object = None) -> None:
     path = ranking_path(study.known_folder(), ranking_options(study))
     if study.config.udr is not None or path.is_file():
         with suppress(NothingToRank):
-            rank_study(study)
+            rank_study(study, progress=progress)
 
 
 def candidates_of(runs: Sequence["StudyRun"]) -> tuple[list[Candidate], dict[str, str]]:

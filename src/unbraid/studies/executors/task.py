@@ -56,4 +56,4 @@ class Step:
     id: str
     step: int
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means by name
-    doing: Literal["training", "scoring"] = "training"
+    doing: str = ""  # once all steps are taken, such as "scoring mig"

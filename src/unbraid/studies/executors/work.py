@@ -74,9 +74,16 @@ def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[
         status = open_run(task.target).status
         if status["state"] == "diverged":
             return Outcome(task.id, "diverged", f"step {status['step']}: {status['reason']}")
-        report(Step(task.id, int(status["step"]), doing="scoring"))
-        complete_scores(task.target, task.metrics, gap=task.gap, dataset=datasets[task.dataset])
+
+        def tell(doing: str) -> None:
+            report(Step(task.id, int(status["step"]), doing=doing))
+
+        complete_scores(
+            task.target, task.metrics, gap=task.gap, dataset=datasets[task.dataset],
+            progress=lambda metric, *_: tell(f"scoring {metric}"),
+        )  # fmt: skip
         if task.questions:
+            tell("asking about unseen images")
             complete_answers(task.target, task.questions, datasets[task.dataset])
     except Exception as error:
         _stop_if_full(error, task.target)
