@@ -165,10 +165,10 @@ def run_reply(folder: Path, *, home: bool, compare: Path | None = None) -> Reply
         if not (folder / SCORES).is_file():
             raise Refused(404, f"{folder.name} has neither a model nor scores")
         card = saved_card(folder / SCORES, Representation.load(next(folder.glob("codes.*"))))
-        return html(render("explored_card.html", {**card_content(card), "served": served}))
+        return html(render("explored.html", {**card_content(card), "base": "page.html", "served": served}))
     other = None if compare is None else open_run(compare, device="cpu")
     content = run_content(open_run(folder, device="cpu"), compare=other)
-    return html(render("explored_run.html", {**content, "served": served}))
+    return html(render("explored.html", {**content, "base": "run.html", "served": served}))
 
 
 def file_reply(folder: Path, path: str) -> Reply:
