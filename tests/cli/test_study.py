@@ -10,7 +10,7 @@ import pytest
 
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import SMALL, written
-from unbraid.studies import store
+from unbraid.studies import session, store
 from unbraid.studies.executors import EXECUTORS
 
 
@@ -168,6 +168,29 @@ def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command
         code, _, error = unbraid_cli("study", command, str(folder), *options)
         assert (code, error.count("\n")) == (2, 1)
         assert said in error
+
+
+def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run, monkeypatch) -> None:
+    asked: list[tuple[object, ...]] = []
+
+    def cluster(tasks, datasets, *, report=None, address="auto", gpus_per_run=None):
+        asked.append((address, gpus_per_run))
+        return EXECUTORS["local"](tasks, datasets, report=report, processes=0)
+
+    monkeypatch.setitem(session.EXECUTORS, "ray", cluster)
+    there = SMALL + "executor: {name: ray, address: '10.0.0.5:6379', gpus_per_run: 0.5}\n"
+    assert run(there)[0] == 0
+    assert run(there, "--address", "auto")[0] == 0
+    assert asked == [("10.0.0.5:6379", 0.5), ("auto", 0.5)]
+    assert run(there, "--executor", "local")[0] == 0
+    assert len(asked) == 2
+    code, _, error = run(there, "--processes", "2")
+    assert (code, error.count("\n")) == (2, 1)
+    assert "executor 'ray' has no option 'processes'; it has address, gpus_per_run" in error
+    more = SMALL.replace("seeds: 2", "seeds: 5\nexecutor: {name: local, processes: 1}")
+    code, printed, _ = run(more, "--dry-run")
+    assert code == 0
+    assert "with 1 at a time" in printed
 
 
 def test_options_that_do_not_go_together_are_refused(run, tmp_path: Path) -> None:

@@ -1,12 +1,14 @@
 """The YAML of a study: what it may hold, and that every fault is named by its path in one line."""
 
+import inspect
 import re
 
 import pytest
 
 from tests.studies.examples import SMALL
+from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
-from unbraid.studies.schema import StudyConfig, parse
+from unbraid.studies.schema import OPTIONS, StudyConfig, parse
 from unbraid.studies.store import Surroundings
 from unbraid.training.families import FAMILIES
 
@@ -28,6 +30,29 @@ def test_the_contract_is_read_with_its_defaults():
     assert plain.dataset.name == "sprites"
     assert [family.name for family in plain.families] == ["vae", "beta_vae"]
     assert (plain.seeds, plain.steps, plain.batch_size, plain.precision, plain.device) == (1, 30000, 64, "auto", "auto")
+
+
+def test_the_command_line_wins_over_the_executor_of_the_file():
+    """A name given asks for that executor, with the file's options where they are its own."""
+    plain, ray = study(), study(executor={"name": "ray", "address": "10.0.0.5:6379", "gpus_per_run": 0.25})
+    assert plain.executor_with(None, {}) == ("local", {})
+    assert plain.executor_with("ray", {"address": "auto"}) == ("ray", {"address": "auto"})
+    assert ray.executor_with(None, {}) == ("ray", {"address": "10.0.0.5:6379", "gpus_per_run": 0.25})
+    assert ray.executor_with("ray", {"address": "auto"}) == ("ray", {"address": "auto", "gpus_per_run": 0.25})
+    assert ray.executor_with("local", {"processes": 1}) == ("local", {"processes": 1})
+    assert study(executor="ray").executor_with(None, {}) == ("ray", {})
+    assert study(executor={"name": "local", "processes": 0}).executor_with(None, {}) == ("local", {"processes": 0})
+
+
+@pytest.mark.parametrize("name", EXECUTORS)
+def test_the_file_may_say_of_an_executor_what_the_executor_takes(name: str):
+    taken = set(inspect.signature(EXECUTORS[name]).parameters) - {"tasks", "datasets", "report"}
+    assert set(OPTIONS[name]) == taken
+
+
+def test_where_runs_are_trained_is_no_part_of_what_they_are():
+    there = study(executor={"name": "ray", "gpus_per_run": 0.5})
+    assert [run.id for run in expand(there, AROUND)] == [run.id for run in expand(study(), AROUND)]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +80,17 @@ def test_the_contract_is_read_with_its_defaults():
         ({"compositional": {"factors": ["x"]}}, "compositional.factors: list should have at least 2 items"),
         ({"compositional": {"n_combinations": 5}}, "compositional.factors: is missing"),
         ({"zero_shot": {"gap": 3}}, "zero_shot.gap: input should be a valid string; got 3"),
+        ({"executor": {"name": "rays"}}, "executor.name: input should be 'local' or 'ray'; got 'rays'"),
+        ({"executor": "rays"}, "executor.name: input should be 'local' or 'ray'; got 'rays'"),
+        ({"executor": {"address": "auto"}}, "executor.name: is missing"),
+        ({"executor": {"name": "ray", "adress": "auto"}}, "executor.adress: unknown; did you mean address?"),
+        ({"executor": {"name": "ray", "address": 6379}}, "executor.address: input should be a valid string; got 6379"),
+        ({"executor": {"name": "ray", "gpus_per_run": 2}}, "executor.gpus_per_run: input should be less than or equal"),
+        ({"executor": {"name": "local", "processes": -1}}, "executor.processes: input should be greater than or equal"),
+        (
+            {"executor": {"name": "local", "address": "auto"}},
+            "executor.address: no option of local, which has processes and pack; got 'auto'",
+        ),
         ({"track": ["tensorbord"]}, "track[0]: input should be 'tensorboard', 'wandb' or 'mlflow'; got 'tensorbord'"),
     ],
 )

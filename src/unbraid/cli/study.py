@@ -4,7 +4,7 @@ import json as json_format
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -29,7 +29,13 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, 
 def run(
     file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study.")],
     out: Annotated[Path, typer.Option(help="Folder of the results, or s3://bucket/prefix; the same one continues.")],
-    executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            help="local (this machine) or ray; default as in the YAML, or local. Options win over those of the YAML.",
+            show_default=False,
+        ),
+    ] = None,
     address: Annotated[
         str | None, typer.Option(help="With --executor ray: of the cluster, auto (default) or host:port.")
     ] = None,
@@ -59,18 +65,16 @@ def run(
 
       unbraid study run study.yaml --out s3://bucket/study --executor ray --address auto
     """
-    options: dict[str, Any] = {"address": address, "gpus_per_run": gpus_per_run}
-    options = {name: value for name, value in options.items() if value is not None}
-    if options and executor != "ray":
-        raise ValueError("--address and --gpus-per-run go with --executor ray")
-    if processes is not None:
-        options["processes"] = processes
     study = opened(file, out)
+    given = {"address": address, "gpus_per_run": gpus_per_run, "processes": processes}
+    options = {name: value for name, value in given.items() if value is not None}
+    if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
+        raise ValueError("--address and --gpus-per-run go with --executor ray")
     if dry_run:
         from unbraid.studies.estimate import estimate
 
         with metric_progress("measuring") as progress:
-            print_estimate(estimate(study, progress=progress))
+            print_estimate(estimate(study, processes=processes, progress=progress))
         return
     with continuing(), _progress(study.config.name) as report:
         runs = study.run(executor, retry=retry, progress=report, **options)

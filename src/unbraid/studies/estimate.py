@@ -75,11 +75,14 @@ class Estimate:
         return sum(row.seconds for row in self.rows) / self.processes
 
 
-def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None = None) -> Estimate:
+def estimate(
+    study: Study, *, processes: int | None = None, progress: Callable[[str, int, int], None] | None = None
+) -> Estimate:
     """Time, memory and disk of what a study has still to do. Writes nothing.
 
     Args:
         study: with a folder, which need not be there.
+        processes: runs at a time on a CPU; by default those of the YAML, or one per core.
         progress: called as progress(kind of run, done, total) before each measurement.
 
     Raises:
@@ -112,11 +115,12 @@ def estimate(study: Study, *, progress: Callable[[str, int, int], None] | None =
         left = [task for task in group if task.id in waiting]
         seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
         rows.append(Row(family, setting, len(group), len(left), steps, costs[group[0].id][1], seconds))
-    processes = max(1, min(n_cores(), len(waiting))) if on_cpu else 1
+    if processes is None:
+        processes = study.config.executor_with("local", {})[1].get("processes")
+    at_once = max(1, min(n_cores() if processes is None else processes, len(waiting))) if on_cpu else 1
     each = _memory(on_cpu)
     return Estimate(
-        rows, processes, each, each * processes, needed_disk(session.waiting, datasets),
-        _assumed(scoring, processes, on_cpu),
+        rows, at_once, each, each * at_once, needed_disk(session.waiting, datasets), _assumed(scoring, at_once, on_cpu),
     )  # fmt: skip
 
 
@@ -143,6 +147,7 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
     if FAMILIES[plan.family].fit is not None:
         return 0.0, cold / plan.steps
     short = seconds(WARM_STEPS)
+    longer, steps = 0.0, 1
     for steps in MORE_STEPS:
         longer = max(seconds(WARM_STEPS + steps) - short, 0.0)
         if longer * len(members) > SECONDS:

@@ -7,7 +7,16 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError
 
 Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, strict=True)]
@@ -80,6 +89,32 @@ class ZeroShotSection(Section):
     seed: Seed = 0
 
 
+class ExecutorSection(Section):
+    """Where runs are trained; what is not given is as that executor has it. See `unbraid.studies.executors`."""
+
+    name: Literal["local", "ray"]
+    processes: Annotated[int, Field(ge=0, strict=True)] | None = None
+    pack: Count | None = None
+    address: Annotated[str, Field(min_length=1)] | None = None
+    gpus_per_run: Annotated[float, Field(gt=0, le=1)] | None = None
+
+    @field_validator("processes", "pack", "address", "gpus_per_run")
+    @classmethod
+    def _its_own(cls, value: Any, info: ValidationInfo) -> Any:
+        name = info.data.get("name")  # absent where it is wrong itself, which is said already
+        if name and info.field_name not in OPTIONS[name]:
+            own = " and ".join(OPTIONS[name])
+            raise PydanticCustomError("option", "no option of {name}, which has {own}", {"name": name, "own": own})
+        return value
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return self.model_dump(exclude={"name"}, exclude_none=True)
+
+
+OPTIONS = {"local": ("processes", "pack"), "ray": ("address", "gpus_per_run")}  # of each executor
+
+
 class StudyConfig(Section):
     """All of a study; the YAML file holds these keys."""
 
@@ -96,16 +131,24 @@ class StudyConfig(Section):
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
     track: list[Literal["tensorboard", "wandb", "mlflow"]] = []
+    executor: ExecutorSection | None = None
+
+    def executor_with(self, name: str | None, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """An executor and its options: what is given here, then what the file says of it; by default "local"."""
+        planned = self.executor
+        chosen = name or (planned.name if planned else "local")
+        return chosen, {**(planned.options if planned and planned.name == chosen else {}), **options}
 
     @model_validator(mode="before")
     @classmethod
     def _short_forms(cls, given: Any) -> Any:
-        """`dataset: sprites` and `families: [vae]` say the same as with {name: ...}."""
+        """`dataset: sprites`, `executor: ray` and `families: [vae]` say the same as with {name: ...}."""
         if not isinstance(given, Mapping):
             return given
         given = dict(given)
-        if isinstance(given.get("dataset"), str):
-            given["dataset"] = {"name": given["dataset"]}
+        for section in ("dataset", "executor"):
+            if isinstance(given.get(section), str):
+                given[section] = {"name": given[section]}
         if isinstance(given.get("families"), list):
             given["families"] = [{"name": each} if isinstance(each, str) else each for each in given["families"]]
         return given
@@ -196,6 +239,7 @@ def _known_keys(loc: tuple[int | str, ...]) -> list[str]:
         "udr": UDRSection,
         "compositional": CompositionalSection,
         "zero_shot": ZeroShotSection,
+        "executor": ExecutorSection,
     }
     section = sections.get(str(loc[0]), StudyConfig) if loc else StudyConfig
     return list(section.model_fields)

@@ -95,7 +95,7 @@ class Study:
 
     def run(
         self,
-        executor: str = "local",
+        executor: str | None = None,
         *,
         retry: Literal["failed"] | None = None,
         progress: Callable[[StudyProgress], None] | None = None,
@@ -104,10 +104,10 @@ class Study:
         """Train and score what is not done yet; called again, it continues.
 
         Args:
-            executor: a name in `unbraid.studies.executors.EXECUTORS`.
+            executor: a name in `unbraid.studies.executors.EXECUTORS`; by default that of the YAML, or "local".
             retry: "failed": try again what failed before.
             progress: told about twice a second.
-            **options: of the executor.
+            **options: of the executor; they come before those of the YAML.
 
         Returns:
             All runs of the study, those that failed among them.
@@ -119,7 +119,8 @@ class Study:
         """
         from unbraid.studies.session import run_study
 
-        return run_study(self, executor, retry=retry, progress=progress, options=options)
+        name, options = self.config.executor_with(executor, options)
+        return run_study(self, name, retry=retry, progress=progress, options=options)
 
     def planned(self) -> list[Planned]:
         """The runs of the YAML, done or not."""
