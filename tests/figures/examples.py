@@ -44,6 +44,15 @@ def run_source(folder: Path) -> Source:
     return Source(run.path, "run")
 
 
+def objects_source(folder: Path) -> Source:
+    """An LSBD-VAE on three objects that turn, after some steps."""
+    (run,) = unbraid.train(
+        "lsbd_vae", {"name": "turntable", "n_objects": 3, "shrink": 4}, preset="lsbd_objects", steps=4, network="dense",
+        out=folder, processes=0, precision="float32", device="cpu",
+    )  # fmt: skip
+    return Source(run.path, "run")
+
+
 def study_source(folder: Path, n_runs: int = 60) -> Source:
     """A study whose results are made up; nothing is trained."""
     frame = example_results(n_runs)

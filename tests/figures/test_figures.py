@@ -4,27 +4,31 @@ import csv
 import io
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.collections import PolyCollection
 
-from tests.figures.examples import SPACE, codes_source, representation, run_source, study_source
+from tests.figures.examples import SPACE, codes_source, objects_source, representation, run_source, study_source
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.metrics import d_lsbd, mig
 from unbraid.studies.study import Study
 
 
 @pytest.fixture(scope="module")
-def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Source]:
+def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Source]]:
     folder = tmp_path_factory.mktemp("figures")
     (folder / "study").mkdir()
-    return {
-        "codes": codes_source(folder),
-        "run": run_source(folder / "runs"),
-        "study": study_source(folder / "study"),
-    }
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("UNBRAID_DATA", str(folder / "data"))
+        yield {
+            "codes": codes_source(folder),
+            "run": run_source(folder / "runs"),
+            "objects": objects_source(folder / "runs"),
+            "study": study_source(folder / "study"),
+        }
 
 
 def table(drawn: Drawn) -> dict[str, list[str]]:
@@ -38,7 +42,7 @@ def floats(drawn: Drawn, name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_can_be_drawn_and_has_data(name: str, sources: dict[str, Source]) -> None:
-    drawn = draw(name, sources[FIGURES[name].needs])
+    drawn = draw(name, sources["objects" if name == "between-objects" else FIGURES[name].needs])
     columns = table(drawn)
     assert len({len(column) for column in columns.values()}) == 1
     assert len(next(iter(columns.values()))) > 2
@@ -111,9 +115,23 @@ def test_circles_lists_the_points_of_the_plane(sources: dict[str, Source]) -> No
     assert drawn.figure.axes[0].get_title() == f"hue: D_LSBD {result.score:.3f}"
 
 
+def test_circles_turned_back_are_as_dispersed_as_the_metric_says(sources: dict[str, Source]) -> None:
+    for name in ("codes", "run", "objects"):
+        drawn = draw("circles", sources[name])
+        factors = np.array(table(drawn)["factor"])
+        for number, factor in enumerate(dict.fromkeys(factors)):
+            back = np.column_stack([floats(drawn, "back_x"), floats(drawn, "back_y")])[factors == factor]
+            before = np.column_stack([floats(drawn, "x"), floats(drawn, "y")])[factors == factor]
+            title = drawn.figure.axes[2 * number].get_title()
+            dots = np.asarray(drawn.figure.axes[2 * number + 1].collections[0].get_offsets())
+            np.testing.assert_allclose(dots, back)
+            np.testing.assert_allclose(np.linalg.norm(back, axis=1), np.linalg.norm(before, axis=1))
+            assert title == f"{factor}: D_LSBD {((back - back.mean(axis=0)) ** 2).sum(axis=1).mean():.3f}"
+
+
 def test_circles_of_a_run_encode_the_whole_grid(sources: dict[str, Source]) -> None:
     drawn = draw("circles", sources["run"])
-    assert len(drawn.figure.axes) == 2
+    assert len(drawn.figure.axes) == 4
     assert table(drawn)["factor"].count("x") == table(drawn)["factor"].count("y") == 64
 
 
@@ -137,6 +155,31 @@ def test_traversals_list_the_values_of_each_code(sources: dict[str, Source]) -> 
         np.testing.assert_allclose(
             floats(drawn, "value")[own], np.linspace(*np.quantile(codes[:, code], [0.02, 0.98]), 4), rtol=1e-5
         )
+
+
+@pytest.mark.parametrize(("name", "n_codes"), [("once-around", 7), ("between-objects", 7)])
+def test_generated_images_are_decoded_from_the_codes_that_are_listed(
+    name: str, n_codes: int, sources: dict[str, Source]
+) -> None:
+    drawn = draw(name, sources["objects"], {"rows": 2, "steps": 3})
+    codes = np.stack([floats(drawn, f"code_{code}") for code in range(n_codes)], axis=1)
+    images = np.clip(sources["objects"].run.decode(codes), 0, 1)
+    strips = [ax for ax in drawn.figure.axes if ax.images]
+    sheet = np.asarray(strips[0 if name == "once-around" else 1].images[0].get_array())
+    for place in range(6):  # of 16 pixels, each drawn three times
+        row, step = divmod(place, 3)
+        shown = sheet[50 * row : 50 * row + 48 : 3, 50 * step : 50 * step + 48 : 3, :3]
+        np.testing.assert_allclose(shown, images[place], atol=1e-5)
+
+
+def test_images_of_the_dataset_stand_at_both_ends(sources: dict[str, Source]) -> None:
+    drawn = draw("between-objects", sources["objects"], {"pairs": 1, "rows": 2})
+    one, other = (int(text.split()[1]) for text in table(drawn)["way"][0].split(" to "))
+    for strip, number in ((0, one), (2, other)):
+        sheet = np.asarray(drawn.figure.axes[strip].images[0].get_array())
+        images = sources["objects"].run.dataset().images([72 * number, 72 * number + 36]) / 255
+        np.testing.assert_allclose(sheet[:48:3, :48:3, :3], images[0])
+        np.testing.assert_allclose(sheet[50::3, :48:3, :3], images[1])
 
 
 def test_reconstructions_list_their_errors(sources: dict[str, Source]) -> None:
@@ -230,6 +273,8 @@ def test_similarity_lists_the_pairs_that_were_compared(sources: dict[str, Source
         ("kl", "codes", {"threshold": "low"}, "threshold of kl must be a number; got 'low'"),
         ("traversals", "run", {"rows": "-1"}, "rows of traversals must be 0 or more"),
         ("curves", "run", {"names": "tc"}, "there are curves of"),
+        ("between-objects", "run", {}, "one object only, since every factor is cyclic"),
+        ("once-around", "run", {"steps": "0"}, "steps must be at least 1; got 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(

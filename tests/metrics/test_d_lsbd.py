@@ -7,6 +7,7 @@ import pytest
 
 from unbraid import FactorSpace
 from unbraid.metrics import NotDefined, d_lsbd
+from unbraid.metrics.d_lsbd import turned_back
 from unbraid.types import FloatArray
 
 SPACE = FactorSpace(("x", "y"), (12, 16), ("cyclic", "cyclic"))
@@ -253,3 +254,12 @@ def test_same_numbers_whatever_the_seed_and_inputs_untouched() -> None:
     codes = half_good()
     assert score_of(codes, seed=0).score == score_of(codes, seed=1).score
     np.testing.assert_array_equal(codes, half_good())
+
+
+def test_points_turned_back_are_where_they_began() -> None:
+    """Around three times in either sense, from 1 + 2i."""
+    angle = 2 * np.pi * np.arange(10) / 10
+    for sense in (-1, 1):
+        points = (1 + 2j) * np.exp(1j * sense * 3 * angle)
+        back = turned_back(np.column_stack([points.real, points.imag]), angle, 3)
+        np.testing.assert_allclose(back, np.tile([1.0, 2.0], (10, 1)), atol=1e-12)

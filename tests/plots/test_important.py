@@ -41,3 +41,14 @@ def test_circles_have_one_panel_per_cyclic_factor_with_its_score() -> None:
         points = np.asarray(ax.collections[0].get_offsets())
         np.testing.assert_allclose(np.hypot(*points.T), 1, atol=1e-9)
         np.testing.assert_allclose(points, result.projected[number])
+
+
+def test_circles_turned_back_have_a_panel_of_their_own() -> None:
+    angle = np.arange(8) * 2 * np.pi / 8
+    result = d_lsbd(np.column_stack([np.cos(angle), np.sin(angle)]), np.arange(8)[:, None], kinds=("cyclic",))
+    back = np.array([[[0.25, 0.5], [0.75, -1.0]]])
+    before, after = plot_circles(result, names=["x"], rows=[2, 5], back=back)
+    np.testing.assert_array_equal(np.asarray(before.collections[0].get_offsets()), result.projected[0, [2, 5]])
+    np.testing.assert_array_equal(np.asarray(after.collections[0].get_offsets()), back[0])
+    np.testing.assert_array_equal(before.collections[0].get_facecolor(), after.collections[0].get_facecolor())
+    assert after.get_title() == "x: turned back"

@@ -1,6 +1,6 @@
 """Ground-truth factors of variation: what varies, which images to draw, how to pair and split them."""
 
-from unbraid.factors.objects import one_object, turned, whole_objects
+from unbraid.factors.objects import all_objects, cyclic_columns, one_object, turned, whole_objects
 from unbraid.factors.pairs import Series, WeakPairs, labelled_pairs, turntables, walks, weak_pairs
 from unbraid.factors.predicate import predicate
 from unbraid.factors.sampling import correlation, few_labels, sample
@@ -14,8 +14,10 @@ __all__ = [
     "Space",
     "Split",
     "WeakPairs",
+    "all_objects",
     "combinations",
     "correlation",
+    "cyclic_columns",
     "few_labels",
     "labelled_pairs",
     "one_object",

@@ -20,6 +20,18 @@ def cyclic_columns(space: FactorSpace) -> list[int]:
     return columns
 
 
+def all_objects(space: FactorSpace, *, seed: int = 0) -> IntArray:
+    """Levels (n_objects, n_factors) of each object in random order, cyclic factors at 0.
+
+    Raises:
+        ValueError: no factor is cyclic.
+    """
+    cyclic = cyclic_columns(space)
+    standing = [1 if k in cyclic else size for k, size in enumerate(space.sizes)]
+    drawn = np.random.default_rng(seed).permutation(prod(standing))
+    return np.stack(np.unravel_index(drawn, standing), axis=-1)
+
+
 def turned(space: FactorSpace, objects: IntArray) -> IntArray:
     """Positions (n_objects * n_turns,) of objects in every combination of the cyclic factors, object by object.
 
@@ -58,12 +70,9 @@ def whole_objects(space: FactorSpace, n_images: int, *, seed: int = 0) -> IntArr
         >>> len(whole_objects(space, 1000)) / 64
         15.0
     """
-    cyclic = cyclic_columns(space)
+    objects = all_objects(space, seed=seed)
     if len(space) <= n_images:
         return np.arange(len(space))
-    standing = [1 if k in cyclic else size for k, size in enumerate(space.sizes)]
-    drawn = np.random.default_rng(seed).permutation(prod(standing))
-    objects = np.stack(np.unravel_index(drawn, standing), axis=-1)
     least = int((objects != objects[0]).argmax(axis=0).max()) + 1
     room = n_images // (len(space) // len(objects))
     return np.sort(turned(space, objects[: max(room, least)]))

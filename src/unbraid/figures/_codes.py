@@ -10,6 +10,8 @@ from unbraid.factors import FactorSpace, one_object
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.metrics import NotDefined, d_lsbd
+from unbraid.metrics._interventions import combinations
+from unbraid.metrics.d_lsbd import turned_back
 from unbraid.plots import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
 from unbraid.plots._style import FONT_SIZE, INK, level_colours, thinned
 from unbraid.plots.hinton import matrix_of
@@ -120,7 +122,7 @@ def _means(panels: Any, alive: Any, groups: list[str], places: Mapping[str, Floa
 
 
 def circles(source: Source) -> Drawn:
-    """Every cyclic factor in its plane of the codes, coloured by its angle."""
+    """Every cyclic factor in its plane of the codes, coloured by its angle, before and after it is turned back."""
     held = _full_circles(source)
     try:
         result = d_lsbd(held.codes, held.factors, kinds=held.factor_kinds, sizes=held.factor_sizes)
@@ -128,14 +130,22 @@ def circles(source: Source) -> Drawn:
         raise ValueError(f"{source.path}: {reason}") from None
     rows = _one_object(held, result.subgroups)
     names = [held.factor_names[factor] for factor in result.subgroups]
-    panels = plot_circles(result, names=names, rows=rows)
+    others = np.delete(held.factors, result.subgroups, axis=1).astype(float)
+    frequencies = result.frequencies[combinations(others)[rows[0]]]
+    back = np.stack(
+        [
+            turned_back(result.projected[k][rows], result.angles[rows, k], frequency)
+            for k, frequency in enumerate(frequencies)
+        ]
+    )
+    panels = plot_circles(result, names=names, rows=rows, back=back)
     data = long_form(
         (
-            (name, float(result.angles[row, k]), *map(float, result.projected[k][row]))
+            (name, float(result.angles[row, k]), *map(float, result.projected[k][row]), *map(float, back[k][place]))
             for k, name in enumerate(names)
-            for row in rows
+            for place, row in enumerate(rows)
         ),
-        "factor", "angle", "x", "y",
+        "factor", "angle", "x", "y", "back_x", "back_y",
     )  # fmt: skip
     return Drawn(_figure(panels[0]), data)
 

@@ -1,10 +1,18 @@
 """Figures of one trained model."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_curves, plot_reconstructions, plot_traversals
+from unbraid.types import FloatArray
+
+SMALLEST_TILE = 48  # pixels
+
+if TYPE_CHECKING:
+    from unbraid.training.turns import Strips
 
 
 def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 2) -> Drawn:
@@ -25,6 +33,45 @@ def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, 
         "code", "step", "value", "kl",
     )  # fmt: skip
     return Drawn(figure, data)
+
+
+def once_around(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 2) -> Drawn:
+    """Images generated once around each circle of the codes, or in the plane of each cyclic factor."""
+    from unbraid.training.turns import once_around
+
+    found = once_around(source.run, rows=rows, steps=steps, seed=seed)
+    how = "all else drawn from the prior" if found.first is None else "in its plane, from the image on the left"
+    return _strips(found, "circle", "angle", f"once around, {how}", columns)
+
+
+def between_objects(
+    source: Source, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0, columns: int = 1
+) -> Drawn:
+    """Images generated on the way from one object to another, a turn a row."""
+    from unbraid.training.turns import between_objects
+
+    found = between_objects(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
+    return _strips(found, "way", "share", "a turn a row, between the images of the dataset", columns)
+
+
+def _strips(found: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:
+    figure = plot_traversals(
+        _larger(found.images), captions=[f"{name}: {what}" for name in found.names], columns=columns,
+        first=None if found.first is None else _larger(found.first),
+        last=None if found.last is None else _larger(found.last),
+    )  # fmt: skip
+    rows = (
+        (found.names[place[0]], *place[1:], float(found.values[place[2]]), *map(float, found.codes[place]))
+        for place in np.ndindex(found.codes.shape[:3])
+    )
+    codes = [f"code_{code}" for code in range(found.codes.shape[-1])]
+    return Drawn(figure, long_form(rows, block, "row", "step", value, *codes))
+
+
+def _larger(images: FloatArray) -> FloatArray:
+    """Images of few pixels with each of them repeated."""
+    times = max(1, SMALLEST_TILE // images.shape[-2])
+    return images.repeat(times, axis=-2).repeat(times, axis=-3)
 
 
 def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed: int = 0) -> Drawn:

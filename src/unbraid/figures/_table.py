@@ -40,6 +40,8 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "circles": FigureRow(_codes.circles, "codes", "LSBD fig. 2"),
         "kl": FigureRow(_codes.kl, "codes"),
         "traversals": FigureRow(_runs.traversals, "run"),
+        "once-around": FigureRow(_runs.once_around, "run", "LSBD fig. 10"),
+        "between-objects": FigureRow(_runs.between_objects, "run", "LSBD fig. 11-12"),
         "reconstructions": FigureRow(_runs.reconstructions, "run"),
         "curves": FigureRow(_runs.curves, "run"),
         "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3"),

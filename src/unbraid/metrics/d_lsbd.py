@@ -129,6 +129,17 @@ def d_lsbd(
     )
 
 
+def turned_back(points: FloatArray, angles: FloatArray, frequency: int) -> FloatArray:
+    """Points (n, 2) of a plane, each turned back by `frequency` times its angle (n,): what D_LSBD is the dispersion of.
+
+    A plane has no orientation: of the two senses that one is taken which leaves less dispersion.
+    """
+    numbers = points[:, 0] + 1j * points[:, 1]
+    senses = [numbers * np.exp(1j * sense * frequency * angles) for sense in (-1, 1)]
+    back = max(senses, key=lambda each: abs(each.mean()))
+    return np.stack([back.real, back.imag], axis=1)
+
+
 def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[int, ...]:
     """Number of levels around the circle of each of these factors.
 

@@ -7,7 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
 from unbraid.plots._style import CYCLIC, GRID, INK, MARK, MUTED, label, new_axes, thinned, tidy
-from unbraid.types import ArrayLike
+from unbraid.types import ArrayLike, FloatArray
 
 WIDTH, HEIGHT = 2.4, 1.9  # inches
 
@@ -36,8 +36,12 @@ def plot_symmetry(
     angles = np.asarray(result.angles[:, subgroup])
     if rows is not None:
         points, angles = points[np.asarray(rows)], angles[np.asarray(rows)]
+    return draw_plane(points, angles, max_points, ax if ax is not None else new_axes(HEIGHT, HEIGHT))
+
+
+def draw_plane(points: FloatArray, angles: FloatArray, max_points: int, ax: Axes) -> Axes:
+    """Points (n, 2) coloured by their angles (n,), and the unit circle."""
     drawn = thinned(len(points), max_points)
-    ax = ax if ax is not None else new_axes(HEIGHT, HEIGHT)
     tidy(ax)
     alpha = float(np.clip(900 / len(drawn), 0.35, 0.9))
     colours = CYCLIC(angles[drawn] / (2 * np.pi) % 1.0)

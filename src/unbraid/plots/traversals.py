@@ -11,14 +11,17 @@ from unbraid.types import FloatArray
 DPI = 100
 GAP, MARGIN, HEAD = 2, 12, 17  # pixels at scale 1
 BETWEEN = 18  # two blocks side by side
+APART = 8  # images that stand apart, and their row
 
 
 def plot_traversals(
     images: FloatArray,
-    originals: FloatArray,
-    reconstructions: FloatArray,
+    originals: FloatArray | None = None,
+    reconstructions: FloatArray | None = None,
     *,
     captions: Sequence[str],
+    first: FloatArray | None = None,
+    last: FloatArray | None = None,
     marked: Sequence[bool] | None = None,
     columns: int = 2,
     scale: float = 1.0,
@@ -28,8 +31,10 @@ def plot_traversals(
 
     Args:
         images: (n_codes, n_rows, n_steps, height, width, channels), 0 .. 1, in the order to be drawn.
-        originals, reconstructions: (n_shown, height, width, channels), 0 .. 1, the seed images first.
+        originals, reconstructions: (n_shown, height, width, channels), 0 .. 1, the seed images first. By default there
+            are none, and the blocks begin at the top.
         captions: above each block, one per code.
+        first, last: (n_codes, n_rows, height, width, channels), images that stand apart, left and right of each row.
         marked: which captions stand out, one per code; the others are muted. By default none is either.
         columns: blocks side by side.
         scale: pixels of the figure per pixel of an image.
@@ -41,19 +46,23 @@ def plot_traversals(
     Raises:
         ValueError: arrays of shapes that do not agree, or columns below 1.
     """
-    n_codes, n_rows, n_steps, height, width, _ = images.shape
-    if not (originals.shape == reconstructions.shape and originals.shape[1:] == images.shape[3:]):
+    n_codes, n_rows, _, height, width, _ = images.shape
+    seeds = [each for each in (originals, reconstructions) if each is not None]
+    if any(each.shape[1:] != images.shape[3:] for each in seeds) or len({len(each) for each in seeds}) > 1:
         raise ValueError(
             f"originals and reconstructions must be (n_shown, {height}, {width}, {images.shape[-1]}); "
-            f"got {originals.shape} and {reconstructions.shape}"
+            f"got {' and '.join(str(each.shape) for each in seeds)}"
         )
     if len(captions) != n_codes or (marked is not None and len(marked) != n_codes) or columns < 1:
         raise ValueError(f"one caption and mark for each of {n_codes} codes, and columns of 1 or more")
     columns = min(columns, n_codes)
-    block = n_steps * (width + GAP) - GAP, n_rows * (height + GAP) - GAP
-    pair = len(originals) * (width + GAP) - GAP, 2 * (height + GAP) - GAP
+    strips = [each for each in (first, images, last) if each is not None]
+    strips = [each if each.ndim == 6 else each[:, :, None] for each in strips]
+    extents = [(each.shape[2] * (width + GAP) - GAP, n_rows * (height + GAP) - GAP) for each in strips]
+    block = sum(extent[0] for extent in extents) + APART * (len(extents) - 1), extents[0][1]
+    pair = (len(seeds[0]) * (width + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)
     top = MARGIN + (22 if title else 0)
-    start = top + HEAD + pair[1] + MARGIN
+    start = top + HEAD + pair[1] + MARGIN if seeds else top
     row_step = HEAD + block[1] + MARGIN
     size = (
         max(2 * MARGIN + columns * (block[0] + BETWEEN) - BETWEEN, 2 * MARGIN + pair[0], 320),
@@ -75,21 +84,19 @@ def plot_traversals(
     small = FONT_SIZE * 0.72 * scale
     if title:
         write(title, MARGIN, MARGIN, INK, fontsize=small * 1.3, weight="bold")
-    write(
-        f"images, and their reconstructions below; the first {n_rows} are changed further down",
-        MARGIN,
-        top,
-        INK,
-        fontsize=small,
-    )
-    draw(np.stack([originals, reconstructions]), MARGIN, top + HEAD, pair, GRID)
+    if seeds:
+        told = f"images, and their reconstructions below; the first {n_rows} are changed further down"
+        write(told, MARGIN, top, INK, fontsize=small)
+        draw(np.stack(seeds), MARGIN, top + HEAD, pair, GRID)
     for number in range(n_codes):
         down, across = divmod(number, columns)
         x, y = MARGIN + across * (block[0] + BETWEEN), start + down * row_step
         stands_out = marked is not None and bool(marked[number])
         colour = ACCENT if stands_out else INK if marked is None else MUTED
         write(captions[number], x, y, colour, fontsize=small, weight="bold" if stands_out else "normal")
-        draw(images[number], x, y + HEAD, block, ACCENT if stands_out else GRID)
+        for strip, extent in zip(strips, extents, strict=True):
+            draw(strip[number], x, y + HEAD, extent, ACCENT if stands_out else GRID)
+            x += extent[0] + APART
     return figure
 
 
