@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from unbraid import score
 from unbraid.metrics import NotDefined, udr
 from unbraid.metrics._group_lasso import cross_validated
-from unbraid.metrics.udr import agreement
+from unbraid.metrics.udr import agreement, heavy_note
 from unbraid.types import FloatArray
 
 N = 600
@@ -396,3 +396,55 @@ def test_a_score_card_skips_it_with_the_reason() -> None:
 def test_unsound_input_is_refused_by_name(models: list, arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         udr(models, **arguments)
+
+
+# Models that learned nothing
+
+
+ORTHONORMAL = np.tile(np.kron(np.array([[1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]]), np.ones((3, 1))), (50, 1))
+
+
+def nearly_one_line(share: float) -> FloatArray:
+    """Latents t, t + share e1, t + share e2: nearly collinear once standardised, though t, e1, e2 can be read off."""
+    t, first, second = ORTHONORMAL.T.astype(float)
+    return np.column_stack([t, t + share * first, t + share * second])
+
+
+def test_weights_above_1_and_the_models_behind_them_are_named() -> None:
+    """Least squares by hand: e1 = (s z1 - t) / .1, z1 of length s = sqrt(1.01) before it is standardised: s / .1."""
+    models = [ORTHONORMAL, -ORTHONORMAL[:, ::-1], nearly_one_line(0.1)]
+    result = udr(models, alpha=0.0)
+    heavy = np.sqrt(1.01) / 0.1
+    expected = [[np.nan, 1, heavy], [1, np.nan, heavy], [1, 1, np.nan]]
+    np.testing.assert_allclose(result.largest, expected, atol=1e-8)
+    (note,) = result.notes
+    assert "the scores of model 0 (5.5), model 1 (5.5); these are predicted from model 2 (10) whose latents" in note
+    assert 'by similarity "spearman"' in note
+    cautious = udr(models)
+    assert cautious.scores[:2].min() > 1.5
+    assert len(cautious.notes) == 1
+    ranks = udr(models, similarity="spearman")
+    assert np.nanmax(ranks.largest) <= 1 + 1e-12
+    assert ranks.scores.max() <= 1
+    assert ranks.notes == ()
+
+
+@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}])
+def test_nothing_is_noted_of_models_whose_latents_are_uncorrelated(arguments: dict) -> None:
+    result = udr([*population(), BASE], **arguments)
+    assert result.notes == ()
+    assert np.nanmax(result.largest) < 1.05
+
+
+def test_one_odd_comparison_of_many_is_not_noted() -> None:
+    """Three of four comparisons of every good model are with other good ones."""
+    result = udr([ORTHONORMAL] * 4 + [nearly_one_line(0.1)], alpha=0.0)
+    assert np.nanmax(result.largest[0]) > 10
+    assert result.notes == ()
+
+
+def test_a_long_list_of_models_is_cut_the_heaviest_first() -> None:
+    largest = np.full((8, 8), 2.0) + np.arange(8)[:, None]
+    np.fill_diagonal(largest, np.nan)
+    (note,) = heavy_note(list("abcdefgh"), largest)
+    assert "the scores of h (9), g (8), f (7), e (6), d (5) and 3 more; these" in note

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from tests.studies.examples import SMALL, written
 from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import udr
+from unbraid.report._study_matrices import rankings
 from unbraid.studies.ranking import RankingOptions
 from unbraid.studies.study import Study, StudyProgress
 from unbraid.studies.study_ranking import kept_ranking, rank_study
@@ -81,6 +83,26 @@ def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made:
     pd.testing.assert_frame_equal(
         pd.read_parquet(study.known_folder() / "results.parquet"), pd.read_parquet(made / "results.parquet")
     )
+
+
+def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study) -> None:
+    """Two runs learned nothing: latents of a tiny variance, one noise and their own thousandth of another."""
+    runs = [run for run in study.runs() if run.family == "beta_vae"]
+    loaded = Representation.load(runs[0].path / "codes.safetensors")
+    rng = np.random.default_rng(0)
+    apart = rng.standard_normal((len(loaded), 3))
+    one_line = apart[:, :1] + 0.02 * apart * [0, 1, 1]
+    for run, codes in zip(runs, (apart, one_line, apart, apart[:, ::-1]), strict=True):
+        kept = replace(loaded, codes=0.001 * codes, log_variances=np.full(codes.shape, -3.0))
+        kept.save(run.path / "codes.safetensors")
+    shown = invoke("study", "rank", study.known_folder(), "--similarity", "lasso")
+    (note,) = [line for line in shown.splitlines() if line.startswith("note: lasso")]
+    assert f"raise the scores of {runs[0].id} (" in note
+    assert f"are predicted from {runs[1].id} (" in note
+    assert f"best model, leaving out pca: {runs[0].path}" in shown
+    assert "lasso weights" not in invoke("study", "rank", study.known_folder())
+    shown_by_report = [each["notes"] for each in rankings(study.known_folder(), study.results(), [])]
+    assert [note.removeprefix("note: ") in notes for notes in shown_by_report] == [True, False]
 
 
 def test_the_codes_of_each_run_are_read_once(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:

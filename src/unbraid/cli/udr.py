@@ -44,6 +44,7 @@ def udr(
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
     from unbraid._files import written_whole
     from unbraid.metrics import udr as rank
+    from unbraid.metrics.udr import heavy_note
 
     models = [Representation.load(path) for path in files]
     for path, model in zip(files, models, strict=True):
@@ -61,12 +62,14 @@ def udr(
             seed=seed,
             progress=partial(progress, "comparing models"),
         )
+    notes = heavy_note([str(path) for path in files], result.largest)
     order = np.argsort(-result.scores, kind="stable")
     if json is not None:
         content = {
             "similarity": similarity,
             "kl_threshold": kl_threshold if complete else None,
             "scores": {str(path): float(value) for path, value in zip(files, result.scores, strict=True)},
+            "notes": list(notes),
             "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in result.pairs],
         }
         with written_whole(json) as temporary:
@@ -80,5 +83,7 @@ def udr(
         informative = kl[model] > kl_threshold if complete else np.ones(models[model].codes.shape[1], bool)
         table.add_row(str(rank_), f"{result.scores[model]:.3f}", str(int(informative.sum())), str(files[model]))
     Console().print(table)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     if not complete:
         typer.echo("not every file has log_variances: all latents count as informative", err=True)

@@ -16,6 +16,8 @@ Similarity = Literal["lasso", "spearman"]
 Aggregate = Literal["paper", "dlib"]
 N_FOLDS = 5
 TARGETS_AT_ONCE = 32  # models whose moments with all others are held in memory
+HEAVY = 1.05  # weights of uncorrelated standardised latents are at most 1
+NAMED = 5  # models in one note
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +26,7 @@ class UDR:
     pairs: FloatArray  # (n_models, n_models) UDR_ij, i the targets, j the predictors; NaN where not compared
     informative: IntArray  # (n_models,) number of informative latents
     penalties: FloatArray  # (n_models, n_models) of each lasso; NaN where not compared or for "spearman"
+    largest: FloatArray  # (n_models, n_models) largest entry of R; NaN where not compared. See `heavy_note`
     notes: tuple[str, ...] = ()
     # R of each pair (i, j), (informative latents of i, those of j), float32; none unless asked for
     matrices: Mapping[tuple[int, int], FloatArray] = field(default_factory=dict)
@@ -72,10 +75,12 @@ def udr(
         progress: called as progress(done, total), in models.
 
     Returns:
-        UDR. `scores` near [0, 1], higher is better: 1 for models that agree up to permutation and sign (.999 under
-        "cv", whose smallest penalty shrinks a little; 1 - alpha under a fixed one), less for rotations of each other,
-        about 0 under "lasso" for unrelated ones. A model without informative latents scores 0. Models that all fail
-        alike agree too: PCA of the same data scores high. Not defined for a single model.
+        UDR. `scores` from 0, higher is better: 1 for models that agree up to permutation and sign (.999 under "cv",
+        whose smallest penalty shrinks a little; 1 - alpha under a fixed one), less for rotations of each other, about 0
+        under "lasso" for unrelated ones. Never above 1 under "spearman"; under "lasso" also above 1, for models that
+        are predicted from latents which depend on each other linearly (a note names them). A model without
+        informative latents scores 0. Models that all fail alike agree too: PCA of the same data scores high. Not
+        defined for a single model.
 
     Raises:
         ValueError: fewer than two models, or in some group; codes that are not matrices of the same samples; kl of
@@ -116,7 +121,7 @@ def udr(
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
     matrices: dict[tuple[int, int], FloatArray] = {}
     with interruptible():
-        pairs, penalties = _all_pairs(
+        pairs, penalties, largest = _all_pairs(
             stacked, edges, folds, compared, similarity, alpha, aggregate == "paper",
             matrices if keep_matrices else None, progress,
         )  # fmt: skip
@@ -125,9 +130,47 @@ def udr(
         pairs=pairs,
         informative=np.array([keep.sum() for keep in informative]),
         penalties=penalties,
-        notes=notes,
+        largest=largest,
+        notes=notes + heavy_note([f"model {place}" for place in range(len(models))], largest),
         matrices=matrices,
     )
+
+
+def heavy_note(names: Sequence[str], largest: FloatArray) -> tuple[str, ...]:
+    """One line where lasso weights above 1 make scores of some models too high; none where they do not.
+
+    Latents with a KL of their own may still be (nearly) linear functions of each other: noise of a small variance,
+    where a model learned nothing. Standardised, they get weights above 1 that nearly cancel.
+
+    Args:
+        names: of the models.
+        largest: as `UDR` holds it.
+    """
+    heavy = _typical(names, largest)
+    if not heavy:
+        return ()
+    dependent = _typical(names, largest.T)
+    return (
+        "lasso weights above 1 (in brackets the largest of a typical comparison) raise the scores of "
+        f"{_listed(heavy)}; these are predicted from {_listed(dependent) or 'models'} whose latents are informative by "
+        "their KL and yet nearly linear functions of each other. Look at all these before you choose one, or compare "
+        'by similarity "spearman", which cannot exceed 1',
+    )
+
+
+def _typical(names: Sequence[str], largest: FloatArray) -> dict[str, float]:
+    """Of models whose median over comparisons is above HEAVY that median, the largest first."""
+    found = {
+        name: float(np.median(known))
+        for name, row in zip(names, largest, strict=True)
+        if (known := row[np.isfinite(row)]).size and np.median(known) > HEAVY
+    }
+    return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+
+def _listed(heavy: Mapping[str, float]) -> str:
+    named = [f"{name} ({weight:.2g})" for name, weight in heavy.items()]
+    return ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
 
 
 def _check_models(codes: Sequence[ArrayLike]) -> list[FloatArray]:
@@ -211,9 +254,9 @@ def _all_pairs(
     paper: bool,
     matrices: dict[tuple[int, int], FloatArray] | None,
     progress: Callable[[int, int], None] | None,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     n_models = len(compared)
-    pairs, penalties = np.full((n_models, n_models), np.nan), np.full((n_models, n_models), np.nan)
+    pairs, penalties, largest = (np.full((n_models, n_models), np.nan) for _ in range(3))
     spans = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     parts = [stacked[start:stop] for start, stop in zip(folds[:-1], folds[1:], strict=True)]
     sums = np.stack([part.sum(axis=0) for part in parts])
@@ -235,7 +278,7 @@ def _all_pairs(
                 at = int(np.searchsorted(needed, other))
                 cross = moments[:, places[at] : places[at + 1], low - edges[begin] : high - edges[begin]]
                 if 0 in cross.shape:
-                    pairs[target, other] = 0.0
+                    pairs[target, other] = largest[target, other] = 0.0
                     if matrices is not None:
                         matrices[target, int(other)] = np.zeros(cross.shape[:0:-1], dtype=np.float32)
                     continue
@@ -256,11 +299,12 @@ def _all_pairs(
                     penalties[target, other] = alpha
                 matrix = np.abs(weights.T)
                 pairs[target, other] = agreement(matrix, paper)
+                largest[target, other] = matrix.max()
                 if matrices is not None:
                     matrices[target, int(other)] = matrix.astype(np.float32)
             if progress is not None:
                 progress(target + 1, n_models)
-    return pairs, penalties
+    return pairs, penalties, largest
 
 
 @numba.njit(cache=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid.metrics import udr
-from unbraid.metrics.udr import Similarity
+from unbraid.metrics.udr import Similarity, heavy_note
 from unbraid.representation import Representation
 from unbraid.studies.order import natural
 from unbraid.types import FloatArray, IntArray
@@ -163,7 +163,8 @@ def rank_models(
         progress: called as progress(done, total), in models.
 
     Returns:
-        Ranking. Scores near [0, 1], higher is better; see `unbraid.metrics.udr`.
+        Ranking. Scores from 0, higher is better, 1 for models that agree; see `unbraid.metrics.udr`, and `notes` for
+        those that may be above 1.
 
     Raises:
         NothingToRank: no two models can be compared; the message gives the reasons.
@@ -205,7 +206,8 @@ def rank_models(
         matrices=result.matrices,
         left_out=reasons,
         options=options,
-        notes=_notes(models, result.informative, options.n_comparisons),
+        notes=_notes(models, result.informative, options.n_comparisons)
+        + heavy_note([model.run for model in models], result.largest),
     )
 
 

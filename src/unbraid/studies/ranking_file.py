@@ -14,6 +14,7 @@ from unbraid._files import written_whole
 from unbraid.studies.ranking import Candidate, Ranking, RankingOptions, rank_models
 
 FORMAT = 1
+MADE = 2  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER = "udr"
 
 
@@ -128,7 +129,7 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
 
 
 def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions) -> str:
-    digest = hashlib.sha256(json.dumps([FORMAT, asdict(options)], sort_keys=True).encode())
+    digest = hashlib.sha256(json.dumps([MADE, asdict(options)], sort_keys=True).encode())
     for each in candidates:
         digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.codes.shape]).encode())
         digest.update(np.ascontiguousarray(each.codes).tobytes())
