@@ -4,17 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save_file
+from torch import nn
 
 import unbraid
-from tests.training.examples import SPACE, blocks
+from tests.training.examples import SPACE, blocks, member
 from unbraid import load_run, train
 from unbraid.datasets.base import ArrayDataset
-from unbraid.training.api import TrainingProgress
+from unbraid.training.api import TrainingProgress, weight_bytes
 from unbraid.training.families import FAMILIES
 from unbraid.training.folder import CODES, CONFIG, STATUS, WEIGHTS
 from unbraid.training.run import Run
@@ -204,6 +207,41 @@ def test_what_cannot_be_trained_is_refused_before_any_folder_is_made(tmp_path, a
 def test_presets_become_runs(tmp_path):
     runs = train("beta_vae", blocks(), preset="udr", steps=1, out=tmp_path, **SMALL)
     assert [run.config["hyperparameters"]["beta"] for run in runs] == [1, 2, 4, 6, 8, 16]
+
+
+def _twice_as_long(encoder: nn.Linear) -> None:
+    with torch.no_grad():
+        encoder.weight *= 2 / encoder.weight.norm().item()
+
+
+LOOKS = {
+    "item": _twice_as_long,
+    "list": lambda encoder: encoder.weight.tolist(),
+    "numpy": lambda encoder: encoder.weight.detach().numpy(),
+    "parametrised": nn.utils.parametrizations.orthogonal,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_networks_that_look_at_values_while_they_are_built_are_weighed(look):
+    """25 + 6 weights and 5 + 3 biases of 4 bytes; one made orthogonal keeps a matrix of its size beside it."""
+
+    def build(*_: object) -> nn.ModuleDict:
+        encoder = nn.Linear(5, 5)
+        LOOKS[look](encoder)
+        return nn.ModuleDict({"encoder": encoder, "decoder": nn.Linear(2, 3)})
+
+    plain = sum(each.nbytes for each in build().state_dict().values())
+    assert plain == 4 * (25 + 5 + 6 + 3) + (4 * 25 if look == "parametrised" else 0)
+    assert weight_bytes(replace(FAMILIES["vae"], build=build), blocks(), member("vae")) == plain
+
+
+def test_networks_that_cannot_be_built_say_so():
+    def build(*_: object) -> nn.ModuleDict:
+        raise RuntimeError("the network will not")
+
+    with pytest.raises(RuntimeError, match="the network will not"):
+        weight_bytes(replace(FAMILIES["vae"], build=build), blocks(), member("vae"))
 
 
 def test_a_full_disk_is_seen_before_training(tmp_path, monkeypatch):
