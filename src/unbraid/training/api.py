@@ -297,10 +297,7 @@ def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
     try:
         with torch.device("meta"):
             built = build_member(row, shape, settings, member.seed)
-    except (
-        RuntimeError,
-        TypeError,
-    ):  # networks that look at values while they are built
+    except (RuntimeError, TypeError):  # networks that look at values while they are built
         built = build_member(row, shape, settings, member.seed)
     return sum(value.nbytes for value in built.state_dict().values())
 
