@@ -578,6 +578,10 @@ def test_the_whole_way_from_file_to_images(tmp_path: Path, monkeypatch: pytest.M
         dataset = datasets.load("mpi3d_real", tmp_path, progress=lambda *counts: done.append(counts))
     assert isinstance(dataset, StoredImages)
     assert_coded(dataset)
+    size = (tmp_path / "mpi3d_real.npz").stat().st_size
+    checked = done.index((size, size))
+    assert {all_bytes for _, all_bytes in done[: checked + 1]} == {size}
+    assert {all_images for _, all_images in done[checked + 1 :]} == {len(ARM)}
     assert done[-1] == (len(ARM), len(ARM))
     assert dataset.about["source"] == "mpi3d_real.npz"
     assert dataset.about["rendered"] is False

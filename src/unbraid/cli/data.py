@@ -12,7 +12,7 @@ import typer
 import yaml
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 if TYPE_CHECKING:
@@ -230,7 +230,7 @@ def show(
 def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
     from unbraid.datasets import ChecksumWarning, load
 
-    with _progress("building") as report, warnings.catch_warnings():
+    with _progress("preparing") as report, warnings.catch_warnings():
         warnings.simplefilter("always", ChecksumWarning)
         warnings.showwarning = lambda message, *_: print(f"unbraid: warning: {message}", file=sys.stderr)
         return load(name, progress=report, **options)
@@ -272,7 +272,7 @@ def _options(name: str, sets: list[str] | None, file: Path | None, no_verify: bo
 def _progress(what: str, download: bool = False) -> "Iterator[Report]":
     """A bar on stderr, gone when the work is done; silent where stderr is no terminal."""
     console = Console(stderr=True)
-    counts = DownloadColumn() if download else MofNCompleteColumn()
+    counts = DownloadColumn() if download else TaskProgressColumn()
     columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=None, visible=False)

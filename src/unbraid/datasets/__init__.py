@@ -48,7 +48,8 @@ def load(
         name: an entry of `DATASETS`; or the path of a folder or .npz file of one's own images, whose layout
             `unbraid.datasets.own.open_path` describes and whose options are `kinds` and `grid`.
         root: folder of the caches and of official files; default UNBRAID_DATA, else the platform's cache folder.
-        progress: called as progress(images done, images in all) where something has to be built.
+        progress: called as progress(done, all) where that takes long: of the bytes of an official file while it is
+            checked, then of images.
         shrink: 2 makes images half as high and wide, each pixel the mean of four.
         without: images to leave out: a condition on the factors ("shape == 1 and scale > 3"), or what else
             `unbraid.datasets.subset.left_out` takes. What is left is no grid any more.

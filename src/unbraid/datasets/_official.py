@@ -159,14 +159,14 @@ def open_official(
         version: of the conversion.
         file: where the user says that the file is.
         verify: compare size and checksum first.
-        progress: told of images converted.
+        progress: called as progress(done, all): of bytes checked, then of images converted.
         preprocessing: what was done to the images, for the cache's metadata.
         kept_apart: options that make other images, and so need a cache of their own.
     """
 
     def content() -> Content:
         form, path = located(name, files, root, file)
-        checksum = check(path, form) if verify and path.is_file() else "not checked"
+        checksum = check(path, form, progress) if verify and path.is_file() else "not checked"
         with naming(path):
             made = read(form, path)
         about = {

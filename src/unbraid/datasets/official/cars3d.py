@@ -42,7 +42,7 @@ def open_cars3d(
 
     Args:
         root: folder of all datasets.
-        progress: told of images stored, the first time.
+        progress: told of bytes checked, then of images stored, the first time.
         file: where the .tar.gz, or the folder `cars` unpacked from it, is, when not in `root`; read once.
         verify: compare the file with its known checksum before it is converted.
     """

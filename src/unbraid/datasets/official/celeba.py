@@ -59,7 +59,7 @@ def open_celeba(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where img_align_celeba.zip, or the folder unpacked from it, is, when not in `root`; read once.
             list_attr_celeba.txt is looked for beside it as well.
         verify: compare the files with their known sizes and checksums before they are converted.

@@ -46,7 +46,7 @@ def open_chairs3d(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where the .tar, or the folder unpacked from it, is, when not in `root`; read once.
         verify: nothing is known of this file to compare it with; its checksum is recorded.
         preprocessing: "crop" takes the middle 400 x 400 pixels before scaling, "resize" the whole image.

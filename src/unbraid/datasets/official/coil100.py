@@ -38,7 +38,7 @@ def open_coil100(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where coil-100.zip, or the folder unpacked from it, is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
     """

@@ -47,7 +47,7 @@ def open_dsprites(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where the .npz or .hdf5 is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
         drop_duplicate_orientation: leave out orientation 39, which is orientation 0 again (2 pi); 718 848 images.

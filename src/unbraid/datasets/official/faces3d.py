@@ -34,7 +34,7 @@ def open_faces3d(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where basel_face_renders.pth is, when not in `root`; read once, and no code in it is run.
         verify: nothing is known of this file to compare it with; its checksum is recorded.
     """

@@ -52,7 +52,7 @@ def open_modelnet40_airplanes(
 
     Args:
         root: folder of all datasets.
-        progress: told of images drawn, the first time.
+        progress: told of bytes checked, then of images drawn, the first time.
         file: where ModelNet40.zip, or the folder unpacked from it, is, when not in `root`; read once.
         verify: compare the file with its known checksum before it is read.
         device: a torch device to draw on; the images are the same.

@@ -78,7 +78,7 @@ def open_mpi3d_toy(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where the .npz is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
         release: "final" (1 036 800 images: 6 colours, 6 shapes) or "early" (460 800: 4 and 4).
@@ -98,7 +98,7 @@ def open_mpi3d_realistic(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where the .npz is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
         release: "final" (1 036 800 images: 6 colours, 6 shapes) or "early" (460 800: 4 and 4).
@@ -113,7 +113,7 @@ def open_mpi3d_real(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where the .npz is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
     """
@@ -127,7 +127,7 @@ def open_mpi3d_real_complex(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where the .npz is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
     """

@@ -49,7 +49,7 @@ def open_shapes3d(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where 3dshapes.h5 (or the .npz of the same images) is, when not in `root`; read once.
         verify: compare the file with its known size and checksum before it is converted.
     """

@@ -33,7 +33,7 @@ def open_teapots_official(
 
     Args:
         root: folder of all datasets.
-        progress: told of images converted, the first time.
+        progress: told of bytes checked, then of images converted, the first time.
         file: where teapots.npz is, when not in `root`; read once, in slabs (whole it would take 9.8 GB).
         verify: compare the file with its known checksum before it is converted.
     """
