@@ -9,15 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 import unbraid
-from tests.training.examples import blocks
+from tests.training.examples import SMALL, SPACE, blocks
 from unbraid.cli.app import app
 from unbraid.datasets import load
 from unbraid.datasets.base import ArrayDataset, FactorDataset
 from unbraid.factors import FactorSpace
 from unbraid.metrics import d_lsbd
 from unbraid.studies.scores import complete_scores
+from unbraid.training.families import FAMILIES
 from unbraid.training.folder import CODES
 from unbraid.training.run import Run
+from unbraid.training.turns import between_objects, once_around
 
 SETS: dict[str, dict[str, Any]] = {
     "square": {"positions": 8},
@@ -98,6 +100,20 @@ def test_of_many_objects_some_are_drawn_and_their_number_is_noted(tmp_path: Path
         "averaged over 2 of 4 combinations of the other factors, each with its own planes",
     )
     assert not np.array_equal(run.objects(n=150, seed=1).factors, run.objects(n=150, seed=2).factors)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_is_scored_and_generates_images(family: str, tmp_path: Path) -> None:
+    """Of 243 images three whole objects; two of them are asked for."""
+    wanted = {"network": "dense", "latents": 4, **SMALL.get(family, {})}
+    settings = {name: value for name, value in wanted.items() if name in FAMILIES[family].hyperparameters}
+    (run,) = unbraid.train(family, blocks(), steps=2, batch_size=8, out=tmp_path, processes=0, device="cpu", **settings)
+    held = run.objects(blocks(), 170)
+    assert len(held) == 2 * 81
+    card = unbraid.score(run.representation(blocks(), 20), metrics=["d_lsbd"], objects=lambda: held)
+    assert card["d_lsbd"].score == pytest.approx(direct(run, blocks(), SPACE.index(held.factors)).score, abs=1e-5)
+    for found in (once_around(run, blocks(), rows=2, steps=3), between_objects(run, blocks(), pairs=1, rows=2)):
+        np.testing.assert_allclose(found.images[0, 1], run.decode(found.codes[0, 1]), atol=1e-5)
 
 
 def test_objects_of_ones_own_encoder() -> None:
