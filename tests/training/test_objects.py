@@ -111,7 +111,9 @@ def test_every_family_is_scored_and_generates_images(family: str, tmp_path: Path
     held = run.objects(blocks(), 170)
     assert len(held) == 2 * 81
     card = unbraid.score(run.representation(blocks(), 20), metrics=["d_lsbd"], objects=lambda: held)
-    assert card["d_lsbd"].score == pytest.approx(direct(run, blocks(), SPACE.index(held.factors)).score, abs=1e-5)
+    assert card["d_lsbd"].score == pytest.approx(
+        direct(run, blocks(), SPACE.index(held.factors.astype(int))).score, abs=1e-5
+    )
     for found in (once_around(run, blocks(), rows=2, steps=3), between_objects(run, blocks(), pairs=1, rows=2)):
         np.testing.assert_allclose(found.images[0, 1], run.decode(found.codes[0, 1]), atol=1e-5)
 
