@@ -6,8 +6,8 @@ The shared architecture on rendered sprites (64 x 64 x 1, batch 64, 10 latents, 
 step. Every row runs in a fresh process with one thread, the rows take turns, and the fastest step of all rounds counts:
 other work on the machine slows every row alike. `CPU` is processor time, which such work does not inflate.
 
-- plain: contiguous tensors, `loss.backward()`, `torch.optim.Adam`; our modules, images and noise ready in memory.
-- pythae: its BetaVAE around our encoder and decoder, as its trainer steps it, images ready in memory. Where installed.
+- plain: contiguous tensors, `loss.backward()`, `torch.optim.Adam`; PyTorch's layers, images and noise ready in memory.
+- pythae: its BetaVAE around the same encoder and decoder, as its trainer steps it, images in memory. Where installed.
 - unbraid: everything a step of `unbraid.train` does, fetching and casting images and drawing noise included, in the
   environment of its worker processes.
 - two processes: as many steps in two workers at once, on two cores; the ratio is that of steps per second to one.
@@ -114,8 +114,14 @@ def batch() -> Tensor:
     return torch.from_numpy(images).movedim(-1, 1).float().div(255).contiguous()
 
 
-def plain() -> Callable[[int], object]:
+def with_plain_layers() -> nn.ModuleDict:
+    """In evaluation, which concerns no other layer here, `Doubling` is PyTorch's own."""
     modules = build_member(FAMILY, (64, 64, 1), SETTINGS, 0)
+    return modules.eval()
+
+
+def plain() -> Callable[[int], object]:
+    modules = with_plain_layers()
     optimizer = torch.optim.Adam(modules.parameters(), lr=1e-4)
     images, noise = batch(), torch.randn(BATCH, 10)
 
@@ -135,7 +141,7 @@ def pythae() -> Callable[[int], object]:
     from pythae.models.base.base_utils import ModelOutput
     from pythae.models.nn import BaseDecoder, BaseEncoder
 
-    vae = build_member(FAMILY, (64, 64, 1), SETTINGS, 0)["vae"]
+    vae = with_plain_layers()["vae"]
 
     class Encoder(BaseEncoder):
         def __init__(self) -> None:

@@ -101,7 +101,7 @@ def test_fifty_steps_equal_a_plain_loop():
     """The loss of every step, against autograd, torch's Adam and formulas written out here."""
     ours = population("beta_vae", [member("beta_vae", 3, beta=2.0, learning_rate=1e-3)], torch.float32)
     modules = build_member(FAMILIES["beta_vae"], DATASET.image_shape, ours.context.settings, 3)
-    vae = modules["vae"]
+    vae = modules["vae"].eval()  # every layer is PyTorch's own
     optimizer = torch.optim.Adam(vae.parameters(), lr=1e-3)
     order = batches.epoch_positions(batches.streams([3], "images/images/0"), 0, 50 * 8, len(DATASET))[0]
     for step in range(50):

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 from torch import Tensor, nn
 
+from unbraid.models.doubling import Doubling
 from unbraid.models.resnet import resnet_pair
 
 Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_features,) of rows of a table
@@ -60,10 +61,7 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     up: list[nn.Module] = []
     for level in reversed(range(depth)):
         odd = (sizes[level][0] % 2, sizes[level][1] % 2)
-        up += [
-            nn.ReLU(inplace=True),
-            nn.ConvTranspose2d(widths[level + 1], widths[level], 4, stride=2, padding=1, output_padding=odd),
-        ]
+        up += [nn.ReLU(inplace=True), Doubling(widths[level + 1], widths[level], odd)]
     decoder = nn.Sequential(
         nn.Linear(n_latents, HIDDEN),
         nn.ReLU(inplace=True),
