@@ -2,8 +2,9 @@
 
 import json
 import math
+import re
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -68,18 +69,62 @@ def test_progress_names_each_metric_before_it_runs() -> None:
 def test_a_metric_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "my_lab.py").write_text(
         '"""Lab."""\ndef spread(codes, factors):\n    """Spread of codes."""\n    return codes.std()\n'
-        "def broken(codes, factors):\n    return float('nan')\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "my_lab:spread"])
     assert card["my_lab:spread"].score == pytest.approx(CODES.std())
     assert card.scored["my_lab:spread"].metric.means == "Spread of codes."
-    with pytest.raises(ArithmeticError, match="my_lab:broken gave score = nan"):
-        unbraid.score(CODES, FACTORS, metrics=["my_lab:broken"])
     for name in ("my_lab:absent", "no_lab:spread"):
         with pytest.raises(ValueError, match=f"metric '{name}' cannot be imported"):
             unbraid.score(CODES, FACTORS, metrics=[name])
     sys.modules.pop("my_lab")
+
+
+@dataclass(frozen=True)
+class Own:
+    score: float
+    per_factor: object
+    arrays: object = None
+
+
+OWN = {
+    "gave score = nan; every number of a score must be finite": float("nan"),
+    "gave score = inf": Own(np.inf, [0.0, 1.0, 0.5]),
+    "gave per_factor[1] = nan": Own(0.5, [0.0, np.nan, 0.5]),
+    "gave per_factor of shape (2,); expected one number per factor": Own(0.5, np.zeros(2)),
+    "gave arrays[1, 0] = -inf": Own(0.5, np.zeros(3), np.array([[0.0, 1.0], [-np.inf, 2.0]])),
+    "gave dict; expected a number, or a dataclass with a float 'score'": {"score": 0.5},
+    "gave Own; expected a number": Own(np.zeros(3), np.zeros(3)),  # pyright: ignore[reportArgumentType]
+}
+
+
+@pytest.mark.parametrize("said", OWN)
+def test_what_a_metric_of_the_users_own_must_not_give_is_one_clear_line(said: str, monkeypatch) -> None:
+    monkeypatch.setattr("tests.test_scoring.own", lambda *_: OWN[said])
+    with pytest.raises(ValueError, match=re.escape("metric tests.test_scoring:own " + said)):
+        unbraid.score(CODES, FACTORS, metrics=["tests.test_scoring:own"])
+
+
+def test_what_a_metric_of_the_users_own_may_give_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Own(0.5, [0.0, 1.0, 0.25], np.array(["a", "b"]))
+    monkeypatch.setattr("tests.test_scoring.own", lambda *_: given)
+    card = unbraid.score(CODES, FACTORS, metrics=["tests.test_scoring:own"], names=("shape", "size", "hue"))
+    card.save(tmp_path / "scores.json")
+    (kept,) = json.loads((tmp_path / "scores.json").read_text())["metrics"].values()
+    assert kept["values"] == {"score": 0.5}
+    assert kept["per_factor"] == {"shape": 0.0, "size": 1.0, "hue": 0.25}
+    assert kept["arrays"] == {"arrays": ["a", "b"]}
+
+
+def own(codes: object, factors: object) -> None:  # noqa: ARG001
+    """Replaced by each test."""
+
+
+def test_a_metric_of_ours_that_is_not_finite_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(METRICS["mig"], function=lambda *_: float("nan"))
+    monkeypatch.setattr("unbraid.scoring.METRICS", {**METRICS, "mig": row})
+    with pytest.raises(ArithmeticError, match="metric mig gave score = nan"):
+        unbraid.score(CODES, FACTORS, metrics=["mig"])
 
 
 def test_skipped_metrics_are_named_with_their_reason() -> None:

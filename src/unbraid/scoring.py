@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
@@ -277,7 +277,7 @@ def score_each(
                     held = objects()
                     result = _call(metric, _inputs(held), _context(held, seed, None))
                 scored = Scored(metric, result, time.perf_counter() - started, held)
-                _refuse_non_finite(name, scored)
+                _refuse_unsound(name, scored, inputs.factors.shape[1])
             except Exception as error:
                 yield name, error
             else:
@@ -476,7 +476,14 @@ def _call(metric: Metric, inputs: Inputs, context: Mapping[str, Any]) -> Any:
     chosen = {name: value for name, value in context.items() if name in accepted}
     with interruptible():
         result = metric.function(inputs.codes, inputs.factors, **chosen)
-    return _Number(float(result)) if isinstance(result, int | float | np.number) else result
+    if isinstance(result, int | float | np.number):
+        return _Number(float(result))
+    if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):
+        raise ValueError(
+            f"metric {metric.source} gave {type(result).__name__}; expected a number, or a dataclass with a float "
+            f"{metric.headline!r}"
+        )
+    return result
 
 
 @dataclass(frozen=True)
@@ -484,10 +491,24 @@ class _Number:
     score: float
 
 
-def _refuse_non_finite(name: str, scored: Scored) -> None:
-    for value, number in scored.values.items():
-        if not np.isfinite(number):
-            raise ArithmeticError(f"metric {name} gave {value} = {number}; a score must be a finite number")
+def _refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
+    """Raises ArithmeticError for numbers that are not finite, or one per factor that is missing.
+
+    ValueError where the metric is one of the user's own.
+    """
+    fault = ValueError if ":" in name else ArithmeticError
+    per_factor = np.asarray(getattr(scored.result, "per_factor", np.zeros(n_factors)))
+    if per_factor.shape != (n_factors,):
+        raise fault(f"metric {name} gave per_factor of shape {per_factor.shape}; expected one number per factor")
+    for value, number in {**scored.arrays, "per_factor": per_factor, **scored.values}.items():
+        number = np.asarray(number)
+        if number.dtype.kind == "f" and not np.isfinite(number).all():
+            place = tuple(np.argwhere(~np.isfinite(number))[0].tolist())
+            where = f"{value}{list(place) if place else ''}"
+            raise fault(
+                f"metric {name} gave {where} = {number[place]}; every number of a score must be finite (what has no "
+                "meaning here is skipped by unbraid.metrics.NotDefined with the reason)"
+            )
 
 
 def _contents(result: Any) -> list[tuple[str, Any]]:
