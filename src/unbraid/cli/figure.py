@@ -42,6 +42,8 @@ def figure(
       unbraid figure information codes.npz --out information.svg --theme dark --data information.csv
 
       unbraid figure traversals runs/3f6c0f0a8d1e2b47 --out traversals.png --set rows=2 --set steps=11
+
+      unbraid figure once-around runs/3f6c0f0a8d1e2b47 --out around.png --data codes.csv
     """
     if listed:
         return _print_list()
