@@ -58,6 +58,9 @@ def plot_traversals(
     columns = min(columns, n_codes)
     strips = [each for each in (first, images, last) if each is not None]
     strips = [each if each.ndim == 6 else each[:, :, None] for each in strips]
+    if any(each.shape[:2] != images.shape[:2] or each.shape[3:] != images.shape[3:] for each in strips):
+        shapes = " and ".join(str(each.shape) for each in (first, last) if each is not None)
+        raise ValueError(f"first and last must be {(*images.shape[:2], *images.shape[3:])}; got {shapes}")
     extents = [(each.shape[2] * (width + GAP) - GAP, n_rows * (height + GAP) - GAP) for each in strips]
     block = sum(extent[0] for extent in extents) + APART * (len(extents) - 1), extents[0][1]
     pair = (len(seeds[0]) * (width + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)
