@@ -55,7 +55,7 @@ def network(name: str, shape: tuple[int, ...], n_codes: int = 6) -> nn.Module:
     torch.manual_seed(0)
     decoder = network_pair(name, shape, 2 * n_codes, n_codes)[1]
     with torch.no_grad():
-        for _ in range(20):
+        for _ in range(3):
             decoder(torch.randn(8, n_codes))
     return decoder.eval()
 

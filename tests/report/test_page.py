@@ -14,8 +14,9 @@ from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid import FactorSpace, Representation, ScoreCard, score
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.d_lsbd import d_lsbd
-from unbraid.report._content import number_text
+from unbraid.report._content import dead_codes, description, number_text
 from unbraid.report._saved import saved_card
+from unbraid.report._templates import render
 from unbraid.report.page import page, page_content, saved_page, table
 from unbraid.scoring import Scored
 from unbraid.types import FloatArray, IntArray
@@ -309,12 +310,14 @@ def test_tables_have_scoped_headers_and_figures_have_labels(html: str) -> None:
 
 
 def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> None:
+    def command(card: ScoreCard) -> str | None:
+        return description(card, dead_codes(card.representation))["reproduce"]["command"]
+
     example = replace(score(Representation.example(), metrics="mig", seed=3), skipped={"udr": "needs models"})
-    command = page_content(replace(example, path="the shipped example"))["card"]["reproduce"]["command"]
-    assert command == "unbraid score --example --metrics mig,udr --seed 3 --html scores.html"
-    command = page_content(replace(example, path="my codes.npz"))["card"]["reproduce"]["command"]
-    assert command.startswith("unbraid score 'my codes.npz' ")
-    assert page_content(card)["card"]["reproduce"]["command"] is None
+    told = command(replace(example, path="the shipped example"))
+    assert told == "unbraid score --example --metrics mig,udr --seed 3 --html scores.html"
+    assert str(command(replace(example, path="my codes.npz"))).startswith("unbraid score 'my codes.npz' ")
+    assert page_content(card)["card"]["reproduce"]["command"] is command(card) is None
 
 
 def test_pyplot_stays_untouched(html: str) -> None:
@@ -373,9 +376,10 @@ def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
     card.save(tmp_path / "scores.json")
     kept = saved_card(tmp_path / "scores.json", card.representation)
     assert kept.to_dict() == card.to_dict()
-    assert _same(page_content(kept), page_content(card))
+    content = page_content(kept)
+    assert _same(content, page_content(card))
     card.representation.save(tmp_path / "codes.npz")
-    assert saved_page(tmp_path / "scores.json") == page(kept)
+    assert saved_page(tmp_path / "scores.json") == render("page.html", content)
 
 
 def _same(one: object, other: object) -> bool:

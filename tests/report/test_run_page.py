@@ -295,8 +295,9 @@ def test_the_command_and_the_code_find_the_run_again(tmp_path: Path, monkeypatch
     np.savez("my images.npz", images=DATA.array, factors=DATA.space.factors(np.arange(len(DATA))))
     settings = {"beta": 2.5, "latents": 3, "likelihood": "gaussian", "sigma": 0.5}
     run = unbraid.train(
-        "beta_vae", {"name": "my images.npz", "shrink": 1}, seeds=[3], steps=2, batch_size=4, out="runs", **settings
-    )[0]
+        "beta_vae", {"name": "my images.npz", "shrink": 1}, seeds=[3], steps=2, batch_size=4, out="runs", processes=0,
+        **settings,
+    )[0]  # fmt: skip
     before = sorted(path.name for path in Path("runs").iterdir())
     told = described(run)
     app(shlex.split(told["command"])[1:], standalone_mode=False)

@@ -26,7 +26,7 @@ YAML = SMALL + "udr: {similarity: spearman}\n"
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two settings of a β-VAE and PCA, two seeds each, trained for a moment and ranked."""
     folder = tmp_path_factory.mktemp("study")
-    Study.load(written(folder, YAML), folder / "out").run()
+    Study.load(written(folder, YAML), folder / "out").run(processes=0)
     return folder / "out"
 
 
