@@ -6,12 +6,14 @@ import torch
 from torch import nn
 
 from tests.training.examples import blocks, member
+from unbraid.datasets.base import ArrayDataset
 from unbraid.training._draws import Images
 from unbraid.training.families import FAMILIES, Context
 from unbraid.training.population import Population, build_member, make_population, structural_settings
 
 CPU = torch.device("cpu")
 DATASET = blocks()
+TINY = ArrayDataset(np.ascontiguousarray(DATASET.array[:, ::4, ::4]), DATASET.space)  # 8 x 8
 VARIANTS = [
     ("beta_tcvae", {"estimator": "stratified", "network": "dense"}),
     ("beta_tcvae", {"prior": "factorial_flow", "network": "dense"}),
@@ -36,8 +38,8 @@ def small_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[
 
 def population(family: str, variant: dict[str, str], seeds: tuple[int, ...]) -> Population:
     members = [member(family, seed, learning_rate=1e-3 * (1 + seed), **variant) for seed in seeds]
-    context = Context(structural_settings(FAMILIES[family], members), len(DATASET), batch_size=8, steps=20)
-    return make_population(FAMILIES[family], members, DATASET, context, device=CPU, precision=torch.float64)
+    context = Context(structural_settings(FAMILIES[family], members), len(TINY), batch_size=8, steps=20)
+    return make_population(FAMILIES[family], members, TINY, context, device=CPU, precision=torch.float64)
 
 
 @pytest.mark.parametrize(("family", "variant"), VARIANTS)

@@ -137,14 +137,14 @@ from pathlib import Path
 from dataclasses import replace
 from tests.training.test_loop import DATASET, MEMBERS, PLAN, train_here
 folder = Path(sys.argv[1])
-plan = replace(PLAN, steps=600, checkpoint_seconds=0.0)
+plan = replace(PLAN, steps=300, checkpoint_seconds=0.0)
 train_here(plan, MEMBERS[:1], DATASET, folders=[folder])
 """
 
 
 def test_killed_at_any_moment_it_continues_to_the_same_weights(tmp_path):
     """A process that saves after every step is killed outright, in the middle of whatever it does."""
-    plan = replace(PLAN, steps=600)
+    plan = replace(PLAN, steps=300)
     root = Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=root)
     deadline = time.monotonic() + 60
@@ -153,7 +153,7 @@ def test_killed_at_any_moment_it_continues_to_the_same_weights(tmp_path):
     time.sleep(0.13)
     process.kill()
     process.wait()
-    assert 0 < json.loads(_metadata(tmp_path)["progress"])["step"] < 600
+    assert 0 < json.loads(_metadata(tmp_path)["progress"])["step"] < 300
     (tmp_path / f".{FILE}.half.part").write_bytes(b"what a killed process may leave")
     whole = train_here(plan, MEMBERS[:1], DATASET)[0]
     assert_same(train_here(plan, MEMBERS[:1], DATASET, folders=[tmp_path])[0], whole)

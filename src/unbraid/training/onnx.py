@@ -40,12 +40,15 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
 
     Raises:
         ImportError: onnx or onnxscript is not installed.
+        FileNotFoundError: the folder of `path` does not exist.
         ValueError: the path ends otherwise, the network cannot be written as ONNX, or onnxruntime makes another thing
             of it.
     """
     path = Path(path)
     if path.suffix != ".onnx":
         raise ValueError(f"{path}: the name must end in .onnx")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
     for package in ("onnx", "onnxscript"):
         require(package, "explore", "writing ONNX")
     import onnx
