@@ -7,7 +7,7 @@ from torch.nn import functional
 
 from unbraid.models.doubling import Doubling
 
-CASES = [(after, odd) for after in (1, 3, 4) for odd in ((0, 0), (1, 0), (0, 1), (1, 1))]
+CASES = [(after, odd) for after in (1, 3) for odd in ((0, 0), (1, 0), (0, 1), (1, 1))]
 
 
 def standard(images: Tensor, weight: Tensor, bias: Tensor, odd: tuple[int, int]) -> Tensor:
@@ -45,7 +45,7 @@ def test_values_gradients_and_their_gradients_are_those_of_pytorch(after, odd, c
     torch.testing.assert_close(*second, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("after", [1, 4])
+@pytest.mark.parametrize("after", [1, 3])
 def test_stacked_layers_are_the_layers_one_by_one(after):
     layer = Doubling(5, after).double()
     stacked = [torch.stack([each, each.flip(0)]).detach().requires_grad_() for each in example(after)]
@@ -56,7 +56,7 @@ def test_stacked_layers_are_the_layers_one_by_one(after):
     torch.testing.assert_close(found, wanted, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("after", [1, 4])
+@pytest.mark.parametrize("after", [1, 3])
 def test_in_bfloat16_it_errs_no_more_than_pytorch(after):
     images, weight, bias = (each.detach().float() for each in example(after, n=50))
     layer = Doubling(5, after)

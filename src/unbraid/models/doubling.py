@@ -12,8 +12,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-FEW = 3  # channels up to which the product is faster, in single precision and in bfloat16
-
 
 class Doubling(nn.ConvTranspose2d):
     """4 x 4, stride 2, padding 1: (n, before, h, w) to (n, after, 2 h, 2 w), a row or column more where `odd` is 1.
@@ -37,8 +35,8 @@ class _Doubled(torch.autograd.Function):
 
     @staticmethod
     def forward(images: Tensor, weight: Tensor, bias: Tensor, odd: tuple[int, int]) -> Tensor:
-        if weight.shape[1] <= FEW:
-            return _by_product(images, weight, bias, odd)
+        if weight.shape[1] == 1:
+            return _one_channel(images, weight, bias, odd)
         return functional.conv_transpose2d(images, weight, bias, 2, 1, odd)
 
     @staticmethod
@@ -63,16 +61,15 @@ def _gradient_of_weight(images: Tensor, gradient: Tensor, weight: Tensor) -> Ten
     return torch.ops.aten.convolution_backward(images, gradient, weight, None, *geometry, (False, True, False))[1]
 
 
-def _by_product(images: Tensor, weight: Tensor, bias: Tensor, odd: tuple[int, int]) -> Tensor:
+def _one_channel(images: Tensor, weight: Tensor, bias: Tensor, odd: tuple[int, int]) -> Tensor:
     """What a pixel spreads over 4 x 4 others is a product; these are 2 x 2 blocks of 2 x 2, added block by block."""
     n, _, height, width = images.shape
-    after = weight.shape[1]
     spread = weight.flatten(1).t() @ images.movedim(1, 0).flatten(1)
-    blocks = spread.reshape(after, 2, 2, 2, 2, n, height, width)  # down by block, within it, right by block, within it
+    blocks = spread.reshape(2, 2, 2, 2, n, height, width)  # down by block, within it, right by block, within it
     single = torch.promote_types(images.dtype, torch.float32)
-    total = bias.to(single).reshape(after, 1, 1, 1, 1, 1).repeat(1, 2, 2, n, height + 1, width + 1)
+    total = bias.to(single).reshape(1, 1, 1, 1, 1).repeat(2, 2, n, height + 1, width + 1)
     for down in (0, 1):
         for right in (0, 1):
-            total[..., down : down + height, right : right + width] += blocks[:, down, :, right]
-    padded = total.permute(3, 0, 4, 1, 5, 2).reshape(n, after, 2 * height + 2, 2 * width + 2)
+            total[..., down : down + height, right : right + width] += blocks[down, :, right]
+    padded = total.permute(2, 3, 0, 4, 1).reshape(n, 1, 2 * height + 2, 2 * width + 2)
     return padded[:, :, 1 : 2 * height + 1 + odd[0], 1 : 2 * width + 1 + odd[1]].to(images.dtype)
