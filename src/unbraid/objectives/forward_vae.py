@@ -36,7 +36,7 @@ def plane_matrices(blocks: Tensor, planes: Sequence[int], n: int) -> Tensor:
 def forward_vae(
     squares: Tensor,
     mean: Tensor,
-    log_variance: Tensor,
+    log_deviation: Tensor,
     predicted: Tensor,
     following: Tensor,
     *,
@@ -47,7 +47,8 @@ def forward_vae(
 
     Args:
         squares: (n,) mean squared error of the pixels of each image.
-        mean, log_variance: (n, d) of the posterior of the first images.
+        mean, log_deviation: (n, d) of the posterior of the first images; the KL takes the logarithm of the standard
+            deviation for that of the variance.
         predicted: (n, d) A z, for z sampled from that posterior and the matrix A of the action.
         following: (n, d) posterior means of the next images, not detached.
         beta: weight of the KL at the first step; it is multiplied by 0.995 every step.
@@ -58,10 +59,10 @@ def forward_vae(
 
     Reference:
         Caselles-Dupre et al. 2019, section 4, as in the authors' code: all three terms are means over their
-        elements, the KL over latents, too. Differs: their sampling reads the encoder's log-variance as the logarithm
-        of the standard deviation, while their KL reads it as that of the variance; here both read the latter.
+        elements, the KL over latents, too. What the KL takes for a log-variance, sampling takes for the logarithm of
+        the standard deviation, there as here: with the noise of the former reading nothing is learned.
     """
-    kl = gaussian_kl(mean, log_variance)
+    kl = gaussian_kl(mean, log_deviation)
     forward = (predicted - following).square().mean()
     # As a power of e, since `step` may be a tensor of whole numbers.
     fading = torch.exp(torch.as_tensor(step, dtype=mean.dtype, device=mean.device) * LOG_DECAY)

@@ -66,13 +66,20 @@ def encode_forward_vae(
     images: Tensor,
     settings: Settings,  # noqa: ARG001
 ) -> tuple[Tensor, Tensor]:
-    """Posterior means and log-variances, none below -1.758.
+    """Posterior means and log-variances."""
+    means, log_deviations = _posterior(modules, images)
+    return means, 2 * log_deviations
 
-    As the noise cannot fade away, codes must stay far apart for the images to be told from each other: without SELU
-    they shrink until every matrix predicts the next one well.
+
+def _posterior(modules: nn.ModuleDict, images: Tensor) -> tuple[Tensor, Tensor]:
+    """Means, and logarithms of standard deviations, none below -1.758.
+
+    The noise cannot fade away, so that codes must stay far apart for the images to be told from each other. Without
+    this bound they shrink until any matrix predicts the next one well.
     """
-    mean, log_variance = cast(GaussianVAE, modules["vae"]).encode(images)
-    return selu(mean), selu(log_variance)
+    outputs = cast(GaussianVAE, modules["vae"]).encode(images)
+    means, log_deviations = (selu(each) for each in outputs)
+    return means, log_deviations
 
 
 def decode_forward_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:  # noqa: ARG001
@@ -84,15 +91,15 @@ def forward_vae_loss(
 ) -> tuple[Tensor, Logs, Logs]:
     vae, settings = cast(GaussianVAE, modules["vae"]), context.settings
     images, noise = batch["transitions"], batch["noise"]
-    encoded = encode_forward_vae(modules, images.flatten(0, 1), settings)
-    means, log_variances = (each.unflatten(0, images.shape[:2]) for each in encoded)
-    sample = means[:, 0] + noise[:, 0] * torch.exp(0.5 * log_variances[:, 0])
+    posterior = _posterior(modules, images.flatten(0, 1))
+    means, log_deviations = (each.unflatten(0, images.shape[:2]) for each in posterior)
+    sample = means[:, 0] + noise[:, 0] * torch.exp(log_deviations[:, 0])
     blocks = cast(ActionBlocks, modules["actions"]).blocks
     matrices = plane_matrices(blocks, settings["planes"], settings["latents"])[batch["transitions actions"].long()]
     predicted = (matrices @ sample[..., None]).squeeze(-1)
     squares = (vae.decode(sample).sigmoid() - images[:, 0]).square().flatten(1).mean(-1)
     loss, logs = forward_vae(
-        squares, means[:, 0], log_variances[:, 0], predicted, means[:, 1], beta=hyper["beta"], step=step
+        squares, means[:, 0], log_deviations[:, 0], predicted, means[:, 1], beta=hyper["beta"], step=step
     )
     return loss, logs, {}
 
@@ -133,6 +140,8 @@ FORWARD_VAE = Family(
         "Which plane each action turns is given, two latents per cyclic factor in order; the 2 x 2 matrices are "
         "learned and need not be rotations.",
         "A step takes batch_size / 2 transitions of two images each, shuffled; the published run takes 128 in order "
-        "for 35 epochs of 10 000. Means and log-variances pass through SELU as published; other layers have ReLU.",
+        "for 35 epochs of 10 000.",
+        "As published, means and logarithms of standard deviations pass through SELU, and the KL takes the latter for "
+        "log-variances; other layers have ReLU here.",
     ),
 )
