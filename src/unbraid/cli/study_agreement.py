@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from unbraid.studies.spread import Spread, Trend
 
 SIGNIFICANT = 0.05
+WIDE = 8  # of a column with a correlation, its star and the space around it
 
 
 def agreement(
@@ -160,13 +161,9 @@ def _print_agreement(console: Console, found: "Agreement", group: str) -> None:
     if names:
         low, high = min(counts), max(counts)
         runs = f"{low}" if low == high else f"{low} to {high}"
-        shown = _table(f"{found.method} correlation, {group}, n = {runs}", ["", *map(str, range(1, len(names) + 1))], 1)
-        for row, name in enumerate(names):
-            cells = [_cell(values[row, column], p[row, column]) for column in range(row)]
-            shown.add_row(f"{row + 1:>2} {name}", *cells, *[""] * (len(names) - row))
-        # A table that is too wide is cut into lines by the terminal; squeezed, it would lose its numbers.
-        wide = max(console.width, max(map(len, names)) + 8 * len(names) + 8)
-        console.print(shown, markup=False, width=wide, soft_wrap=True)
+        title = f"{found.method} correlation, {group}, n = {runs}"
+        cells = [[_cell(values[row, column], p[row, column]) for column in range(row)] for row in range(len(names))]
+        _print_matrix(console, title, names, cells)
     for each in found.left_out:
         lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
         if each.group == group and not lacking:  # that a family has no such hyperparameter is no news
@@ -176,16 +173,32 @@ def _print_agreement(console: Console, found: "Agreement", group: str) -> None:
         _say(console, f"other groups, by --group: {', '.join(others)}")
 
 
+def _print_matrix(
+    console: Console, title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, first: str | None = None
+) -> None:
+    """Columns are numbered as rows are, after one called `first`; those that do not fit stand in tables below."""
+    heads = ([] if first is None else [first]) + [str(number) for number in range(1, len(names) + 1)]
+    room = max(1, (console.width - max(map(len, names)) - 6) // WIDE)
+    for begin in range(0, len(heads), room):
+        shown = _table(title if begin == 0 else "", ["", *heads[begin : begin + room]], 1)
+        for row, name in enumerate(names):
+            part = cells[row][begin : begin + room]
+            if begin and not part:
+                continue
+            shown.add_row(f"{row + 1:>2} {name}", *part, *[""] * (len(shown.columns) - 1 - len(part)))
+        console.print(shown, markup=False)
+
+
 def _print_predictors(console: Console, found: "Predictors") -> None:
     names, p = found.matrix()
     values = {each.first: each.first_value for each in found.predictions}
     title = f"{found.method} correlation with {found.target}; p that the row is not stronger than the column"
-    shown = _table(f"{title} ({found.test})", ["", "r", *map(str, range(1, len(names) + 1))], 1)
-    for row, name in enumerate(names):
-        cells = ["" if row == column else f"{p[row, column]:.3f}" for column in range(len(names))]
-        shown.add_row(f"{row + 1:>2} {name}", f"{values[name]:.2f}", *[cell.replace("nan", "-") for cell in cells])
-    if names:
-        console.print(shown, markup=False, soft_wrap=True)
+    tests = [
+        ["" if row == column else f"{chance:.3f}".replace("nan", "-") for column, chance in enumerate(line)]
+        for row, line in enumerate(p)
+    ]
+    cells = [[f"{values[name]:.2f}", *line] for name, line in zip(names, tests, strict=True)]
+    _print_matrix(console, f"{title} ({found.test})", names, cells, first="r")
     for each in found.left_out:
         _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
 
