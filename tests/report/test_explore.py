@@ -12,7 +12,7 @@ from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from tests.report.browser import shown
 from unbraid.report._server import serve
@@ -74,7 +74,7 @@ def run_ids(folder: Path, family: str = "beta_vae") -> list[str]:
 def test_a_run_is_scored_on_demand_and_keeps_its_scores(tab: Page, folder: Path) -> None:
     run = run_ids(folder)[0]
     tab.locator(f"[data-run='{run}']").click()
-    assert tab.locator("#run .strip img").count() == 1
+    expect(tab.locator("#run .strip img")).to_have_count(1, timeout=120_000)
     choice = tab.get_by_label("Metric")
     assert "mig" not in choice.locator("option").all_inner_texts()
     choice.select_option("modularity")
@@ -85,7 +85,7 @@ def test_a_run_is_scored_on_demand_and_keeps_its_scores(tab: Page, folder: Path)
     shown_ = tab.locator("#run dt", has_text="modularity").locator("xpath=following-sibling::dd[1]").inner_text()
     assert shown_ == f"{values['modularity']['values']['score']:.3f}"
     assert tab.locator("[data-key='modularity.score']").count() == 0  # a column one may now choose
-    assert tab.locator("#ranking-columns input[value='modularity.score']").count() == 1
+    expect(tab.locator("#ranking-columns input[value='modularity.score']")).to_have_count(1, timeout=120_000)
 
 
 def test_a_metric_without_meaning_here_says_why(tab: Page, folder: Path) -> None:
