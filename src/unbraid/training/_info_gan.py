@@ -14,7 +14,12 @@ from unbraid.training._family import Adam, Batch, Context, Draw, Family, Hyper, 
 from unbraid.training._vae import COMMON, IMAGES
 
 ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e)}  # of one code, nats
-CODES = (Draw("normal codes", "normal", ("latents",)), Draw("uniform codes", "uniform", ("latents",)))
+
+
+def code_draws(player: str) -> tuple[Draw, ...]:
+    """Each player's own: the generator is not judged on the codes that the critic has just been trained on."""
+    shape = ("latents",)
+    return Draw(f"{player} normal codes", "normal", shape), Draw(f"{player} uniform codes", "uniform", shape)
 
 
 def build_info_gan(shape: Shape, settings: Settings) -> nn.ModuleDict:
@@ -48,7 +53,7 @@ def of_critic(
     step: Any,  # noqa: ARG001
     context: Context,
 ) -> tuple[Tensor, Logs, Logs]:
-    codes = _codes(batch, context.settings)
+    codes = _codes("critic", batch, context.settings)
     real = _spread(batch["images"])
     fake = _spread(decode_info_gan(modules, codes, context.settings)).detach()
     fake_scores, means = _judged(modules, fake)
@@ -71,7 +76,7 @@ def of_generator(
     step: Any,  # noqa: ARG001
     context: Context,
 ) -> tuple[Tensor, Logs, Logs]:
-    codes = _codes(batch, context.settings)
+    codes = _codes("generator", batch, context.settings)
     scores, means = _judged(modules, _spread(decode_info_gan(modules, codes, context.settings)))
     information = code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]])
     loss, logs = generator_loss(scores, information, information_weight=hyper["information_weight"])
@@ -88,8 +93,9 @@ def _spread(images: Tensor) -> Tensor:
     return 2 * images - 1
 
 
-def _codes(batch: Batch, settings: Settings) -> Tensor:
-    return 2 * batch["uniform codes"] - 1 if settings["code_prior"] == "uniform" else batch["normal codes"]
+def _codes(player: str, batch: Batch, settings: Settings) -> Tensor:
+    codes = batch[f"{player} {settings['code_prior']} codes"]
+    return 2 * codes - 1 if settings["code_prior"] == "uniform" else codes
 
 
 INFO_GAN = Family(
@@ -100,11 +106,11 @@ INFO_GAN = Family(
             "critic",
             ("critic",),
             of_critic,
-            (IMAGES, *CODES, Draw("mix", "uniform")),
+            (IMAGES, *code_draws("critic"), Draw("mix", "uniform")),
             Adam("learning_rate", 0.0, 0.9),
             repeats=5,
         ),
-        Player("generator", ("generator",), of_generator, CODES, Adam("learning_rate", 0.0, 0.9)),
+        Player("generator", ("generator",), of_generator, code_draws("generator"), Adam("learning_rate", 0.0, 0.9)),
     ),
     hyperparameters=MappingProxyType(
         {name: each for name, each in COMMON.items() if name != "sigma"}

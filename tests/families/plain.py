@@ -1,0 +1,301 @@
+"""Tiny members of any family, and the steps that they should take, written out in plain loops.
+
+`play` trains a member of 6 pixels and hidden layers of 5 from weights chosen here, and keeps all that its players were
+given. A test writes each player's loss from the paper's equations, one image at a time, on nothing but the images seen
+and the random numbers drawn; `check` differentiates that, takes Adam's steps by hand, and holds every logged term,
+every gradient and every weight of the project to the outcome.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unbraid.datasets.base import ArrayDataset
+from unbraid.factors import FactorSpace
+from unbraid.training.families import FAMILIES
+from unbraid.training.population import Member, make_context, make_population
+
+__all__ = ["FAMILIES", "Member", "make_context", "make_population"]
+
+Weights: TypeAlias = Mapping[str, Tensor]  # by name, "vae.encoder.1.weight"
+Terms: TypeAlias = dict[str, Tensor]
+Pair: TypeAlias = tuple[Tensor, Tensor]
+
+SPACE = FactorSpace(("angle", "hue", "shape"), (5, 4, 3), ("cyclic", "cyclic", "categorical"))
+PIXELS = np.random.default_rng(1).integers(0, 256, size=(60, 1, 3, 2), dtype=np.uint8)  # height 1, width 3, 2 channels
+DATASET = ArrayDataset(PIXELS, SPACE)
+N_PIXELS, HIDDEN, BATCH = 6, 5, 4
+
+
+def tiny_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    """One hidden layer of 5 with hyperbolic tangents each way: smooth, so that no slope hides another."""
+    height, width, channels = shape
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(N_PIXELS, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, n_outputs))
+    decoder = nn.Sequential(
+        nn.Linear(n_latents, HIDDEN), nn.Tanh(), nn.Linear(HIDDEN, N_PIXELS), nn.Unflatten(1, (channels, height, width))
+    )
+    return encoder, decoder
+
+
+@dataclass(frozen=True, eq=False)
+class Move:
+    """One move of a player: what it was given and the weights that it found."""
+
+    player: str
+    step: int
+    batch: Mapping[str, Tensor]
+    weights: Weights
+
+
+@dataclass(frozen=True, eq=False)
+class Played:
+    """Some steps of one member."""
+
+    first_step: int
+    moves: list[Move]
+    logs: list[dict[str, float]]  # of each step
+    start: Weights
+    state: Weights  # in the end, with Adam's moments
+
+
+def play(
+    family: str, steps: int = 1, *, first_step: int = 0, total: int = 100, batch_size: int = BATCH, **hyper: Any
+) -> Played:
+    """Take steps `first_step` .. `first_step + steps - 1` of a training of `total`, in double precision.
+
+    Parameters start at normal numbers drawn here, none at a value where a fault would not show.
+    """
+    moves: list[Move] = []
+    population = _population(family, moves, total, batch_size, hyper)
+    rng = np.random.default_rng(2)
+    state = population.state(0)
+    trained = {name.split("/", 2)[2] for name in state if name.startswith("first/")}
+    for name in sorted(trained):
+        shape = tuple(state[f"model/{name}"].shape)
+        state[f"model/{name}"] = torch.from_numpy(rng.normal(0, 0.6, shape))
+    population.load_state(0, state)
+    logs = []
+    for step in range(first_step, first_step + steps):
+        logs.append({name: float(value) for name, value in population.advance(step).items()})
+    assert population.diverged() == [None]
+    start = {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
+    return Played(first_step, moves, logs, start, population.state(0))
+
+
+def draws_of(family: str, steps: int, *, batch_size: int, **hyper: Any) -> list[Move]:
+    """The moves of a training that computes no losses, for the sake of what the players are given."""
+    moves: list[Move] = []
+    population = _population(family, moves, steps, batch_size, hyper, idle=True)
+    for step in range(steps):
+        population.advance(step)
+    return moves
+
+
+def _population(
+    family: str, moves: list[Move], total: int, batch_size: int, hyper: Mapping[str, Any], *, idle: bool = False
+) -> Any:
+    row = FAMILIES[family]
+    row = replace(row, players=tuple(_watched(player, moves, idle) for player in row.players))
+    defaults = {name: each.default for name, each in row.hyperparameters.items()}
+    assert hyper.keys() <= defaults.keys()
+    member = Member(5, {**defaults, "network": f"{__name__}:tiny_pair", **hyper})
+    context = make_context(row, [member], DATASET, batch_size=batch_size, steps=total)
+    options: dict[str, Any] = {"device": torch.device("cpu"), "precision": torch.float64}
+    return make_population(row, [member], DATASET, context, **options)
+
+
+def _watched(player: Any, moves: list[Move], idle: bool) -> Any:
+    def loss(modules: nn.ModuleDict, batch: Mapping[str, Tensor], hyper: Any, step: int, context: Any) -> Any:
+        weights = {name: value.detach().clone() for name, value in modules.state_dict().items()}
+        moves.append(Move(player.name, step, {name: value.clone() for name, value in batch.items()}, weights))
+        if idle:
+            return sum(0 * parameter.sum() for parameter in modules.parameters()), {}, {}
+        return player.loss(modules, batch, hyper, step, context)
+
+    return replace(player, loss=loss)
+
+
+@dataclass(frozen=True)
+class Mover:
+    """A player as its paper describes it.
+
+    `loss(weights, move)` is what it minimises and the terms that are logged; `trains` are the networks that it moves,
+    by the beginning of their names; the rest are Adam's numbers.
+    """
+
+    loss: Callable[[Weights, Move], tuple[Tensor, Terms]]
+    trains: tuple[str, ...]
+    rate: float = 1e-4
+    beta1: float = 0.9
+    beta2: float = 0.999
+
+
+def check(
+    played: Played,
+    movers: Mapping[str, Mover],
+    order: Sequence[str],
+    events: Mapping[int, Callable[[Weights], Weights]] | None = None,
+) -> None:
+    """Hold all that was played to the plain losses.
+
+    Args:
+        played: by the project.
+        movers: each player by name.
+        order: names of all players that should have moved, in order.
+        events: what changes weights before the players move at a step: the new values of some.
+    """
+    assert [move.player for move in played.moves] == list(order)
+    weights = dict(played.start)
+    first, second = ({name: _zeros_of(weights, each.trains) for name, each in movers.items()} for _ in range(2))
+    counts = dict.fromkeys(movers, played.first_step)
+    sums: list[dict[str, list[float]]] = [{} for _ in played.logs]
+    pending = dict(events or {})
+    for move in played.moves:
+        if move.step in pending:
+            weights |= pending.pop(move.step)(weights)
+        assert_same(move.weights, weights, f"weights found by {move.player} at step {move.step}")
+        mover = movers[move.player]
+        trained = [name for name in weights if name.startswith(mover.trains)]
+        leaves = {name: weights[name].clone().requires_grad_() for name in trained}
+        loss, terms = mover.loss({**weights, **leaves}, move)
+        gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True, materialize_grads=True)
+        for name, value in {f"loss/{move.player}": loss, **terms}.items():
+            sums[move.step - played.first_step].setdefault(name, []).append(value.item())
+        counts[move.player] += 1
+        for name, gradient in zip(trained, gradients, strict=True):
+            mean = mover.beta1 * first[move.player][name] + (1 - mover.beta1) * gradient
+            square = mover.beta2 * second[move.player][name] + (1 - mover.beta2) * gradient**2
+            first[move.player][name], second[move.player][name] = mean, square
+            unbiased = mean / (1 - mover.beta1 ** counts[move.player])
+            spread = square / (1 - mover.beta2 ** counts[move.player])
+            weights[name] = weights[name] - mover.rate * unbiased / (spread.sqrt() + 1e-8)
+    for logged, plain in zip(played.logs, sums, strict=True):
+        means = {name: sum(values) / len(values) for name, values in plain.items()}
+        assert logged.keys() == means.keys()
+        for name, value in means.items():
+            assert math.isclose(logged[name], value, rel_tol=1e-9, abs_tol=1e-11), (name, logged[name], value)
+    expected = {f"model/{name}": value for name, value in weights.items()}
+    for moment, players in (("first", first), ("second", second)):
+        for player, values in players.items():
+            expected |= {f"{moment}/{player}/{name}": value for name, value in values.items()}
+    assert_same(played.state, expected, "in the end")
+
+
+def assert_same(mine: Weights, plain: Weights, where: str) -> None:
+    assert mine.keys() == plain.keys(), where
+    for name, value in plain.items():
+        torch.testing.assert_close(
+            mine[name], value, rtol=1e-7, atol=1e-11, msg=lambda text, name=name: f"{name}, {where}: {text}"
+        )
+
+
+def _zeros_of(weights: Weights, trains: tuple[str, ...]) -> dict[str, Tensor]:
+    return {name: torch.zeros_like(value) for name, value in weights.items() if name.startswith(trains)}
+
+
+# What was seen.
+
+
+def position(image: Tensor) -> int:
+    """Which image of the dataset this is, (2, 1, 3) in [0, 1] with the channels in front."""
+    table = torch.from_numpy(PIXELS).double().permute(0, 3, 1, 2) / 255
+    found = [number for number, one in enumerate(table) if torch.equal(one, image)]
+    assert len(found) == 1
+    return found[0]
+
+
+def levels(image: Tensor) -> list[int]:
+    """Its angle, hue and shape."""
+    number = position(image)
+    return [number // 12, number // 3 % 4, number % 3]
+
+
+# Networks, one image at a time.
+
+
+def dense(weights: Weights, name: str, values: Tensor) -> Tensor:
+    rows, biases = weights[f"{name}.weight"], weights[f"{name}.bias"]
+    return torch.stack([(row * values).sum() + bias for row, bias in zip(rows, biases, strict=True)])
+
+
+def encoder(weights: Weights, name: str, image: Tensor) -> Tensor:
+    position(image)
+    return encoder_of_any(weights, name, image)
+
+
+def encoder_of_any(weights: Weights, name: str, image: Tensor) -> Tensor:
+    return dense(weights, f"{name}.3", torch.tanh(dense(weights, f"{name}.1", image.flatten())))
+
+
+def decoder(weights: Weights, name: str, codes: Tensor) -> Tensor:
+    return dense(weights, f"{name}.2", torch.tanh(dense(weights, f"{name}.0", codes)))
+
+
+def gaussian(weights: Weights, image: Tensor) -> Pair:
+    """Mean and log-variance of each latent, by the VAE's encoder."""
+    outputs = encoder(weights, "vae.encoder", image)
+    half = len(outputs) // 2
+    return outputs[:half], outputs[half:]
+
+
+def drawn(posterior: Pair, noise: Tensor) -> Tensor:
+    mean, log_variance = posterior
+    return mean + torch.sqrt(torch.exp(log_variance)) * noise
+
+
+# Terms of losses, nats.
+
+
+def bernoulli(logits: Tensor, image: Tensor) -> Tensor:
+    """-log p(x) of pixels that are 1 with probability 1 / (1 + e^-logit)."""
+    total = torch.zeros((), dtype=torch.float64)
+    for logit, pixel in zip(logits, image.flatten(), strict=True):
+        probability = 1 / (1 + torch.exp(-logit))
+        total = total - pixel * torch.log(probability) - (1 - pixel) * torch.log(1 - probability)
+    return total
+
+
+def normal_pixels(means: Tensor, image: Tensor, sigma: float) -> Tensor:
+    """-log p(x) of pixels around `means` with standard deviation sigma."""
+    total = torch.zeros((), dtype=torch.float64)
+    for mean, pixel in zip(means, image.flatten(), strict=True):
+        total = total - log_normal(pixel, mean, torch.tensor(sigma**2, dtype=torch.float64))
+    return total
+
+
+def log_normal(value: Tensor, mean: Tensor, variance: Tensor) -> Tensor:
+    return -((value - mean) ** 2) / (2 * variance) - torch.log(2 * math.pi * variance) / 2
+
+
+def kl_normal(mean: Tensor, log_variance: Tensor, other_mean: Tensor, other_variance: Tensor) -> Tensor:
+    """KL of N(mean, e^log_variance) from N(other_mean, other_variance), summed over latents."""
+    variance = torch.exp(log_variance)
+    each = variance / other_variance + (other_mean - mean) ** 2 / other_variance - 1
+    return ((each + torch.log(other_variance) - torch.log(variance)) / 2).sum()
+
+
+def kl_standard(posterior: Pair) -> Tensor:
+    mean, log_variance = posterior
+    return kl_normal(mean, log_variance, torch.zeros_like(mean), torch.ones_like(mean))
+
+
+def mean_of(values: Sequence[Tensor]) -> Tensor:
+    total = torch.zeros((), dtype=torch.float64)
+    for value in values:
+        total = total + value
+    return total / len(values)
+
+
+def vae_terms(weights: Weights, move: Move) -> tuple[Tensor, Tensor]:
+    """Reconstruction and KL, means over the batch."""
+    fits, divergences = [], []
+    for image, noise in zip(move.batch["images"], move.batch["noise"], strict=True):
+        posterior = gaussian(weights, image)
+        fits.append(bernoulli(decoder(weights, "vae.decoder", drawn(posterior, noise)), image))
+        divergences.append(kl_standard(posterior))
+    return mean_of(fits), mean_of(divergences)

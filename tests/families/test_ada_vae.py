@@ -1,0 +1,80 @@
+"""Ada-GVAE and Ada-ML-VAE: two steps against Locatello et al. 2020 and the threshold of the published code."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.families.plain import (
+    SPACE,
+    Move,
+    Mover,
+    Terms,
+    Weights,
+    bernoulli,
+    check,
+    decoder,
+    drawn,
+    gaussian,
+    kl_standard,
+    levels,
+    mean_of,
+    play,
+)
+
+LATENTS, BETA = 3, 2.0
+
+
+def averaged(family: str, means: list[Tensor], variances: list[Tensor]) -> tuple[Tensor, Tensor]:
+    """Ada-GVAE: plain means of means and variances. Ada-ML-VAE: by precision, with the variances' harmonic mean."""
+    if family == "ada_gvae":
+        return (means[0] + means[1]) / 2, (variances[0] + variances[1]) / 2
+    variance = 2 * variances[0] * variances[1] / (variances[0] + variances[1])
+    return (means[0] / variances[0] + means[1] / variances[1]) * variance / 2, variance
+
+
+@pytest.mark.parametrize("family", ["ada_gvae", "ada_ml_vae"])
+def test_two_steps(family: str) -> None:
+    counts: list[int] = []
+
+    def loss(weights: Weights, move: Move) -> tuple[Tensor, Terms]:
+        fits, divergences, shared = [], [], []
+        assert len(move.batch["pairs"]) == 4
+        for pair, noise in zip(move.batch["pairs"], move.batch["noise"], strict=True):
+            first, second = (gaussian(weights, image) for image in pair)
+            means = [torch.stack([first[0][j], second[0][j]]) for j in range(LATENTS)]
+            variances = [torch.stack([first[1][j], second[1][j]]).exp() for j in range(LATENTS)]
+            distances = []
+            for (m1, m2), (v1, v2) in zip(means, variances, strict=True):
+                distances.append((v1 / v2 + (m2 - m1) ** 2 / v2 - 1 + torch.log(v2) - torch.log(v1)).item())
+            threshold = (min(distances) + max(distances)) / 2
+            same = [distance < threshold or min(distances) == max(distances) for distance in distances]
+            for j in range(LATENTS):
+                if same[j]:
+                    mean, variance = averaged(family, [*means[j]], [*variances[j]])
+                    means[j], variances[j] = mean.repeat(2), variance.repeat(2)
+            shared.append(torch.tensor(float(sum(same)), dtype=torch.float64))
+            counts.append(sum(same))
+            for one in (0, 1):
+                mean = torch.stack([each[one] for each in means])
+                log_variance = torch.stack([each[one] for each in variances]).log()
+                sample = drawn((mean, log_variance), noise[one])
+                fits.append(bernoulli(decoder(weights, "vae.decoder", sample), pair[one]))
+                divergences.append(kl_standard((mean, log_variance)))
+        fit, divergence = mean_of(fits), mean_of(divergences)
+        return fit + BETA * divergence, {"reconstruction": fit, "kl": divergence, "shared": mean_of(shared)}
+
+    played = play(family, 2, batch_size=8, latents=LATENTS, beta=BETA, pairs=40)
+    check(played, {"vae": Mover(loss, ("vae.",))}, ["vae", "vae"])
+    assert set(counts) >= {1, 2}  # both what is shared and what is not was seen
+
+
+@pytest.mark.parametrize(("settings", "expected"), [
+    ({"changed": 2}, {0, 1, 2}), ({"changed": 2, "rule": "exact"}, {2}), ({}, {0, 1, 2}),
+])  # fmt: skip
+def test_images_of_a_pair_differ_in_so_many_factors(settings: dict[str, Any], expected: set[int]) -> None:
+    pairs = play("ada_gvae", 1, batch_size=80, pairs=40, **settings).moves[0].batch["pairs"]
+    differing = [sum(a != b for a, b in zip(levels(one), levels(other), strict=True)) for one, other in pairs]
+    assert set(differing) == expected
+    assert max(expected) < len(SPACE.names)

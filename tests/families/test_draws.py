@@ -1,0 +1,78 @@
+"""What the players of every family are given: random numbers of the right kind, independent of each other."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tests.families.plain import FAMILIES, draws_of
+from unbraid.types import FloatArray
+
+NORMAL, UNIFORM, PERMUTED = "normal", "uniform", "permuted"
+KINDS = {
+    "vae": {"noise": NORMAL},
+    "beta_vae": {"noise": NORMAL},
+    "cci_vae": {"noise": NORMAL},
+    "beta_tcvae": {"noise": NORMAL},
+    "dip_vae_i": {"noise": NORMAL},
+    "dip_vae_ii": {"noise": NORMAL},
+    "factor_vae": {"noise": NORMAL, "second noise": NORMAL, "order": PERMUTED},
+    "info_gan": {
+        "critic normal codes": NORMAL, "critic uniform codes": UNIFORM, "mix": UNIFORM,
+        "generator normal codes": NORMAL, "generator uniform codes": UNIFORM,
+    },
+    "ada_gvae": {"noise": NORMAL},
+    "ada_ml_vae": {"noise": NORMAL},
+    "delta_vae": {"walk": NORMAL, "noise": NORMAL},
+    "lsbd_vae": {"group walk": NORMAL, "group noise": NORMAL, "walk": NORMAL, "noise": NORMAL},
+    "quessard": {},
+    "forward_vae": {"noise": NORMAL},
+    "parted_vae": {"noise": NORMAL, "class noise": UNIFORM},
+    "weak_de": {
+        "from": UNIFORM, "from noise": NORMAL, "to noise": NORMAL,
+        "prior cube": UNIFORM, "prior class": UNIFORM, "prior noise": NORMAL,
+    },
+    "mtd": {"noise": NORMAL, "swap factor": UNIFORM, "swap value": UNIFORM},
+}  # fmt: skip
+
+
+# So that every player moves within eight steps.
+SETTINGS = {
+    "ada_gvae": {"pairs": 60}, "ada_ml_vae": {"pairs": 60}, "lsbd_vae": {"pairs": 20, "euclidean": 3},
+    "delta_vae": {"euclidean": 3}, "quessard": {"trajectories": 50}, "forward_vae": {"transitions": 100},
+    "parted_vae": {"labels": 24}, "weak_de": {"labels": 60, "classes": "shape", "adversary_width": 4},
+    "factor_vae": {"discriminator_width": 4},
+}  # fmt: skip
+
+
+def near(value: float, expected: float, spread: float, n: int) -> bool:
+    """Within five standard errors."""
+    return abs(value - expected) < 5 * spread / n**0.5
+
+
+@pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].players])
+def test_numbers_are_drawn_from_the_right_distributions_apart_and_anew(family: str) -> None:
+    moves = draws_of(family, 8, batch_size=40, **SETTINGS.get(family, {}))
+    assert {move.player for move in moves} == {player.name for player in FAMILIES[family].players}
+    drawn: dict[str, list[FloatArray]] = {}
+    for move in moves:
+        for name in move.batch.keys() & KINDS[family].keys():
+            drawn.setdefault(name, []).append(move.batch[name].numpy())
+    assert drawn.keys() == KINDS[family].keys()
+    for name, kind in KINDS[family].items():
+        if kind == PERMUTED:
+            assert all(sorted(column) == [*range(40)] for order in drawn[name] for column in order.T)
+            assert len({tuple(column) for order in drawn[name] for column in order.T}) == sum(
+                order.shape[1] for order in drawn[name]
+            )
+            continue
+        values = np.concatenate([each.ravel() for each in drawn[name]])
+        mean, variance, fourth = (0.0, 1.0, 3.0) if kind == NORMAL else (0.5, 1 / 12, 1 / 80)
+        assert near(values.mean(), mean, variance**0.5, len(values))
+        assert near(values.var(), variance, (fourth - variance**2) ** 0.5, len(values))
+        assert len(np.unique(values)) > 0.999 * len(values)
+        assert kind == NORMAL or 0 < values.min() < values.max() < 1
+    flat = {name: drawn[name][0].ravel() for name, kind in KINDS[family].items() if kind != PERMUTED}
+    for one, other in combinations(flat, 2):
+        n = min(len(flat[one]), len(flat[other]))
+        assert abs(np.corrcoef(flat[one][:n], flat[other][:n])[0, 1]) < 5 / n**0.5

@@ -1,0 +1,90 @@
+"""LSBD-VAE: steps on groups and on images of none, against Tonnaer et al. 2022, section 5 and eq. 11."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.families import test_delta_vae
+from tests.families.circles import CIRCLES, SETTINGS, Image, turned, unit
+from tests.families.plain import (
+    SPACE,
+    Move,
+    Mover,
+    Terms,
+    Weights,
+    bernoulli,
+    check,
+    decoder,
+    levels,
+    mean_of,
+    play,
+    position,
+)
+
+GAMMA = 7.0
+
+
+def loss_of_groups(weights: Weights, move: Move, anchor: str) -> tuple[Tensor, Terms]:
+    """The labels are taken from the factors of the images: x_m = g_m x_1, each circle for one cyclic factor."""
+    fits, circles, lines, disorders = [], [], [], []
+    for images, walks, noises in zip(*(move.batch[f"group{s}"] for s in ("s", " walk", " noise")), strict=True):
+        seen = [Image(weights, *given) for given in zip(images, walks, noises, strict=True)]
+        start = levels(images[0])
+        turns = [[(levels(each)[c] - start[c]) / SPACE.sizes[c] for c in range(CIRCLES)] for each in images]
+        m = len(images)
+
+        def towards_the_first(points: list[list[Tensor]], turns: list[list[float]], m: int = m) -> list[list[Tensor]]:
+            return [[turned(points[i][c], -turns[i][c]) for c in range(CIRCLES)] for i in range(m)]
+
+        def centre(back: list[list[Tensor]], m: int = m) -> list[Tensor]:
+            return [unit(sum((back[i][c] for i in range(m)), torch.zeros(2).double()) / m) for c in range(CIRCLES)]
+
+        back = towards_the_first([each.points for each in seen], turns)
+        anchors, values = centre(back), torch.stack([each.values for each in seen]).sum(0) / m
+        for i in range(m):
+            codes = torch.cat([*(turned(anchors[c], turns[i][c]) for c in range(CIRCLES)), values])
+            fits.append(bernoulli(decoder(weights, "vae.decoder", codes), images[i]))
+            circles.append(seen[i].kl_circles)
+            lines.append(seen[i].kl_lines)
+        own = [each.values for each in seen]
+        if anchor == "locations":
+            back = towards_the_first([each.locations for each in seen], turns)
+            anchors, own = centre(back), [each.mean for each in seen]
+            values = torch.stack(own).sum(0) / m
+        off = [((back[i][c] - anchors[c]) ** 2).sum() for i in range(m) for c in range(CIRCLES)]
+        off += [((own[i] - values) ** 2).sum() for i in range(m)]
+        disorders.append(sum(off, torch.zeros(()).double()) / m)
+    fit, on_circles, on_lines, disorder = (mean_of(each) for each in (fits, circles, lines, disorders))
+    kl = on_circles + on_lines
+    terms = {"reconstruction": fit, "kl": kl, "kl_circles": on_circles, "kl_euclidean": on_lines}
+    return fit + kl + GAMMA * disorder, {**{f"group_{name}": term for name, term in terms.items()}, "lsbd": disorder}
+
+
+@pytest.mark.parametrize("anchor", ["samples", "locations"])
+def test_an_epoch_goes_through_all_groups_and_then_through_the_other_images(anchor: str) -> None:
+    """10 pairs in batches of 8 images are 3 moves, the other 40 images 5; each player has moments of its own."""
+    played = play("lsbd_vae", 10, batch_size=8, pairs=10, gamma=GAMMA, anchor=anchor, **SETTINGS)
+    movers = {
+        "groups": Mover(lambda weights, move: loss_of_groups(weights, move, anchor), ("vae.",), 1e-3),
+        "images": Mover(test_delta_vae.loss, ("vae.",), 1e-3),
+    }
+    check(played, movers, ["groups"] * 3 + ["images"] * 5 + ["groups"] * 2)
+    paired = [position(image) for move in played.moves[:3] for pair in move.batch["groups"] for image in pair]
+    alone = [position(image) for move in played.moves[3:8] for image in move.batch["images"]]
+    assert len(set(paired)) == 20  # 12 places in three batches: two pairs come again
+    assert sorted({*paired, *alone}) == list(range(60))
+    assert not {*paired} & {*alone}
+
+
+def test_a_step_of_paths_of_which_each_image_is_some_turns_from_the_first() -> None:
+    played = play(
+        "lsbd_vae", 1, batch_size=8, supervision="paths", paths=6, path_length=4, path_step=1, gamma=GAMMA, **SETTINGS
+    )
+    check(played, {"groups": Mover(lambda weights, move: loss_of_groups(weights, move, "samples"), ("vae.",), 1e-3),
+                   "images": Mover(test_delta_vae.loss, ("vae.",), 1e-3)}, ["groups"])  # fmt: skip
+    images = played.moves[0].batch["groups"]
+    assert images.shape[:2] == (2, 4)
+    for path in images:
+        for one, other in zip(path, path[1:], strict=False):
+            steps = [(b - a) % size for a, b, size in zip(levels(one), levels(other), SPACE.sizes, strict=True)]
+            assert sorted(min(step, size - step) for step, size in zip(steps, SPACE.sizes, strict=True)) == [0, 0, 1]

@@ -1,0 +1,123 @@
+"""MTD, reconstructed: two steps against the definitions in its docstrings, which are METHODS 2."""
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+from tests.families.plain import (
+    SPACE,
+    Move,
+    Mover,
+    Terms,
+    Weights,
+    bernoulli,
+    check,
+    decoder,
+    drawn,
+    encoder_of_any,
+    gaussian,
+    kl_normal,
+    kl_standard,
+    levels,
+    mean_of,
+    play,
+)
+
+CONTENT, SIZE, SPEED, SIGMA, DISTANCE = 2, 2, 2.0, 0.8, 3.0
+WEIGHTS: dict[str, Any] = {
+    "content_weight": 2.0, "value_weight": 3.0, "separation_weight": 0.4,
+    "independence_weight": 5.0, "bias_weight": 6.0,
+}  # fmt: skip
+BLOCKS = [slice(0, 2), slice(2, 4), slice(4, 6), slice(6, 8)]  # content, angle, hue, shape
+SIZES = SPACE.sizes
+
+
+def zero() -> Tensor:
+    return torch.zeros((), dtype=torch.float64)
+
+
+def variance_between(values: list[Tensor], groups: list[int]) -> Tensor:
+    """Summed squared distances of the groups' means from the mean, less the share that chance puts there."""
+    n, kinds = len(values), sorted(set(groups))
+    mean = torch.stack(values).sum(0) / n
+    between = zero()
+    for kind in kinds:
+        own = [value for value, group in zip(values, groups, strict=True) if group == kind]
+        between = between + len(own) * ((torch.stack(own).sum(0) / len(own) - mean) ** 2).sum()
+    total = sum((((value - mean) ** 2).sum() for value in values), zero())
+    return between - (len(kinds) - 1) / max(n - 1, 1) * total
+
+
+def mtd_loss(weights: Weights, move: Move, swap_weight: float) -> tuple[Tensor, Terms]:
+    images = list(move.batch["images"])
+    n, told = len(images), [levels(image) for image in images]
+    table = SPEED * weights["value_means.slow"]
+    first = [0, SIZES[0], SIZES[0] + SIZES[1]]
+    posteriors = [gaussian(weights, image) for image in images]
+    fits, contents, values = [], [], []
+    for image, posterior, level, noise in zip(images, posteriors, told, move.batch["noise"], strict=True):
+        fits.append(bernoulli(decoder(weights, "vae.decoder", drawn(posterior, noise)), image))
+        contents.append(kl_standard((posterior[0][:CONTENT], posterior[1][:CONTENT])))
+        own = zero()
+        for k in range(3):
+            place, target = BLOCKS[k + 1], table[first[k] + level[k]]
+            own = own + kl_normal(
+                posterior[0][place], posterior[1][place], target, torch.tensor([SIGMA**2] * 2, dtype=torch.float64)
+            )
+        values.append(own)
+    apart = zero()
+    for k in range(3):
+        for one, other in itertools.combinations(range(first[k], first[k] + SIZES[k]), 2):
+            between = torch.sqrt(((table[one] - table[other]) ** 2).sum())
+            apart = apart + torch.clamp(DISTANCE - between, min=0) ** 2
+    means = [[posterior[0][block] for posterior in posteriors] for block in BLOCKS]
+    informed = bias = covariance = zero()
+    for block in range(4):
+        for k in range(3):
+            if block == k + 1:
+                continue
+            groups = [level[k] for level in told]
+            informed = informed + variance_between(means[block], groups) / n
+            if block:
+                parts = [level[block - 1] for level in told]
+                for part in sorted(set(parts)):
+                    among = [i for i in range(n) if parts[i] == part]
+                    within = variance_between([means[block][i] for i in among], [groups[i] for i in among])
+                    bias = bias + within / n
+    for one, other in itertools.combinations(range(4), 2):
+        for i in range(2):
+            for j in range(2):
+                a, b = ([value[d] for value in means[block]] for block, d in ((one, i), (other, j)))
+                products = [(x - mean_of(a)) * (y - mean_of(b)) for x, y in zip(a, b, strict=True)]
+                covariance = covariance + mean_of(products) ** 2
+    fit, kl_content, kl_values = mean_of(fits), mean_of(contents), mean_of(values)
+    loss = fit + 2.0 * kl_content + 3.0 * kl_values + 0.4 * apart + 5.0 * (informed + covariance) + 6.0 * bias
+    logs = {"reconstruction": fit, "kl_content": kl_content, "kl_values": kl_values, "separation": apart}
+    logs |= {"told": informed, "cross_covariance": covariance, "bias": bias}
+    if swap_weight:
+        swaps = []
+        chosen = zip(posteriors, move.batch["swap factor"], move.batch["swap value"], strict=True)
+        for (mean, _), which, value in chosen:
+            k = int(which * 3)
+            target = mean.detach().clone()
+            target[BLOCKS[k + 1]] = table[first[k] + int(value * SIZES[k])].detach()
+            picture = 1 / (1 + torch.exp(-decoder(weights, "vae.decoder", target)))
+            again = encoder_of_any(weights, "vae.encoder", picture)[: len(target)]
+            swaps.append(((again - target) ** 2).sum())
+        logs["swap"] = mean_of(swaps)
+        loss = loss + swap_weight * logs["swap"]
+    return loss, logs
+
+
+@pytest.mark.parametrize("swap_weight", [0.0, 1.5])
+def test_two_steps(swap_weight: float) -> None:
+    played = play(
+        "mtd", 2, batch_size=10, content=CONTENT, block_size=SIZE, value_speed=SPEED, value_sigma=SIGMA,
+        distance=DISTANCE, swap_weight=swap_weight, **WEIGHTS,
+    )  # fmt: skip
+    mover = Mover(lambda weights, move: mtd_loss(weights, move, swap_weight), ("vae.", "value_means."))
+    check(played, {"vae": mover}, ["vae", "vae"])
+    assert len({tuple(level) for level in (levels(image) for image in played.moves[0].batch["images"])}) == 10

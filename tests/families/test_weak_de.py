@@ -1,0 +1,145 @@
+"""WeakDE: steps before and after its warm-up, against the published code of Valenti and Bacciu 2022 (METHODS 1)."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from tests.families.plain import (
+    DATASET,
+    Move,
+    Mover,
+    Terms,
+    Weights,
+    bernoulli,
+    check,
+    decoder,
+    dense,
+    encoder,
+    mean_of,
+    play,
+)
+
+LATENTS, RATE, ADVERSARIAL, SPREAD = 2, 2e-3, 5e-3, 0.4
+SETTINGS = {
+    "latents": LATENTS, "classes": "shape+hue", "bins": 2, "labels": 60, "learning_rate": RATE, "spread": SPREAD,
+    "adversarial_learning_rate": ADVERSARIAL, "adversary_width": 4, "adversary_depth": 2,
+}  # fmt: skip
+# Three shapes by two ranges of hue, 0 to 1 and 2 to 3; the next shape, one range up and down, around.
+N_CLASSES = 6
+RELATIONS = [
+    [2, 3, 4, 5, 0, 1],
+    [1, 0, 3, 2, 5, 4],
+    [1, 0, 3, 2, 5, 4],
+]
+
+
+def class_of(number: int) -> int:
+    """Of an image: its shape, then which half of the hues."""
+    shape, hue = number % 3, number // 3 % 4
+    return 2 * shape + (hue > 1)
+
+
+def tanh_network(weights: Weights, name: str, values: Tensor) -> Tensor:
+    hidden = torch.tanh(dense(weights, f"{name}.0", values))
+    return dense(weights, f"{name}.4", torch.tanh(dense(weights, f"{name}.2", hidden)))
+
+
+def cholesky(matrix: Tensor) -> Tensor:
+    """Of 2 x 2, by hand."""
+    root = torch.zeros(2, 2, dtype=torch.float64)
+    root[0, 0] = matrix[0, 0].sqrt()
+    root[1, 0] = matrix[1, 0] / root[0, 0]
+    root[1, 1] = (matrix[1, 1] - root[1, 0] ** 2).sqrt()
+    return root
+
+
+def fitted(weights: Weights) -> Mapping[str, Tensor]:
+    """Each class: mean and spread * covariance + .0001 of its images' codes, as they are encoded now."""
+    table = torch.from_numpy(DATASET.array).double().permute(0, 3, 1, 2) / 255
+    means, roots = [], []
+    for chosen in range(N_CLASSES):
+        codes = [encoder(weights, "encoder", table[i]).detach() for i in range(60) if class_of(i) == chosen]
+        assert len(codes) == 10
+        mean = torch.stack([mean_of([code[d] for code in codes]) for d in range(LATENTS)])
+        covariance = torch.zeros(2, 2, dtype=torch.float64)
+        for code in codes:
+            for i in range(2):
+                for j in range(2):
+                    covariance[i, j] += (code[i] - mean[i]) * (code[j] - mean[j]) / 9
+        means.append(mean)
+        roots.append(cholesky(SPREAD * covariance + 1e-4 * torch.eye(2, dtype=torch.float64)))
+    known = torch.ones(N_CLASSES, dtype=torch.float64)
+    return {"prior.means": torch.stack(means), "prior.roots": torch.stack(roots), "prior.known": known}
+
+
+def from_class(weights: Weights, chosen: int, noise: Tensor) -> Tensor:
+    root = weights["prior.roots"][chosen]
+    return weights["prior.means"][chosen] + torch.stack([(row * noise).sum() for row in root])
+
+
+class Game:
+    def __init__(self, warmup: int) -> None:
+        self.warmup = warmup
+        self.codes: list[Tensor] = []
+        self.images = torch.zeros(0)
+
+    def autoencoder(self, weights: Weights, move: Move) -> tuple[Tensor, Terms]:
+        self.images = move.batch["images"]
+        codes = [encoder(weights, "encoder", image) for image in self.images]
+        pairs = zip(codes, self.images, strict=True)
+        fit = mean_of([bernoulli(decoder(weights, "decoder", code), image) for code, image in pairs])
+        return fit, {"reconstruction": fit}
+
+    def relations(self, weights: Weights, move: Move) -> tuple[Tensor, Terms]:
+        """Both ends are drawn from the prior; which class to start from, every one alike."""
+        losses = []
+        for start, before, after in zip(
+            *(move.batch[each] for each in ("from", "from noise", "to noise")), strict=True
+        ):
+            for relation in range(3):
+                chosen = int(start[relation] * N_CLASSES)
+                z = from_class(weights, chosen, before[relation])
+                target = from_class(weights, RELATIONS[relation][chosen], after[relation])
+                which = torch.eye(3, dtype=torch.float64)[relation]
+                predicted = tanh_network(weights, "relations", torch.cat([z, which]))
+                losses.append(((predicted - target) ** 2).sum())
+        return mean_of(losses), {}
+
+    def generator(self, weights: Weights, move: Move) -> tuple[Tensor, Terms]:
+        assert torch.equal(move.batch["images"], self.images)  # the same batch, by then encoded otherwise
+        codes = [encoder(weights, "encoder", image) for image in self.images]
+        self.codes = [code.detach() for code in codes]
+        return -mean_of([torch.log(self.judged(weights, code)) for code in codes]), {}
+
+    def discriminator(self, weights: Weights, move: Move) -> tuple[Tensor, Terms]:
+        samples = []
+        for cube, uniform, noise in zip(
+            *(move.batch[f"prior {each}"] for each in ("cube", "class", "noise")), strict=True
+        ):
+            late = move.step >= self.warmup
+            samples.append(from_class(weights, int(uniform * N_CLASSES), noise) if late else 2 * cube - 1)
+        own = [self.judged(weights, code) for code in self.codes]
+        prior = [self.judged(weights, sample) for sample in samples]
+        loss = -(mean_of([torch.log(1 - each) for each in own]) + mean_of([torch.log(each) for each in prior])) / 2
+        right = [(each < 0.5).double() for each in own] + [(each > 0.5).double() for each in prior]
+        return loss, {"accuracy": mean_of(right)}
+
+    def judged(self, weights: Weights, code: Tensor) -> Tensor:
+        """The probability that a code is a sample of the prior."""
+        return 1 / (1 + torch.exp(-tanh_network(weights, "discriminator", code)[0]))
+
+
+def test_two_steps_before_and_two_after_the_warm_up() -> None:
+    """The prior is uniform on the cube, then fitted once to the codes of all labelled images; the moves' order."""
+    game = Game(warmup=2)
+    movers = {
+        "autoencoder": Mover(game.autoencoder, ("encoder.", "decoder."), RATE),
+        "relations": Mover(game.relations, ("relations.",), RATE),
+        "generator": Mover(game.generator, ("encoder.",), ADVERSARIAL),
+        "discriminator": Mover(game.discriminator, ("discriminator.",), ADVERSARIAL),
+    }
+    early, late = ["autoencoder", "generator", "discriminator"], [*movers]
+    played = play("weak_de", 4, total=8, warmup=0.25, **SETTINGS)
+    assert played.start["prior.moves"].tolist() == RELATIONS
+    check(played, movers, [*early, *early, *late, *late], {2: fitted})
