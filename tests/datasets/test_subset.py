@@ -11,7 +11,6 @@ from unbraid import load_run, train
 from unbraid.datasets import ArrayDataset, FactorDataset, SubsetDataset, leave_out, load
 from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace, FactorTable
-from unbraid.training.api import _content
 
 SPACE = FactorSpace(("shape", "size", "hue"), (3, 4, 8), ("categorical", "ordinal", "cyclic"))
 GRID = SPACE.grid()
@@ -105,14 +104,6 @@ def test_what_cannot_be_left_out(without: Any, message: str) -> None:
     with pytest.raises(ValueError) as caught:
         left_out(SPACE, without)
     assert message in str(caught.value)
-
-
-def test_content_tells_subsets_apart_that_differ_between_the_positions_looked_at() -> None:
-    whole = load("square", positions=64)
-    kept = np.arange(4095)
-    other = kept.copy()
-    other[5] = 4095  # position 5 is not among the 1024 of 4095
-    assert len({_content(SubsetDataset(whole, positions)) for positions in (kept, other, kept.copy())}) == 2
 
 
 def test_a_run_remembers_what_it_never_saw(tmp_path: Path) -> None:

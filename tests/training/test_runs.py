@@ -121,6 +121,33 @@ def test_the_id_follows_the_images_and_settings(runs, tmp_path):
     assert not names & {run.path.name for run in runs}
 
 
+def test_corrected_images_are_not_answered_with_the_old_model(tmp_path):
+    """Images of a file of the user's, all but 1 024 evenly spaced ones of which are inverted in place."""
+    pixels = np.random.default_rng(0).integers(0, 256, size=(4096, 4, 4), dtype=np.uint8)
+    np.save(tmp_path / "images.npy", pixels)
+    (tmp_path / "factors.csv").write_text("\n".join(["a", *map(str, range(4096))]))
+    settings = {"latents": 2, "steps": 1, "out": tmp_path / "runs", "processes": 0, "fit_images": 4096}
+    (first,) = train("pca", str(tmp_path), **settings)
+    assert train("pca", str(tmp_path), **settings)[0].path == first.path
+    others = np.setdiff1d(np.arange(4096), np.linspace(0, 4095, 1024).astype(int))
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r+")
+    mapped[others] = 255 - mapped[others]
+    mapped.flush()
+    (second,) = train("pca", str(tmp_path), **settings)
+    assert second.path != first.path
+    assert (second.path / WEIGHTS).read_bytes() != (first.path / WEIGHTS).read_bytes()
+
+
+def test_what_takes_long_before_the_training_is_told(tmp_path, monkeypatch):
+    sent: list[TrainingProgress] = []
+    settings = {"latents": 2, "steps": 1, "out": tmp_path, "processes": 0, "progress": sent.append}
+    train("pca", blocks(), **settings)
+    assert [each.reading for each in sent if each.reading] == []
+    monkeypatch.setattr("unbraid.training.source.SECONDS", -1)
+    train("pca", blocks(), **settings)
+    assert [each.reading for each in sent if each.reading] == [(len(SPACE), len(SPACE))]
+
+
 def test_killed_in_the_middle_it_continues_to_the_same_weights(tmp_path):
     """Killed outright, its last checkpoint a few steps old, then run again."""
     script = f"""

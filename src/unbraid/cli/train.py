@@ -115,6 +115,10 @@ def _progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
     with progress_bar(family) as show:
 
         def report(sent: "TrainingProgress") -> None:
+            if sent.reading is not None:
+                done, total = sent.reading
+                show("reading images", done, total, f"{done:,}/{total:,}")
+                return
             steps = sent.n_runs * sent.steps
             line = pace.line(sent.n_done * sent.steps, steps, sent.taken, sent.logs)
             show(f"{family} {sent.n_done}/{sent.n_runs} runs", pace.done, steps, line)

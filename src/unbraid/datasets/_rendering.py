@@ -11,6 +11,7 @@ from unbraid.datasets.base import ImageShape, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
+MIXING = 1  # version of `compose`; raised whenever it makes another image of the same layers and colours
 SLAB = 1024  # views drawn between two reports of progress
 SAMPLES = 3  # per pixel and axis
 MILD = Scene(distance=4.0, field_of_view=30.0, highlight=0.25)  # a mesh of unit radius fits, whatever its pose

@@ -53,7 +53,8 @@ def add(
         progress: called as progress(what is done, done, all).
 
     Returns:
-        The runs added, with their scores in place. All of them or, where one is refused, none.
+        The runs added, in the order of the files, with their scores in place. All of them or, where one is refused,
+        none.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -65,7 +66,7 @@ def add(
         raise ValueError(f"{folder}: the study has not begun; unbraid study run begins it")
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
-    space = study.meet()[0].space
+    space = study.dataset().space
     names = [Path(file).stem for file in files] if names is None else list(names)
     _check_names(study, names, files)
     abouts = [_about(Path(file), family, setting, seed, number) for number, file in enumerate(files)]
@@ -89,12 +90,13 @@ def add(
     rank_when_done(study, progress)
     write_results(study)
     publish(folder)
-    return [run for run in study.runs() if run.id in names]
+    runs = {run.id: run for run in study.runs()}
+    return [runs[name] for name in names]
 
 
 def sample_of(study: Study) -> IntArray:
     """(n,) positions in the dataset of the images that every run of the study is encoded on, 10 000 at most."""
-    return drawn(len(study.meet()[0]), N_CODES, 0)
+    return drawn(len(study.dataset()), N_CODES, 0)
 
 
 def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int = 256) -> Representation:
@@ -105,7 +107,7 @@ def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int
         study: of which the images are.
         batch_size: images per call.
     """
-    return encoded(encode, study.meet()[0], N_CODES, batch_size, 0)
+    return encoded(encode, study.dataset(), N_CODES, batch_size, 0)
 
 
 def score_added(study: Study, progress: Progress) -> None:

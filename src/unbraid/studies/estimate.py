@@ -83,12 +83,13 @@ def estimate(
     Args:
         study: with a folder, which need not be there.
         processes: runs at a time on a CPU; by default those of the YAML, or one per core.
-        progress: called as progress(kind of run, done, total) before each measurement.
+        progress: called as progress(kind of run, done, total) before each measurement; first, where that takes
+            long, as progress("reading images", done, total).
 
     Raises:
         ValueError, OSError: as `Study.run`, for what cannot be run.
     """
-    dataset, around = study.meet()
+    dataset, around = study.meet(progress)
     tasks, datasets, planned = all_tasks(study, dataset, around)
     session = Session(study.known_folder(), planned, tasks)
     waiting = {task.id for task in session.waiting}

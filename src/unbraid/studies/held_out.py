@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unbraid.datasets._digest import subset_digest
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.studies import store
@@ -17,7 +18,7 @@ from unbraid.studies.executors.task import Task
 from unbraid.studies.expand import Planned, Surroundings, expand
 from unbraid.studies.holdouts import Holdout, compositional_holdouts, zero_shot_holdout
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
-from unbraid.training.api import check_members, opened_dataset, training_of
+from unbraid.training.api import check_members, training_of
 from unbraid.training.families import FAMILIES
 from unbraid.training.run import run_id
 
@@ -111,8 +112,12 @@ def terms(config: StudyConfig, kind: str) -> dict[str, Any]:
 
 def _described(part: SubsetDataset, around: Surroundings, holdout: Holdout) -> dict[str, Any]:
     """The dataset of a config, by which a finished run opens it again."""
-    options = {**around.dataset["options"], "without": _plain(holdout.without)}
-    return {**opened_dataset(part)[1], "name": around.dataset["name"], "options": options}
+    return {
+        **around.dataset,
+        "options": {**around.dataset["options"], "without": _plain(holdout.without)},
+        "n_images": len(part),
+        "content": subset_digest(around.dataset["content"], part.positions),
+    }
 
 
 def _plain(without: Without) -> Any:

@@ -74,7 +74,12 @@ def run_study(
             others = ", ".join(sorted(known)) or "none"
             raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
     folder = study.known_folder()
-    dataset, around = study.meet()
+
+    def read(*what: Any) -> None:
+        if progress:
+            progress(StudyProgress(0, 0, 0, 0, 0, after=what))  # of how many runs is not known yet
+
+    dataset, around = study.meet(read)
     tasks, datasets, planned = all_tasks(study, dataset, around)
     check_trackers(study)
     with ExitStack() as stack:

@@ -2,20 +2,23 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import torch
 
+from unbraid.datasets.base import FactorDataset
+from unbraid.scoring import Progress
 from unbraid.studies import store
 from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.remote import local_folder
 from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import missing_metrics, read_scores
 from unbraid.studies.store import Surroundings
-from unbraid.training.api import opened_dataset
 from unbraid.training.device import choose_device, choose_precision
 from unbraid.training.folder import CONFIG, WORKING, read_folder
+from unbraid.training.source import open_dataset, opened_dataset
 
 State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 
@@ -49,7 +52,8 @@ class StudyProgress:
     taken: Mapping[str, int] = field(default_factory=dict)  # steps by run, of those at work
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
     doing: Mapping[str, str] = field(default_factory=dict)  # by run, of those that are trained: "scoring mig"
-    after: tuple[str, int, int] | None = None  # what follows once all runs are done: ("comparing models", 3, 42)
+    # What follows once all runs are done: ("comparing models", 3, 42). Before them: ("reading images", 4096, 737280).
+    after: tuple[str, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -138,13 +142,25 @@ class Study:
         """The dataset as the YAML describes it."""
         return {"name": self.config.dataset.name, **self.config.dataset.options}
 
-    def meet(self) -> tuple[Any, Surroundings]:
-        """Open the dataset, and see what the runs are to be trained on.
+    def dataset(self) -> FactorDataset:
+        """The dataset, opened.
 
         Raises:
             ValueError, OSError: there is no such dataset, or it cannot be opened.
         """
-        dataset, described = opened_dataset(self.source)
+        return open_dataset(self.source)
+
+    def meet(self, progress: Progress | None = None) -> tuple[FactorDataset, Surroundings]:
+        """Open the dataset, and see what the runs are to be trained on.
+
+        Args:
+            progress: called as progress("reading images", done, all) where that takes long.
+
+        Raises:
+            ValueError, OSError: there is no such dataset, or it cannot be opened.
+        """
+        read = partial(progress, "reading images") if progress else None
+        dataset, described = opened_dataset(self.source, read)
         known = store.read_surroundings(self.folder, self.source) if self.folder else None
         device, precision = self.config.device, self.config.precision
         if device == "auto":

@@ -1,8 +1,6 @@
 """Train one model or a population, each into a folder of its own."""
 
 import errno
-import hashlib
-import json
 import math
 import shutil
 import sys
@@ -13,13 +11,12 @@ from difflib import get_close_matches
 from importlib import import_module
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
 
 from unbraid.datasets.base import FactorDataset
-from unbraid.datasets.subset import SubsetDataset
 from unbraid.training._family import Family, Hyperparameter, code_parts
 from unbraid.training.device import memory_advice, n_cores
 from unbraid.training.families import FAMILIES
@@ -27,11 +24,10 @@ from unbraid.training.folder import WORKING
 from unbraid.training.loop import Plan, Report, Trained
 from unbraid.training.population import Member, build_member, make_supply, structural_settings
 from unbraid.training.run import FORMAT, N_CODES, Run, open_run, run_id, tidy, write_run
+from unbraid.training.source import Source, opened_dataset
 from unbraid.training.workers import train_members
 
-Source: TypeAlias = FactorDataset | str | Mapping[str, Any]
 STEPS = 30_000
-PROBES = 1024  # images that stand for the content of a dataset
 LOCK = ".lock"
 
 
@@ -44,6 +40,7 @@ class TrainingProgress:
     steps: int  # of one run
     taken: Mapping[int, int]  # steps by position, of the runs at work
     logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
+    reading: tuple[int, int] | None = None  # images done and in all, while they are opened and hashed before training
 
 
 def train(
@@ -92,7 +89,12 @@ def train(
     row = find_family(family)
     members = members_of(family, row, seeds, preset, hyperparameters)
     plan = Plan(family, _whole("steps", steps, 1), _whole("batch_size", batch_size, 1), device, precision).resolved()
-    opened, described = opened_dataset(dataset)
+
+    def read(done: int, total: int) -> None:
+        if progress:
+            progress(TrainingProgress(len(members), 0, plan.steps, {}, reading=(done, total)))
+
+    opened, described = opened_dataset(dataset, read)
     check_images(opened, members)
     configs = {
         run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]
@@ -221,43 +223,6 @@ def _value(name: str, row: Hyperparameter, value: Any) -> float | int | str:
     if not row.low <= value <= row.high:
         raise ValueError(f"{name} must lie between {row.low:g} and {row.high:g}; got {value:g}")
     return int(value) if row.kind == "int" else float(value)
-
-
-def opened_dataset(dataset: Source) -> tuple[FactorDataset, dict[str, Any]]:
-    """The dataset, and how a config describes it."""
-    from unbraid.datasets import load
-
-    name, options = None, {}
-    if isinstance(dataset, str):
-        name = dataset
-    elif isinstance(dataset, Mapping):
-        options = dict(dataset)
-        name = options.pop("name", None)
-        if not isinstance(name, str):
-            raise ValueError('a dataset is its name, {"name": ..., options}, or a dataset')
-    opened: FactorDataset = dataset if name is None else load(name, **options)  # pyright: ignore[reportAssignmentType]
-    if len(opened) == 0:
-        raise ValueError("the dataset has no images")
-    described = {
-        "name": name,
-        "options": json.loads(json.dumps(options, default=str)),
-        "n_images": len(opened),
-        "image_shape": [int(size) for size in opened.image_shape],
-        "content": _content(opened),
-    }
-    return opened, described
-
-
-def _content(dataset: FactorDataset) -> str:
-    """A hash of images and factors at evenly spaced positions."""
-    index = np.unique(np.linspace(0, len(dataset) - 1, PROBES).astype(np.int64))
-    images, space = dataset.images(index), dataset.space
-    digest = hashlib.sha256(repr((len(dataset), images.shape, str(images.dtype), space.names, space.kinds)).encode())
-    digest.update(images.tobytes())
-    digest.update(np.asarray(space.factors(index), dtype=np.float64).tobytes())
-    if isinstance(dataset, SubsetDataset):
-        digest.update(dataset.positions.tobytes())  # what differs may lie between the positions looked at
-    return digest.hexdigest()[:16]
 
 
 def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:

@@ -1,0 +1,159 @@
+"""What a dataset holds, as one digest: any pixel and any factor of any image makes it another."""
+
+import hashlib
+import json
+import re
+from collections import deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid._files import written_whole
+from unbraid.datasets._rendering import MIXING, Composed
+from unbraid.datasets._store import StoredImages, cache_root
+from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.official.dsprites import SubGrid
+from unbraid.datasets.shrunk import ShrunkImages
+from unbraid.datasets.sprites import VERSION as SPRITES
+from unbraid.datasets.sprites import Sprites
+from unbraid.datasets.subset import SubsetDataset
+from unbraid.factors import FactorSpace
+from unbraid.types import FloatArray, IntArray, UInt8Array
+
+RULE = 1  # raised whenever the same images get another digest; notes of another rule are not read
+CHUNK = 1 << 22  # pixels of the images that are hashed at a time
+THREADS = 4
+LARGE = 1 << 28  # bytes of images above which the digest of a drawn set is noted
+NOTE, NOTES = "content.json", "contents"
+
+
+def content_digest(dataset: FactorDataset, progress: Progress | None = None) -> str:
+    """A digest of all images, their type and order, and all factors with their names and kinds; 16 hexadecimal digits.
+
+    Equal content has an equal digest whether it is drawn, stored or in memory. Images that are part of another
+    dataset, or made smaller, are described by the digest of the whole and by which part or how small.
+
+    Every byte is read each time, but for two kinds of sets that this package makes. What is noted beside a stored
+    set holds until a time or size of its files changes; before it is noted, the images are compared with the checksum
+    taken when they were stored. Large sets drawn in code are noted in the folder of all caches, by the version of the
+    drawing and its options, which decide every pixel.
+
+    Args:
+        dataset: any. Classes derived from those of this package are read like anybody's.
+        progress: called as progress(images done, images in all).
+
+    Raises:
+        ValueError: a stored set is damaged.
+    """
+    if type(dataset) is SubsetDataset:
+        return subset_digest(content_digest(dataset.dataset, progress), dataset.positions)
+    if type(dataset) is ShrunkImages:
+        return _derived(content_digest(dataset.source, progress), f"shrunk by {dataset.factor}")
+    if type(dataset) is SubGrid:
+        return _derived(content_digest(dataset.whole, progress), f"grid of {dataset.space.sizes}")
+    if type(dataset) is StoredImages:
+        return _noted(dataset.folder / NOTE, _stamps(dataset.folder), lambda: _of_stored(dataset, progress))
+    key = _drawing(dataset)
+    if key is None or len(dataset) * prod(dataset.image_shape) < LARGE:
+        return _of_all(dataset, progress)
+    return _noted(cache_root() / NOTES / f"{key}.json", {}, lambda: _of_all(dataset, progress))
+
+
+def subset_digest(whole: str, positions: IntArray) -> str:
+    """The digest of a SubsetDataset by that of the dataset which it is a part of."""
+    return _derived(whole, "subset", np.ascontiguousarray(positions, dtype="<i8").tobytes())
+
+
+def _derived(whole: str, how: str, more: bytes = b"") -> str:
+    return hashlib.sha256(f"{whole} {how}\n".encode() + more).hexdigest()[:16]
+
+
+def _drawing(dataset: FactorDataset) -> str | None:
+    """What decides every pixel of a set that is drawn in code, as a file name; None for all other sets."""
+    if type(dataset) is Sprites:
+        options = ("antialias", dataset.antialias), ("drop", dataset.drop_duplicate_orientation)
+        return "-".join([f"sprites-v{SPRITES}", *(name for name, chosen in options if chosen)])
+    if type(dataset) is Composed:
+        digest = hashlib.sha256(_header(dataset, dataset.layers))
+        for array in (dataset.layers, *dataset.palettes):
+            digest.update(np.ascontiguousarray(array).data)
+        return f"composed-v{MIXING}-{digest.hexdigest()[:32]}"
+    return None
+
+
+def _of_stored(dataset: StoredImages, progress: Progress | None) -> str:
+    dataset.verify()
+    return _of_all(dataset, progress)
+
+
+def _of_all(dataset: FactorDataset, progress: Progress | None) -> str:
+    """The digest of the digests of chunks, which are hashed while further images are read or drawn."""
+    n_images, done = len(dataset), 0
+    step = max(1, CHUNK // max(1, prod(dataset.image_shape)))
+    digest = hashlib.sha256(_header(dataset, dataset.images(np.arange(min(1, n_images)))))
+    waiting: deque[Future[bytes]] = deque()
+    with ThreadPoolExecutor(THREADS) as pool:
+        for start in range(0, n_images, step):
+            index = np.arange(start, min(start + step, n_images))
+            images, factors = dataset.images(index), np.asarray(dataset.space.factors(index), dtype="<f8")
+            waiting.append(pool.submit(_of_chunk, images, factors))
+            if len(waiting) > THREADS:
+                digest.update(waiting.popleft().result())
+            done += len(index)
+            if progress is not None:
+                progress(done, n_images)
+        for each in waiting:
+            digest.update(each.result())
+    return digest.hexdigest()[:16]
+
+
+def _header(dataset: FactorDataset, images: UInt8Array) -> bytes:
+    space = dataset.space
+    about = (RULE, len(dataset), images.shape[1:], images.dtype.str, space.names, space.kinds)
+    return repr((*about, space.sizes if isinstance(space, FactorSpace) else None)).encode()
+
+
+def _of_chunk(images: UInt8Array, factors: FloatArray) -> bytes:
+    digest = hashlib.sha256(np.ascontiguousarray(images).data)
+    digest.update(np.ascontiguousarray(factors).data)
+    return digest.digest()
+
+
+def _stamps(folder: Path) -> dict[str, list[int]]:
+    """Size and times of the files of a stored set; that of the last change cannot be set to an earlier one."""
+    found = {}
+    for name in ("images.npy", "factors.npy", "meta.json"):
+        if (folder / name).exists():
+            stat = (folder / name).stat()
+            found[name] = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
+    return found
+
+
+def _noted(place: Path, stamps: Mapping[str, Any], compute: Callable[[], str]) -> str:
+    """The digest that is noted at `place` for these stamps; else it is computed, and noted where that can be."""
+    about = {"rule": RULE, "files": dict(stamps)}
+    kept = _read(place)
+    if kept.get("about") == about and re.fullmatch("[0-9a-f]{16}", str(kept.get("content"))):
+        return kept["content"]
+    found = compute()
+    with suppress(OSError):  # a place that cannot be written: computed again next time
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(place) as temporary:
+            temporary.write_text(json.dumps({"content": found, "about": about}) + "\n", encoding="utf-8")
+    return found
+
+
+def _read(place: Path) -> dict[str, Any]:
+    """A note; {} where there is none that can be read, since it can always be made again."""
+    try:
+        if not place.is_file() or place.stat().st_size > 4096:
+            return {}
+        kept = json.loads(place.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return kept if isinstance(kept, dict) else {}

@@ -1,0 +1,72 @@
+"""The images that a training is given: opened by whatever names them, and described for its config."""
+
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from unbraid.datasets._digest import content_digest
+from unbraid.datasets.base import FactorDataset, Progress
+
+Source: TypeAlias = FactorDataset | str | Mapping[str, Any]
+SECONDS = 0.5  # between two reports on images that are read
+
+
+def opened_dataset(dataset: Source, progress: Progress | None = None) -> tuple[FactorDataset, dict[str, Any]]:
+    """The dataset, and how a config describes it.
+
+    Args:
+        dataset: its name, {"name": ..., **options}, or a dataset.
+        progress: called as progress(done, all), seldom, while it is opened and its images are hashed.
+
+    Raises:
+        ValueError: there is no such dataset, it is damaged, or it has no images.
+        OSError: a file of it is not there or cannot be read.
+    """
+    told = seldom(progress) if progress else None
+    opened, name, options = _opened(dataset, told)
+    if len(opened) == 0:
+        raise ValueError("the dataset has no images")
+    described = {
+        "name": name,
+        "options": json.loads(json.dumps(options, default=str)),
+        "n_images": len(opened),
+        "image_shape": [int(size) for size in opened.image_shape],
+        "content": content_digest(opened, told),
+    }
+    return opened, described
+
+
+def open_dataset(dataset: Source, progress: Progress | None = None) -> FactorDataset:
+    """The dataset alone, its images not looked at; arguments as for `opened_dataset`."""
+    return _opened(dataset, seldom(progress) if progress else None)[0]
+
+
+def _opened(dataset: Source, progress: Progress | None) -> tuple[FactorDataset, str | None, dict[str, Any]]:
+    from unbraid.datasets import load
+
+    name, options = None, {}
+    if isinstance(dataset, str):
+        name = dataset
+    elif isinstance(dataset, Mapping):
+        options = dict(dataset)
+        name = options.pop("name", None)
+        if not isinstance(name, str):
+            raise ValueError('a dataset is its name, {"name": ..., options}, or a dataset')
+        if "progress" in options:
+            raise ValueError(f"dataset {name!r} has no option 'progress'")
+    opened: FactorDataset = dataset if name is None else load(name, progress=progress, **options)  # pyright: ignore[reportAssignmentType]
+    return opened, name, options
+
+
+def seldom(progress: Progress) -> Progress:
+    """The same about twice a second; what is done sooner is not told of."""
+    said = time.monotonic()
+
+    def told(done: int, total: int) -> None:
+        nonlocal said
+        if time.monotonic() - said > SECONDS:
+            said = time.monotonic()
+            progress(done, total)
+
+    return told
