@@ -13,6 +13,7 @@ from datasets_page import datasets_page
 
 from unbraid.figures import FIGURES
 from unbraid.metrics import METRICS, Metric
+from unbraid.metrics._chance import chance_in_words
 from unbraid.training.families import FAMILIES
 
 ROOT = Path(__file__).parent.parent
@@ -50,8 +51,7 @@ def metrics_page() -> str:
             f"**{metric.title}.** {metric.means}",
             f"*Misses:* {metric.misses}",
             f"- headline: `{metric.headline}`, {direction(metric)} is better, {interval(metric)}",
-            f"- best: {metric.best:g}"
-            + ("" if metric.chance is None else f"; independent noise: about {metric.chance:g}"),
+            f"- best: {metric.best:g}" + f"; independent noise: {chance_in_words(metric.chance)}",
             f"- unchanged by: {', '.join(sorted(metric.invariant_to)) or 'nothing'} of codes"
             + (" (within the spread of its seeds)" if metric.stochastic and metric.invariant_to else ""),
             f"- source: {metric.source}",

@@ -19,6 +19,7 @@ from unbraid.datasets._state import options_of
 from unbraid.factors import FactorSpace
 from unbraid.figures import FIGURES, draw, open_source
 from unbraid.metrics import METRICS
+from unbraid.metrics._chance import chance_in_words
 from unbraid.references import CITED, REFERENCES, bibtex
 from unbraid.report._svg import inline_svg
 from unbraid.training._vae import COMMON
@@ -36,7 +37,7 @@ def metric_page(name: str) -> str:
     facts = {
         "Headline": f"`{row.headline}`, {'higher' if row.higher_is_better else 'lower'} is better, {low} to {high}",
         "Perfect codes": f"{row.best:g}",
-        "Independent noise": "depends on the factors" if row.chance is None else f"about {row.chance:g}",
+        "Independent noise": chance_in_words(row.chance),
         "Unchanged by": ", ".join(_CHANGES[change] for change in sorted(row.invariant_to)) or "nothing",
         "Needs": row.needs.removeprefix("needs ") or "codes and factors",
         "Seed": "its probes or draws depend on it" if row.stochastic else "none: the same on every run",

@@ -41,6 +41,7 @@ class Scored:
     result: Any
     seconds: float
     objects: Representation | None = None  # what was scored in place of the card's representation
+    chance: float | None = None  # headline expected of codes that know nothing, where the metric states it
 
     @property
     def headline(self) -> float:
@@ -276,7 +277,9 @@ def score_each(
                         raise
                     held = objects()
                     result = _call(metric, _inputs(held), _context(held, seed, None))
-                scored = Scored(metric, result, time.perf_counter() - started, held)
+                read = inputs if held is None else _inputs(held)
+                chance = None if metric.chance is None else metric.chance(read)
+                scored = Scored(metric, result, time.perf_counter() - started, held, chance)
                 _refuse_unsound(name, scored, inputs.factors.shape[1])
             except Exception as error:
                 yield name, error
@@ -446,7 +449,6 @@ def _own(name: str) -> Metric:
         best=np.nan,
         higher_is_better=True,
         range=(-np.inf, np.inf),
-        chance=None,
         means=(inspect.getdoc(found) or "A metric of your own.").splitlines()[0],
         misses="",
         source=name,
@@ -522,6 +524,7 @@ def _metric_dict(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         "higher_is_better": scored.metric.higher_is_better,
         "version": scored.metric.version,
         "seconds": round(scored.seconds, 4),
+        **({} if scored.chance is None else {"chance": scored.chance}),
         "values": scored.values,
     }
     if per_factor is not None:

@@ -36,12 +36,6 @@ def test_perfect_codes_reach_the_best_value(name: str) -> None:
     assert headline(metric, perfect_codes(FACTORS)) == pytest.approx(metric.best, abs=metric.tolerance)
 
 
-@pytest.mark.parametrize("name", [name for name in PLAIN if METRICS[name].chance is not None])
-def test_independent_noise_stays_at_chance(name: str) -> None:
-    metric = METRICS[name]
-    assert headline(metric, random_codes(FACTORS)) == pytest.approx(metric.chance, abs=0.1)
-
-
 @pytest.mark.parametrize("name", [name for name in PLAIN if METRICS[name].aligned])
 def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
     metric = METRICS[name]

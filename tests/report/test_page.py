@@ -61,7 +61,7 @@ def trees(codes: FloatArray, factors: FloatArray) -> Trees:
 def own(**changes: object) -> Metric:
     row = Metric(
         trees, title="Trees <b>", headline="disentanglement", best=1.0, higher_is_better=True, range=(0.0, 1.0),
-        chance=0.1, means="Says <this> & that.", misses="Misses 'all' the rest.", source="Nobody <1999>",
+        means="Says <this> & that.", misses="Misses 'all' the rest.", source="Nobody <1999>",
     )  # fmt: skip
     return replace(row, **changes)
 
@@ -70,7 +70,9 @@ def card_of(codes: FloatArray, factors: FloatArray, **arguments: object) -> Scor
     card = score(codes, factors, metrics="mig", **arguments)  # pyright: ignore[reportArgumentType]
     result = trees(card.representation.codes, card.representation.factors)
     return replace(
-        card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1)}, skipped={"x": "no <grid> here"}
+        card,
+        scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=0.1)},
+        skipped={"x": "no <grid> here"},
     )
 
 
@@ -168,7 +170,7 @@ def test_any_metric_of_the_table_may_be_skipped(name: str, card: ScoreCard) -> N
 
 
 def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(card: ScoreCard) -> None:
-    metric = own(higher_is_better=False, range=(0.0, np.inf), chance=None)
+    metric = own(higher_is_better=False, range=(0.0, np.inf))
     result = trees(CODES, FACTORS)
     text = table(replace(card, scored={"t": Scored(metric, result, 0.0)}, skipped={}))
     assert "↓ lower 0 to ∞" in words(text)
@@ -189,7 +191,7 @@ def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(ca
 )
 def test_the_bar_runs_from_nought_or_the_low_end_to_the_score(card, value, span, expected) -> None:
     result = replace(trees(CODES, FACTORS), disentanglement=value)
-    scored = Scored(own(range=span, chance=None), result, 0.0)
+    scored = Scored(own(range=span), result, 0.0)
     content = page_content(replace(card, scored={"t": scored}))
     assert content["groups"][0]["rows"][0]["bar"] == expected
 
@@ -220,7 +222,7 @@ def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
 
 def test_the_number_that_factors_average_to_is_named(card: ScoreCard) -> None:
     result = replace(trees(CODES, FACTORS), per_factor=np.array([0.0, 0.125, 0.25]))
-    rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0)}))["groups"][0]["rows"]
+    rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0, chance=0.1)}))["groups"][0]["rows"]
     assert rows[0]["per_factor"]["of"] == "completeness"
     mig_row = page_content(card)["groups"][0]["rows"][0]
     assert mig_row["per_factor"]["of"] == "score"
@@ -361,7 +363,7 @@ def test_notes_name_the_factors_that_they_count() -> None:
         notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not", "factors 0, 1 and 2"),
     )
     base = score(CODES, FACTORS, metrics="mig", names=SPACE.names)
-    rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0)}))["groups"][0]["rows"]
+    rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0, chance=0.1)}))["groups"][0]["rows"]
     assert rows[0]["notes"] == [
         "factors 0 (shape) and 2 (hue) share a plane",
         "factor 1 (size) is cut; factor 12 is not",
@@ -390,7 +392,7 @@ def _same(one: object, other: object) -> bool:
 @pytest.fixture
 def finite(card: ScoreCard) -> ScoreCard:
     result = replace(trees(CODES, FACTORS), per_factor=np.full(FACTORS.shape[1], 0.25))
-    return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1)})
+    return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=0.1)})
 
 
 def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -185,7 +184,7 @@ def _row(name: str, scored: Scored, factor_names: Sequence[str]) -> dict[str, An
         "error": None if error is None else number_text(error),
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
-        "bar": _bar(scored.headline, metric),
+        "bar": _bar(scored.headline, metric, scored.chance),
         "means": metric.means,
         "misses": metric.misses,
         "values": [(key.replace("_", " "), number_text(v)) for key, v in scored.values.items() if key not in known],
@@ -217,13 +216,13 @@ def _per_factor(scored: Scored, names: Sequence[str]) -> dict[str, Any] | None:
     # DCI quotes disentanglement, which codes have; its factors have completeness. The mean tells which number it is.
     of = next((name for name, number in scored.values.items() if np.isclose(number, mean, rtol=1e-9)), "value")
     # Chance is known of the quoted number alone.
-    metric = scored.metric if of == scored.metric.headline else replace(scored.metric, chance=None)
+    metric, chance = scored.metric, scored.chance if of == scored.metric.headline else None
     arrays = {name: each for name, each in scored.arrays.items() if name in FACTOR_FIELDS and len(each) == len(names)}
     rows = [
         {
             "factor": factor,
             "text": number_text(float(value)) if np.isfinite(value) else "left out",
-            "bar": _bar(float(value), metric) if metric.range[0] <= value <= metric.range[1] else None,
+            "bar": _bar(float(value), metric, chance) if metric.range[0] <= value <= metric.range[1] else None,
             "others": [number_text(float(each[k])) if np.isfinite(each[k]) else "–" for each in arrays.values()],
         }
         for k, (factor, value) in enumerate(zip(names, values, strict=True))
@@ -231,7 +230,7 @@ def _per_factor(scored: Scored, names: Sequence[str]) -> dict[str, Any] | None:
     return {"of": of.replace("_", " "), "others": list(arrays), "rows": rows}
 
 
-def _bar(value: float, metric: Metric) -> dict[str, float] | None:
+def _bar(value: float, metric: Metric, chance: float | None) -> dict[str, float] | None:
     """Where a value lies on its range, in percent; None where the range has no end."""
     low, high = metric.range
     if not np.isfinite([low, high]).all() or high <= low:
@@ -242,8 +241,8 @@ def _bar(value: float, metric: Metric) -> dict[str, float] | None:
 
     origin, end = sorted((place(max(low, 0.0) if high > 0 else high), place(value)))
     bar = {"start": origin, "width": round(end - origin, 2)}
-    if metric.chance is not None and low < metric.chance < high:
-        bar["chance"] = place(metric.chance)
+    if chance is not None and low < chance < high:
+        bar["chance"] = place(chance)
     return bar
 
 

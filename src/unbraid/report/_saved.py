@@ -42,6 +42,7 @@ class _Metric(BaseModel):
     higher_is_better: bool
     version: int = 1
     seconds: FiniteFloat
+    chance: FiniteFloat | None = None
     values: dict[str, FiniteFloat]
     per_factor: dict[str, float | None] | None = None
     notes: list[str] = []
@@ -103,7 +104,7 @@ def _scored(name: str, saved: _Metric, factors: tuple[str, ...]) -> Scored:
     strange = [field for field in fields if not field.isidentifier() or field.startswith("_")]
     if strange:
         raise ValueError(f"metric {name} has a value {strange[0]!r}")
-    return Scored(_row(name, saved), make_dataclass("Saved", fields)(**fields), saved.seconds)
+    return Scored(_row(name, saved), make_dataclass("Saved", fields)(**fields), saved.seconds, chance=saved.chance)
 
 
 def _row(name: str, saved: _Metric) -> Metric:
@@ -112,7 +113,7 @@ def _row(name: str, saved: _Metric) -> Metric:
         return replace(METRICS[name], version=saved.version)
     return Metric(
         _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
-        range=(-np.inf, np.inf), chance=None, means="A metric that this version of unbraid has not.", misses="",
+        range=(-np.inf, np.inf), means="A metric that this version of unbraid has not.", misses="",
         source=name, version=saved.version,
     )  # fmt: skip
 
