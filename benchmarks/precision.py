@@ -16,11 +16,11 @@ import torch
 from unbraid.datasets import load
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import Space
+from unbraid.families.building import Member, build_member, structural_settings
+from unbraid.families.table import FAMILIES
 from unbraid.metrics import mig
-from unbraid.training._draws import Images
-from unbraid.training.families import FAMILIES
+from unbraid.training.draws import Images
 from unbraid.training.loop import Plan, Trained
-from unbraid.training.population import Member, build_member, structural_settings
 from unbraid.training.workers import train_members
 from unbraid.types import IntArray, UInt8Array
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from unbraid import Representation
-from unbraid.studies.ranking import RankingOptions
-from unbraid.studies.ranking_file import rank_and_keep, ranking_path
+from unbraid.analysis.ranking import RankingOptions
+from unbraid.analysis.ranking_file import rank_and_keep, ranking_path
 from unbraid.studies.study_ranking import candidates_of
 
 

@@ -30,12 +30,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unbraid._device import choose_precision, dtype_of, worker_environment
 from unbraid.datasets import load
+from unbraid.families.building import Member, build_member, structural_settings
+from unbraid.families.table import FAMILIES, Context
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.likelihoods import bernoulli_nll
-from unbraid.training.device import choose_precision, dtype_of, worker_environment
-from unbraid.training.families import FAMILIES, Context
-from unbraid.training.population import Member, build_member, make_population, structural_settings
+from unbraid.training.population import make_population
 
 CPU = torch.device("cpu")
 BATCH, WARM = 64, 5

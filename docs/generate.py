@@ -11,10 +11,10 @@ from pathlib import Path
 
 from datasets_page import datasets_page
 
+from unbraid.families.table import FAMILIES
 from unbraid.figures import FIGURES
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import chance_in_words
-from unbraid.training.families import FAMILIES
 
 ROOT = Path(__file__).parent.parent
 SITE = ROOT / "site"

@@ -13,9 +13,9 @@ from typing import Any
 from PIL import Image
 
 import unbraid
+from unbraid.families.table import FAMILIES
 from unbraid.plots import plot_traversals
-from unbraid.training.families import FAMILIES
-from unbraid.training.traversals import traverse
+from unbraid.runs.traversals import traverse
 
 FOLDER = Path(__file__).parent / "images" / "families"
 DATASET = {"name": "arrow", "shrink": 2}

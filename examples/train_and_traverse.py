@@ -7,7 +7,7 @@ know better.
 
 import unbraid
 from unbraid.plots import plot_traversals
-from unbraid.training.traversals import traverse
+from unbraid.runs.traversals import traverse
 
 (run,) = unbraid.train(
     "pca", {"name": "square", "positions": 32}, latents=4, out="runs", processes=0

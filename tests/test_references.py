@@ -9,9 +9,9 @@ import yaml
 
 import unbraid
 from unbraid.datasets import DATASETS
+from unbraid.families.table import FAMILIES
 from unbraid.metrics import METRICS
 from unbraid.references import CITED, ITSELF, REFERENCES, bibtex, keys_of
-from unbraid.training.families import FAMILIES
 
 REQUIRED = {
     "article": {"journal"},

@@ -15,8 +15,8 @@ from site_builder import reference_pages
 from site_builder.markdown import Page, code, code_colours, render
 from site_builder.pictures import example_picture
 from unbraid.datasets import DATASETS
+from unbraid.families.table import FAMILIES
 from unbraid.metrics import METRICS
-from unbraid.training.families import FAMILIES
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS, EXAMPLES = ROOT / "docs", ROOT / "examples"

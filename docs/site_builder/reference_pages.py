@@ -17,13 +17,13 @@ from unbraid.cli.app import app
 from unbraid.datasets import DATASETS
 from unbraid.datasets._state import options_of
 from unbraid.factors import FactorSpace
+from unbraid.families.table import FAMILIES
+from unbraid.families.vae import COMMON
 from unbraid.figures import FIGURES, draw, open_source
 from unbraid.metrics import METRICS
 from unbraid.metrics._chance import chance_in_words
 from unbraid.references import CITED, REFERENCES, bibtex
 from unbraid.report._svg import inline_svg
-from unbraid.training._vae import COMMON
-from unbraid.training.families import FAMILIES
 
 DOCS = Path(__file__).parent.parent
 KEPT = Path(__file__).parent / "figures"

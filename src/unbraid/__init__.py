@@ -7,10 +7,10 @@ if TYPE_CHECKING:
     from unbraid import datasets, metrics
     from unbraid.factors import FactorSpace
     from unbraid.representation import Representation
+    from unbraid.runs.run import Run, load_run
     from unbraid.scoring import ScoreCard, score, score_encoder
     from unbraid.studies.study import Study
-    from unbraid.training.api import train
-    from unbraid.training.run import Run, load_run
+    from unbraid.training.train import train
 
 __version__ = metadata.version("unbraid")
 
@@ -31,20 +31,20 @@ __all__ = [
 _HOMES = {
     "FactorSpace": "unbraid.factors",
     "Representation": "unbraid.representation",
-    "Run": "unbraid.training.run",
+    "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scoring",
     "Study": "unbraid.studies.study",
-    "load_run": "unbraid.training.run",
+    "load_run": "unbraid.runs.run",
     "score": "unbraid.scoring",
     "score_encoder": "unbraid.scoring",
-    "train": "unbraid.training.api",
+    "train": "unbraid.training.train",
 }
 
 
 def __getattr__(name: str) -> Any:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
     if name in _HOMES:
-        if _HOMES[name].startswith(("unbraid.training.", "unbraid.studies.")):
+        if _HOMES[name].startswith(("unbraid.training.", "unbraid.runs.", "unbraid.studies.")):
             from unbraid._extras import require
 
             require("torch", "train", f"unbraid.{name}")

@@ -10,7 +10,7 @@ import pytest
 import unbraid
 import unbraid.cli.app
 from tests.training.examples import blocks
-from unbraid.training.run import Run
+from unbraid.runs.run import Run
 
 
 @pytest.fixture

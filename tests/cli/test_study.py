@@ -10,8 +10,9 @@ import pytest
 
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import SMALL, written
-from unbraid.studies import session, store
+from unbraid.studies import execution as session
 from unbraid.studies.executors import EXECUTORS
+from unbraid.studies.storage import store
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone(tasks, datasets, *, report=None):
         return local(tasks, datasets, report=report, processes=0)
 
-    monkeypatch.setattr("unbraid.studies.session.EXECUTORS", {**EXECUTORS, "local": alone})
+    monkeypatch.setattr("unbraid.studies.execution.EXECUTORS", {**EXECUTORS, "local": alone})
 
 
 @pytest.fixture
@@ -157,7 +158,7 @@ def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("unbraid.studies.session.write_results", stop)
+    monkeypatch.setattr("unbraid.studies.execution.write_results", stop)
     assert run(SMALL) == (130, "", "unbraid: stopped; the same command continues\n")
 
 

@@ -183,7 +183,7 @@ def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatc
     def killed(*_: object, **__: object) -> None:
         raise WorkerDied("its process was killed (signal 9), as happens where memory runs out")
 
-    monkeypatch.setattr("unbraid.training.api.train_members", killed)
+    monkeypatch.setattr("unbraid.training.train.train_members", killed)
     code, _, error = unbraid_cli(*arguments, *DENSE)
     assert (code, error.count("\n")) == (2, 1)
     assert "was killed (signal 9), as happens where memory runs out" in error

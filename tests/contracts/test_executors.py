@@ -10,10 +10,10 @@ import pytest
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid.datasets import FactorDataset
+from unbraid.runs.folder import CODES, SCORES, WEIGHTS
+from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task, local, ray
 from unbraid.studies.executors.work import perform
-from unbraid.studies.session import all_tasks
-from unbraid.training.folder import CODES, SCORES, WEIGHTS
 
 # Arguments for each executor in a test: as small as it gets.
 OPTIONS: dict[str, Mapping[str, Any]] = {"local": {"processes": 1}, "ray": {}}

@@ -14,10 +14,10 @@ from playwright.sync_api import Route
 from tests.docs.conftest import ROOT
 from tests.report.browser import launched
 from unbraid.datasets import DATASETS
+from unbraid.families.table import FAMILIES
 from unbraid.figures import FIGURES
 from unbraid.metrics import METRICS
 from unbraid.references import CITED, REFERENCES
-from unbraid.training.families import FAMILIES
 
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 TAGS_OF_READERS = {"p", "li", "td", "th", "h1", "h2", "h3", "dd", "dt", "figcaption"}

@@ -38,7 +38,7 @@ def check_family(family) -> None:
     """The row of the page trains: its loss falls."""
     import torch
 
-    from unbraid.training.population import Member, build_member, structural_settings
+    from unbraid.families.building import Member, build_member, structural_settings
 
     member = Member(0, {name: each.default for name, each in family.hyperparameters.items()} | {"network": "dense"})
     settings = structural_settings(family, [member])

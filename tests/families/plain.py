@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
-from unbraid.training.families import FAMILIES
-from unbraid.training.population import Member, make_context, make_population
+from unbraid.families.building import Member
+from unbraid.families.table import FAMILIES
+from unbraid.training.population import make_context, make_population
 
 __all__ = ["FAMILIES", "Member", "make_context", "make_population"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unbraid.studies.ranking import Candidate, RankingOptions, rank_models
-from unbraid.studies.ranking_file import ranking_path, write_ranking
+from unbraid.analysis.ranking import Candidate, RankingOptions, rank_models
+from unbraid.analysis.ranking_file import ranking_path, write_ranking
 
 FAMILIES = {
     "beta_vae": ("beta", (1, 2, 4, 8, 16)),

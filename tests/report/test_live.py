@@ -15,12 +15,12 @@ from torch.nn import functional
 
 from tests.report.browser import shown
 from tests.training.examples import blocks, member
+from unbraid.families.base import code_parts
+from unbraid.families.building import build_member, structural_settings
+from unbraid.families.table import FAMILIES
 from unbraid.models.networks import network_pair
 from unbraid.report.live.program import Program, rounding
 from unbraid.report.live.tracing import NotTraced, traced
-from unbraid.training._family import code_parts
-from unbraid.training.families import FAMILIES
-from unbraid.training.population import build_member, structural_settings
 
 SCRIPT = (files("unbraid.report") / "templates" / "decoder.js").read_text(encoding="utf-8")
 RUN = """async ({program, codes}) => {

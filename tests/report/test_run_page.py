@@ -20,12 +20,12 @@ from tests.training.examples import blocks
 from unbraid.cli.app import app
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
+from unbraid.families.base import Part
 from unbraid.report.live import models
 from unbraid.report.live.sliders import Slider, matched, sliders
 from unbraid.report.run_page import described, run_page
 from unbraid.representation import Representation
-from unbraid.training._family import Part
-from unbraid.training.run import Run, open_run
+from unbraid.runs.run import Run, open_run
 from unbraid.types import FloatArray
 
 DATA = blocks(channels=3)

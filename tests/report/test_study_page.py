@@ -17,13 +17,13 @@ from tests.report.browser import shown
 from tests.report.example_study import YAML, ExampleStudy, example_results, keep_rankings
 from tests.training.examples import blocks
 from unbraid import train
+from unbraid.analysis.agreement import agreement
+from unbraid.analysis.by_setting import spread
+from unbraid.analysis.ranking_file import read_ranking
 from unbraid.report._pictures import picture_or_reason, pictures
 from unbraid.report._study_columns import columns, settings, values
 from unbraid.report._templates import render
 from unbraid.report.study_page import page_content, study_data, study_page, table
-from unbraid.studies.agreement import agreement
-from unbraid.studies.ranking_file import read_ranking
-from unbraid.studies.spread import spread
 from unbraid.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"

@@ -12,11 +12,11 @@ from unbraid import Representation, load_run, score, train
 from unbraid.cli.app import main
 from unbraid.datasets import ArrayDataset, load
 from unbraid.factors import FactorSpace
+from unbraid.runs.run import N_CODES
 from unbraid.scoring import drawn, score_encoder
 from unbraid.studies.added import _checked, add, encode_sample, sample_of
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_study
-from unbraid.training.run import N_CODES
 from unbraid.types import FloatArray
 
 YAML = """

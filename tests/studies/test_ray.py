@@ -25,7 +25,7 @@ from unbraid.models.networks import dense_pair
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
 from unbraid.studies.executors.work import DiskFull
-from unbraid.studies.remote import mirror_of
+from unbraid.studies.storage.remote import mirror_of
 from unbraid.studies.study import StudyProgress
 from unbraid.training.checkpoints import FILE
 

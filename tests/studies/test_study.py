@@ -23,9 +23,10 @@ from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
 from unbraid._files import DiskFull
 from unbraid.metrics import METRICS
-from unbraid.studies import scores, store
+from unbraid.runs.folder import SCORES, STATUS
+from unbraid.studies import scores
+from unbraid.studies.storage import store
 from unbraid.studies.study import StudyProgress
-from unbraid.training.folder import SCORES, STATUS
 
 
 def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:

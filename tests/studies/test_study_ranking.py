@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 
 from tests.studies.examples import SMALL, written
 from unbraid import Representation
+from unbraid.analysis.ranking import RankingOptions
 from unbraid.cli.app import app
 from unbraid.metrics import udr
 from unbraid.report._study_matrices import rankings
-from unbraid.studies.ranking import RankingOptions
 from unbraid.studies.study import Study, StudyProgress
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 

@@ -8,12 +8,12 @@ from tests.studies import examples
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid._files import DiskFull
+from unbraid.runs.folder import SCORES
+from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local
 from unbraid.studies.executors.local import packs
 from unbraid.studies.executors.task import Step
 from unbraid.studies.executors.work import explain, perform
-from unbraid.studies.session import all_tasks
-from unbraid.training.folder import SCORES
 
 
 @pytest.fixture

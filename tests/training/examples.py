@@ -4,8 +4,8 @@ import numpy as np
 
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
-from unbraid.training.families import FAMILIES
-from unbraid.training.population import Member
+from unbraid.families.building import Member
+from unbraid.families.table import FAMILIES
 
 SPACE = FactorSpace(("position_x", "position_y", "shade"), (9, 9, 3), ("cyclic", "cyclic", "ordinal"))
 

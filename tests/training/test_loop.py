@@ -18,10 +18,11 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.training.examples import blocks, member
+from unbraid.families.building import Member
+from unbraid.runs.folder import CHECKPOINT
 from unbraid.training import loop
-from unbraid.training.checkpoints import FILE, CheckpointError
+from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, Trained, train_here
-from unbraid.training.population import Member
 
 DATASET = blocks()
 PLAN = Plan("beta_vae", steps=30, batch_size=8, device="cpu", precision="float32")
@@ -86,7 +87,7 @@ def test_interrupted_trainings_end_with_the_weights_of_one_never_stopped(members
 
 
 def _metadata(folder: Path) -> dict[str, str]:
-    data = (folder / FILE).read_bytes()
+    data = (folder / CHECKPOINT).read_bytes()
     return json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])["__metadata__"]
 
 
@@ -148,21 +149,21 @@ def test_killed_at_any_moment_it_continues_to_the_same_weights(tmp_path):
     root = Path(__file__).parents[2]
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=root)
     deadline = time.monotonic() + 60
-    while not (tmp_path / FILE).exists() and time.monotonic() < deadline:
+    while not (tmp_path / CHECKPOINT).exists() and time.monotonic() < deadline:
         time.sleep(0.01)
     time.sleep(0.13)
     process.kill()
     process.wait()
     assert 0 < json.loads(_metadata(tmp_path)["progress"])["step"] < 300
-    (tmp_path / f".{FILE}.half.part").write_bytes(b"what a killed process may leave")
+    (tmp_path / f".{CHECKPOINT}.half.part").write_bytes(b"what a killed process may leave")
     whole = train_here(plan, MEMBERS[:1], DATASET)[0]
     assert_same(train_here(plan, MEMBERS[:1], DATASET, folders=[tmp_path])[0], whole)
-    assert os.listdir(tmp_path) == [FILE]
+    assert os.listdir(tmp_path) == [CHECKPOINT]
 
 
 def checkpoint(folder: Path) -> Path:
     train_here(SHORT, MEMBERS[:1], DATASET, folders=[folder])
-    return folder / FILE
+    return folder / CHECKPOINT
 
 
 def again(folder: Path, plan: Plan = SHORT, members: Sequence[Member] = MEMBERS[:1]) -> None:
@@ -228,7 +229,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(tmp_path, monkeypatch):
     with pytest.raises(OSError, match="No space left"):
         again(tmp_path)
     assert path.read_bytes() == data
-    assert os.listdir(tmp_path) == [FILE]
+    assert os.listdir(tmp_path) == [CHECKPOINT]
 
 
 def test_a_diverged_member_is_recorded_and_not_tried_again(tmp_path):

@@ -9,17 +9,10 @@ from torch import nn
 
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
+from unbraid.families.building import Member, build_member, structural_settings
+from unbraid.families.table import FAMILIES
 from unbraid.training import batches
-from unbraid.training.families import FAMILIES
-from unbraid.training.population import (
-    Diverged,
-    Member,
-    Population,
-    build_member,
-    make_context,
-    make_population,
-    structural_settings,
-)
+from unbraid.training.population import Diverged, Population, make_context, make_population
 
 CPU = torch.device("cpu")
 TRAINED = [name for name, family in FAMILIES.items() if family.players]

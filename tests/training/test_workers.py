@@ -11,8 +11,9 @@ from safetensors.torch import load_file
 
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
+from unbraid.runs.folder import CHECKPOINT
 from unbraid.training import workers
-from unbraid.training.checkpoints import FILE, CheckpointError
+from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, train_here
 from unbraid.training.workers import WorkerDied, train_members
 
@@ -50,7 +51,7 @@ def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tm
 
     with pytest.raises(KeyboardInterrupt):
         dict(train_members(plan, two, DATASET, folders=folders, report=report, processes=2))
-    kept = [load_file(folder / FILE)["model/vae.encoder.0.weight"] for folder in folders]
+    kept = [load_file(folder / CHECKPOINT)["model/vae.encoder.0.weight"] for folder in folders]
     done = dict(train_members(plan, two, DATASET, folders=folders, processes=0))
     whole = train_here(plan, two[:1], DATASET)[0]
     assert all(torch.equal(done[0].weights[name], whole.weights[name]) for name in whole.weights)
@@ -74,7 +75,7 @@ def children() -> list[int]:
 
 
 def test_an_error_in_a_worker_is_raised_here_with_its_traceback(tmp_path):
-    (tmp_path / FILE).write_bytes(b"not a checkpoint")
+    (tmp_path / CHECKPOINT).write_bytes(b"not a checkpoint")
     with pytest.raises(CheckpointError, match="damaged") as caught:
         dict(train_members(PLAN, MEMBERS[:1], DATASET, folders=[tmp_path], processes=1))
     assert "load_checkpoint" in caught.value.__notes__[0]

@@ -7,6 +7,6 @@ def found_here(path: Path) -> Path:
     """The path itself; of an address such as s3://bucket/study, the folder here that mirrors it."""
     if ":/" not in str(path):
         return path
-    from unbraid.studies.remote import local_folder
+    from unbraid.studies.storage.remote import local_folder
 
     return local_folder(path)

@@ -9,7 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from unbraid.studies.store import Failure, failures
+from unbraid.studies.storage.store import Failure, failures
 
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
@@ -50,7 +50,7 @@ def described(run: "StudyRun") -> dict[str, Any]:
 
 def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
     """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
-    from unbraid.studies.gathered import answered
+    from unbraid.studies.holdout.results import answered
 
     console = Console()
     groups: dict[tuple[str, str], Counter[str]] = {}

@@ -31,8 +31,8 @@ def export(
     from unbraid._extras import require
 
     require("torch", "train", "reading a run")
-    from unbraid.training.onnx import export_onnx
-    from unbraid.training.run import load_run
+    from unbraid.runs.onnx import export_onnx
+    from unbraid.runs.run import load_run
 
     difference = export_onnx(load_run(run, device="cpu"), onnx, part=part)
     checked = "not checked: onnxruntime is not installed"

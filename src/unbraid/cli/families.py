@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from unbraid.training.families import Family, Hyperparameter
+    from unbraid.families.table import Family, Hyperparameter
 
 
 def list_families(
@@ -29,8 +29,8 @@ def list_families(
     from unbraid._extras import require
 
     require("torch", "train", "training")
-    from unbraid.training.api import find_family
-    from unbraid.training.families import FAMILIES
+    from unbraid.families.table import FAMILIES
+    from unbraid.training.train import find_family
 
     rows = FAMILIES if family is None else {family: find_family(family)}
     if json:

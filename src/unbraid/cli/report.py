@@ -34,7 +34,7 @@ def report(
 
       unbraid report my-study
     """
-    from unbraid.training.folder import CONFIG, SCORES, STATUS, read_folder
+    from unbraid.runs.folder import CONFIG, SCORES, STATUS, read_folder
 
     given, path = path, found_here(path)
     if not path.exists():
@@ -62,7 +62,7 @@ def report(
     with written_whole(out) as temporary:
         temporary.write_text(html, encoding="utf-8")
     if path != given:
-        from unbraid.studies.remote import publish
+        from unbraid.studies.storage.remote import publish
 
         publish(path)
     typer.echo(f"wrote {out}")
@@ -89,7 +89,7 @@ def _of_run(path: Path, compare: Path | None) -> str:
 
     require("torch", "train", "the page of a run")
     from unbraid.report.run_page import run_page
-    from unbraid.training.run import load_run
+    from unbraid.runs.run import load_run
 
     runs = [load_run(each, device="cpu") for each in (path, compare) if each is not None]
     for run in runs:
@@ -102,8 +102,8 @@ def _score(run: Path, diverged: bool) -> None:
     from dataclasses import replace
 
     from unbraid.representation import Representation
+    from unbraid.runs.folder import CODES, SCORES
     from unbraid.scoring import score
-    from unbraid.training.folder import CODES, SCORES
 
     if diverged or (run / SCORES).is_file():
         return

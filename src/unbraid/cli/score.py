@@ -54,10 +54,10 @@ def score(
     from dataclasses import replace
 
     from unbraid.representation import Representation, example_path
+    from unbraid.runs.folder import SCORES, codes_file
+    from unbraid.runs.objects import objects_of
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
-    from unbraid.training.folder import SCORES, codes_file
-    from unbraid.training.objects import objects_of
 
     chosen = "all" if metrics == "all" else _listed(metrics)
     choose(chosen)

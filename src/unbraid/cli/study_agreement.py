@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from unbraid.studies.agreement import Agreement, Predictors
-    from unbraid.studies.controversy import Controversy
-    from unbraid.studies.spread import Spread, Trend
+    from unbraid.analysis.agreement import Agreement, Predictors
+    from unbraid.analysis.by_setting import Spread, Trend
+    from unbraid.analysis.controversy import Controversy
 
 SIGNIFICANT = 0.05
 WIDE = 8  # of a column with a correlation, its star and the space around it
@@ -84,11 +84,11 @@ def agreement(
       unbraid study agreement study/ --target compositional.mlp.both --over settings --json
     """
     _check_out(out)
+    from unbraid.analysis import agreement as compared
+    from unbraid.analysis.by_setting import setting_means, spread
+    from unbraid.analysis.by_setting import trend as means
+    from unbraid.analysis.controversy import controversial as disputed
     from unbraid.cli.study import opened
-    from unbraid.studies import agreement as compared
-    from unbraid.studies.controversy import controversial as disputed
-    from unbraid.studies.spread import setting_means, spread
-    from unbraid.studies.spread import trend as means
 
     frame = opened(folder).results()
     table = setting_means(frame) if over == "settings" else frame
@@ -139,7 +139,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
 
 
 def _with_elbo(frame: Any, *names: str) -> Any:
-    from unbraid.studies.spread import with_elbo
+    from unbraid.analysis.by_setting import with_elbo
 
     return with_elbo(frame) if "elbo" in names else frame
 

@@ -30,7 +30,7 @@ def generalisation(
       unbraid study generalisation study/ --json > generalisation.json
     """
     from unbraid.cli.study import opened
-    from unbraid.studies.gathered import answered, contents
+    from unbraid.studies.holdout.results import answered, contents
 
     study = opened(folder)
     found = contents(study)

@@ -15,8 +15,8 @@ from rich.table import Table
 from unbraid.cli._progress import stage_progress
 
 if TYPE_CHECKING:
-    from unbraid.studies.ranking import Ranking, RankingOptions
-    from unbraid.studies.suitability import Suitability
+    from unbraid.analysis.ranking import Ranking, RankingOptions
+    from unbraid.analysis.suitability import Suitability
 
 
 def rank(
@@ -58,10 +58,10 @@ def rank(
     """
     if top < 1:
         raise ValueError(f"--top must be at least 1; got {top}")
+    from unbraid.analysis.suitability import best_suitable
     from unbraid.cli.study import opened
-    from unbraid.studies.remote import publish
+    from unbraid.studies.storage.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
-    from unbraid.studies.suitability import best_suitable
 
     study = opened(folder)
     options = _options(ranking_options(study), similarity, compare, n_comparisons)
@@ -90,14 +90,14 @@ def _options(planned: "RankingOptions", similarity: Any, compare: Any, n_compari
 
 def _beside(frame: Any, ranking: "Ranking") -> Any:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
-    from unbraid.studies.columns import headline_columns
+    from unbraid.analysis.columns import headline_columns
 
     return ranking.to_frame().merge(frame[["run", "seed", *headline_columns(frame)]], on="run", how="left")
 
 
 def _checks(frame: Any, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
-    from unbraid.studies.columns import check_columns, headline_columns, higher_is_better
-    from unbraid.studies.suitability import suitability
+    from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better
+    from unbraid.analysis.suitability import suitability
 
     if metric is not None:
         check_columns(frame, [metric])
@@ -149,7 +149,7 @@ def _print_runs(console: Console, table: Any, top: int) -> None:
 
 
 def _print_settings(console: Console, table: Any) -> None:
-    from unbraid.studies.order import natural
+    from unbraid.analysis.natural_order import natural
 
     metrics = _fitting(console, table, (7, 8))
     groups = table.groupby(["family", "setting"], sort=False)
@@ -177,7 +177,7 @@ def _fitting(console: Console, table: Any, taken: Sequence[int]) -> list[str]:
 
 
 def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitability]") -> None:
-    from unbraid.studies.suitability import PUBLISHED
+    from unbraid.analysis.suitability import PUBLISHED
 
     for reason, count in Counter(ranking.left_out.values()).items():
         names = [run for run, why in ranking.left_out.items() if why == reason]

@@ -14,8 +14,8 @@ from rich.table import Table
 from unbraid.cli._progress import Pace, continuing, progress_bar
 
 if TYPE_CHECKING:
-    from unbraid.training.api import TrainingProgress
-    from unbraid.training.run import Run
+    from unbraid.runs.run import Run
+    from unbraid.training.train import TrainingProgress
 
 
 def train(
@@ -53,7 +53,7 @@ def train(
     from unbraid._extras import require
 
     require("torch", "train", "training")
-    from unbraid.training.api import train as train_models
+    from unbraid.training.train import train as train_models
 
     given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": dataset, **_options(options)}

@@ -36,8 +36,8 @@ def traverse(
         raise ValueError(f"--scale must be above 0; got {scale:g}")
     from unbraid._files import written_whole
     from unbraid.plots import plot_traversals
-    from unbraid.training.run import load_run
-    from unbraid.training.traversals import traverse as decode
+    from unbraid.runs.run import load_run
+    from unbraid.runs.traversals import traverse as decode
 
     model = load_run(run)
     found = decode(model, dataset, rows=rows, steps=steps, shown=2 * steps, seed=seed)

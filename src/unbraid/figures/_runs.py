@@ -12,12 +12,12 @@ from unbraid.types import FloatArray
 SMALLEST_TILE = 48  # pixels
 
 if TYPE_CHECKING:
-    from unbraid.training.turns import Strips
+    from unbraid.runs.interpolations import Strips
 
 
 def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 2) -> Drawn:
     """What each code does: it goes through its range while the others stay."""
-    from unbraid.training.traversals import traverse
+    from unbraid.runs.traversals import traverse
 
     found = traverse(source.run, rows=rows, steps=steps, shown=2 * steps, seed=seed)
     figure = plot_traversals(
@@ -37,7 +37,7 @@ def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, 
 
 def once_around(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 2) -> Drawn:
     """Images generated once around each circle of the codes, or in the plane of each cyclic factor."""
-    from unbraid.training.turns import once_around
+    from unbraid.runs.interpolations import once_around
 
     found = once_around(source.run, rows=rows, steps=steps, seed=seed)
     how = "all else drawn from the prior" if found.first is None else "in its plane, from the image on the left"
@@ -48,7 +48,7 @@ def between_objects(
     source: Source, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0, columns: int = 1
 ) -> Drawn:
     """Images generated on the way from one object to another, a turn a row."""
-    from unbraid.training.turns import between_objects
+    from unbraid.runs.interpolations import between_objects
 
     found = between_objects(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
     return _strips(found, "way", "share", "a turn a row, between the images of the dataset", columns)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from unbraid._extras import require
 from unbraid.representation import Representation, example_path
-from unbraid.training.folder import CODES, CONFIG, codes_file
+from unbraid.runs.folder import CODES, CONFIG, codes_file
 
 Kind = Literal["codes", "run", "study"]
 ADDED = "codes.npz"  # of a representation that was added to a study
@@ -31,7 +31,7 @@ class Source:
     def run(self) -> Any:
         """The trained model."""
         require("torch", "train", "this figure")
-        from unbraid.training.run import load_run
+        from unbraid.runs.run import load_run
 
         return load_run(self.path)
 

@@ -4,13 +4,13 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.analysis.agreement import EVERYTHING, agreement
+from unbraid.analysis.by_setting import spread, trend, with_elbo
+from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
+from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
-from unbraid.studies.agreement import EVERYTHING, agreement
-from unbraid.studies.columns import headline_columns, hyperparameter_columns, numbers
-from unbraid.studies.ranking_file import FOLDER, read_ranking
-from unbraid.studies.spread import spread, trend, with_elbo
 
 DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
 

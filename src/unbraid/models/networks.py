@@ -7,6 +7,7 @@ from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
+import torch
 from torch import Tensor, nn
 
 from unbraid.models.doubling import Doubling
@@ -132,3 +133,17 @@ def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pai
 def promote(values: Tensor) -> Tensor:
     """At least single precision: sums over pixels and exponentials are never taken in bfloat16."""
     return values.float() if values.is_floating_point() and values.element_size() < 4 else values
+
+
+def as_floats(images: Tensor, dtype: torch.dtype = torch.float32) -> Tensor:
+    """(n, h, w, c) of whole numbers 0 .. 255, or of floats, to (n, c, h, w) floats; tables keep their shape.
+
+    Raises:
+        ValueError: neither images nor rows of a table.
+    """
+    if images.dim() not in (2, 4):
+        raise ValueError(f"images must be (n, height, width, channels) or (n, n_features); got {tuple(images.shape)}")
+    floats = images.to(dtype)
+    if images.dtype == torch.uint8:
+        floats = floats.div_(255)
+    return floats if images.dim() == 2 else floats.movedim(-1, 1)

@@ -20,7 +20,7 @@ def plot_box_per_setting(result: Any, *, name: str | None = None, ax: Axes | Non
     """One box per setting, family by family: the quartiles, whiskers to the extremes, the runs themselves as dots.
 
     Args:
-        result: what `unbraid.studies.spread` returns: `boxes`, each with family, setting, the five numbers and the
+        result: what `unbraid.analysis.by_setting` returns: `boxes`, each with family, setting, the five numbers and the
             values of its runs.
         name: of the vertical axis; default the column.
         ax: where to draw; by default axes of their own.

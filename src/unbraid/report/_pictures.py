@@ -8,8 +8,8 @@ import numpy as np
 
 from unbraid.report._images import GAP, sheet_address
 from unbraid.report.live.sliders import sliders
+from unbraid.runs.run import Run, open_run
 from unbraid.scoring import Progress
-from unbraid.training.run import Run, open_run
 from unbraid.types import FloatArray
 
 LATENTS, STEPS = 6, 7

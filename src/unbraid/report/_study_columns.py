@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.analysis.columns import headline_columns, higher_is_better
+from unbraid.analysis.natural_order import natural
 from unbraid.metrics import METRICS
-from unbraid.studies.columns import headline_columns, higher_is_better
-from unbraid.studies.order import natural
 
 GIVEN = ("run", "family", "setting", "seed", "state", "reason", "dataset")  # not scores; the page shows them apart
 GROUPS: Mapping[str, str] = {

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.studies.agreement import EVERYTHING, agreement
-from unbraid.studies.columns import headline_columns, higher_is_better
-from unbraid.studies.ranking import Ranking
-from unbraid.studies.ranking_file import FOLDER, read_ranking
-from unbraid.studies.suitability import suitability
+from unbraid.analysis.agreement import EVERYTHING, agreement
+from unbraid.analysis.columns import headline_columns, higher_is_better
+from unbraid.analysis.ranking import Ranking
+from unbraid.analysis.ranking_file import FOLDER, read_ranking
+from unbraid.analysis.suitability import suitability
 from unbraid.types import FloatArray, UInt8Array
 
 LEVELS = 250  # of a similarity from 0 to 1 in one byte

@@ -18,11 +18,11 @@ from unbraid.report.page import page_content as card_content
 from unbraid.report.run_page import run_content
 from unbraid.report.study_page import page_content, study_data
 from unbraid.representation import Representation
+from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
+from unbraid.runs.run import open_run
 from unbraid.studies.scores import complete_scores, read_scores
-from unbraid.studies.store import ADDED, RUNS, YAML
+from unbraid.studies.storage.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study
-from unbraid.training.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
-from unbraid.training.run import open_run
 
 SHOWN_AS_TEXT = {".json", ".yaml", ".csv", ".txt"}
 # Metrics of one representation: UDR compares many, and a gap cannot be asked for.

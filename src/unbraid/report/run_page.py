@@ -12,6 +12,7 @@ from markupsafe import Markup
 from unbraid.datasets import DatasetMissing
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, one_object
+from unbraid.families.table import FAMILIES
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
@@ -23,10 +24,9 @@ from unbraid.report._templates import render
 from unbraid.report.live.models import live_models
 from unbraid.report.page import page_content
 from unbraid.representation import Representation
+from unbraid.runs.folder import SCORES
+from unbraid.runs.run import Run
 from unbraid.scoring import ScoreCard, Scored
-from unbraid.training.families import FAMILIES
-from unbraid.training.folder import SCORES
-from unbraid.training.run import Run
 
 LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
 

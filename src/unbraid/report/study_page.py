@@ -14,9 +14,9 @@ from unbraid.report._content import number_text
 from unbraid.report._pictures import pictures
 from unbraid.report._templates import render
 from unbraid.report.live.models import live_models
+from unbraid.runs.folder import WEIGHTS
+from unbraid.runs.run import open_run
 from unbraid.scoring import Progress
-from unbraid.training.folder import WEIGHTS
-from unbraid.training.run import open_run
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 
 from unbraid.factors import Space
+from unbraid.families.table import FAMILIES
 from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
+from unbraid.runs.folder import CONFIG, WORKING, codes_file, read_folder
+from unbraid.runs.run import N_CODES
 from unbraid.scoring import Progress, drawn, encoded
-from unbraid.studies import store
 from unbraid.studies.expand import metric_names, setting_text
-from unbraid.studies.remote import publish
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
+from unbraid.studies.storage import store
+from unbraid.studies.storage.remote import publish
 from unbraid.studies.study import Study, StudyRun, added_runs
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.training.families import FAMILIES
-from unbraid.training.folder import CONFIG, WORKING, codes_file, read_folder
-from unbraid.training.run import N_CODES
 from unbraid.types import IntArray
 
 CODES = "codes.npz"

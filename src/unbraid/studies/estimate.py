@@ -9,21 +9,21 @@ from time import perf_counter
 import numpy as np
 import torch
 
+from unbraid._device import choose_device, n_cores
 from unbraid.datasets.base import FactorDataset
+from unbraid.families.base import code_parts
+from unbraid.families.building import structural_settings
+from unbraid.families.table import FAMILIES
 from unbraid.metrics import NotDefined
 from unbraid.representation import Representation
+from unbraid.runs.run import N_CODES
 from unbraid.scoring import choose, score_each
+from unbraid.studies.execution import Session, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, packs
-from unbraid.studies.session import Session, all_tasks, check_tasks, needed_disk
 from unbraid.studies.study import Study
-from unbraid.training._family import code_parts
-from unbraid.training.api import training_of
-from unbraid.training.device import choose_device, n_cores
-from unbraid.training.families import FAMILIES
 from unbraid.training.loop import train_here
-from unbraid.training.population import structural_settings
-from unbraid.training.run import N_CODES
+from unbraid.training.train import training_of
 
 WARM_STEPS, MORE_STEPS = 2, (3, 12, 48)
 SECONDS = 0.5  # of steps, to tell from what is done once

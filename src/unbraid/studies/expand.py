@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from unbraid.families.building import Member
+from unbraid.families.table import FAMILIES
 from unbraid.metrics import METRICS
+from unbraid.runs.folder import run_id
 from unbraid.scoring import choose
 from unbraid.studies.schema import FamilySection, StudyConfig, suggestion
-from unbraid.studies.store import Surroundings
-from unbraid.training.api import config_of, members_of
-from unbraid.training.families import FAMILIES
+from unbraid.studies.storage.store import Surroundings
 from unbraid.training.loop import Plan
-from unbraid.training.population import Member
-from unbraid.training.run import run_id
+from unbraid.training.train import config_of, members_of
 from unbraid.types import Kind
 
 MOST_RUNS = 100_000

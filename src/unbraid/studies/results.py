@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from unbraid._extras import require
 from unbraid._files import written_whole
-from unbraid.studies import store
-from unbraid.studies.gathered import columns as generalisation_columns
+from unbraid.runs.folder import read_folder
+from unbraid.studies.holdout.results import columns as generalisation_columns
 from unbraid.studies.scores import read_scores
+from unbraid.studies.storage import store
 from unbraid.studies.study_ranking import udr_columns
-from unbraid.training.folder import read_folder
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study, StudyRun

@@ -71,7 +71,7 @@ class UDRSection(Section):
 
 
 class CompositionalSection(Section):
-    """Pairs of levels of two factors held out of training; see `unbraid.studies.holdouts.compositional_holdouts`."""
+    """Pairs of levels of two factors held out of training; see `unbraid.studies.holdout.splits`."""
 
     factors: Annotated[list[str], Field(min_length=2, max_length=2)]
     n_combinations: Count = 5
@@ -82,7 +82,7 @@ class CompositionalSection(Section):
 
 
 class ZeroShotSection(Section):
-    """Images that a condition on their factors keeps out; see `unbraid.studies.holdouts.zero_shot_holdout`."""
+    """Images that a condition on their factors keeps out; see `unbraid.studies.holdout.splits.zero_shot_holdout`."""
 
     gap: str
     n_rows: Count = 10_000  # images at most of each part

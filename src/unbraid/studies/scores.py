@@ -10,9 +10,9 @@ from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.representation import Representation
+from unbraid.runs.folder import CODES, SCORES, WEIGHTS, damaged
+from unbraid.runs.objects import objects_of
 from unbraid.scoring import Progress, ScoreCard, Scored, choose, score_each
-from unbraid.training.folder import CODES, SCORES, WEIGHTS, damaged
-from unbraid.training.objects import objects_of
 
 
 def complete_scores(

@@ -8,16 +8,16 @@ from typing import Any, Literal, TypeAlias
 
 import torch
 
+from unbraid._device import choose_device, choose_precision
 from unbraid.datasets.base import FactorDataset
+from unbraid.runs.folder import CONFIG, WORKING, read_folder
 from unbraid.scoring import Progress
-from unbraid.studies import store
 from unbraid.studies.expand import Planned, expand, metric_names
-from unbraid.studies.remote import local_folder
 from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import missing_metrics, read_scores
-from unbraid.studies.store import Surroundings
-from unbraid.training.device import choose_device, choose_precision
-from unbraid.training.folder import CONFIG, WORKING, read_folder
+from unbraid.studies.storage import store
+from unbraid.studies.storage.remote import local_folder
+from unbraid.studies.storage.store import Surroundings
 from unbraid.training.source import open_dataset, opened_dataset
 
 State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
@@ -121,7 +121,7 @@ class Study:
             OSError: no room for the results.
             KeyboardInterrupt: stopped; checkpoints are saved.
         """
-        from unbraid.studies.session import run_study
+        from unbraid.studies.execution import run_study
 
         name, options = self.config.executor_with(executor, options)
         return run_study(self, name, retry=retry, progress=progress, options=options)

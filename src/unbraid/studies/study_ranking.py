@@ -5,10 +5,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
+from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.representation import Representation
 from unbraid.scoring import Progress
-from unbraid.studies.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
-from unbraid.studies.ranking_file import rank_and_keep, ranking_path, read_ranking
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study, StudyRun

@@ -1,7 +1,6 @@
 """Training of one model or of a population by one loop.
 
-- `families`: the table of families, and how to add one.
-- `batches`, `adam`, `population`, `loop`: draws, updates, members alone or stacked, and the steps with checkpoints.
-- `device`, `workers`: where to train; one process per core on a CPU.
-- `api`, `run`: what `unbraid.train` and `unbraid.load_run` are.
+- `batches`, `draws`, `adam`, `population`: random numbers, what players are given, updates, members alone or stacked.
+- `loop`, `checkpoints`, `workers`: the steps, what an interrupted one continues from, one process per core on a CPU.
+- `train`: what `unbraid.train` is.
 """

@@ -5,23 +5,18 @@ members of its population. Whole numbers come from the SplitMix64 generator (Ste
 position; they are equal on every device, while logarithms and cosines may differ in the last digit.
 """
 
-import hashlib
 import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
+from unbraid._seeds import stream
+
 _GAMMA = 0x9E3779B97F4A7C15 - (1 << 64)
 _MIX1 = 0xBF58476D1CE4E5B9 - (1 << 64)
 _MIX2 = 0x94D049BB133111EB - (1 << 64)
 _ROUNDS = 6  # of the Feistel network
-
-
-def stream(seed: int, purpose: str) -> int:
-    """The key of one named stream of random numbers of one member; signed 64 bits."""
-    digest = hashlib.blake2b(f"{seed}/{purpose}".encode(), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)
 
 
 def streams(seeds: Sequence[int], purpose: str, device: torch.device | str = "cpu") -> Tensor:

@@ -16,7 +16,6 @@ from unbraid._files import written_whole
 from unbraid.training.population import Diverged, State
 
 FORMAT = "3"
-FILE = "checkpoint.safetensors"
 
 
 class CheckpointError(ValueError):

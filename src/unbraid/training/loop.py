@@ -14,12 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unbraid._device import choose_device, choose_precision, dtype_of, reproducible
 from unbraid._files import DiskFull
 from unbraid.datasets.base import FactorDataset
-from unbraid.training._draws import Images
-from unbraid.training._family import Context, Family, Logs
+from unbraid.families.base import Context, Family, Logs
+from unbraid.families.building import Member, build_member
+from unbraid.families.table import FAMILIES
+from unbraid.runs.folder import CHECKPOINT
 from unbraid.training.checkpoints import (
-    FILE,
     CheckpointError,
     Progress,
     architecture,
@@ -27,16 +29,8 @@ from unbraid.training.checkpoints import (
     load_checkpoint,
     save_checkpoint,
 )
-from unbraid.training.device import choose_device, choose_precision, dtype_of, reproducible
-from unbraid.training.families import FAMILIES
-from unbraid.training.population import (
-    Diverged,
-    Member,
-    Population,
-    build_member,
-    make_context,
-    make_population,
-)
+from unbraid.training.draws import Images
+from unbraid.training.population import Diverged, Population, make_context, make_population
 from unbraid.types import FloatArray, IntArray
 
 CURVE_POINTS = 500
@@ -133,7 +127,7 @@ def train_here(
             return [_fitted(family, member, dataset, context) for member in members]
         facts = [_facts(plan, member, dataset) for member in members]
         progress = [
-            load_checkpoint(folder / FILE, fact) if folder else Progress()
+            load_checkpoint(folder / CHECKPOINT, fact) if folder else Progress()
             for folder, fact in zip(folders, facts, strict=True)
         ]
         # Killed between two checkpoints of one population, its members are at different steps: the hindmost first.
@@ -186,12 +180,12 @@ class _Session:
                 continue
             if architecture(each.state) != architecture(expected):
                 raise CheckpointError(
-                    f"{self.folders[index]}/{FILE} is for another architecture; delete it to train from the start"
+                    f"{self.folders[index]}/{CHECKPOINT} is for another architecture; delete it to train from the start"
                 )
             self.population.load_state(index, each.state)
         needed = 2 * len(self.chosen) * sum(value.nbytes for value in expected.values())
         for folder in {folder for folder in self.folders if folder}:
-            for left in folder.glob(f".{FILE}.*.part"):
+            for left in folder.glob(f".{CHECKPOINT}.*.part"):
                 left.unlink()  # of a process that was killed while it wrote
             if (free := shutil.disk_usage(folder).free) < needed:
                 raise DiskFull(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
@@ -258,7 +252,7 @@ class _Session:
             each.seconds = seconds[index] + elapsed
             folder = self.folders[index]
             if folder:
-                save_checkpoint(folder / FILE, each, self.facts[index])
+                save_checkpoint(folder / CHECKPOINT, each, self.facts[index])
 
 
 def _facts(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:

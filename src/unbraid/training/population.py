@@ -4,8 +4,8 @@ Both kinds run the same rows of FAMILIES on the same draws, and no operation joi
 same to float precision whether it is trained alone or stacked, and whatever it is stacked with.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,21 +13,12 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.datasets.base import FactorDataset
-from unbraid.factors import Space
-from unbraid.training._draws import Draws, Images
-from unbraid.training._family import Adam, Batch, Context, Event, Family, Logs, Player, Settings, Supply, Value
+from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, Player, Supply
+from unbraid.families.building import Member, build_member, make_supply, structural_settings
 from unbraid.training.adam import AdamSettings, adam_update
-from unbraid.training.batches import stream
+from unbraid.training.draws import Draws, Images
 
 State = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
-
-
-@dataclass(frozen=True)
-class Member:
-    """What tells one member of a population from the others."""
-
-    seed: int
-    hyper: Mapping[str, Value]  # every hyperparameter of the family, structural ones equal in one population
 
 
 @dataclass(frozen=True)
@@ -57,52 +48,6 @@ class Population(Protocol):
         ...
 
     def load_state(self, index: int, state: State) -> None: ...
-
-
-def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> nn.ModuleDict:
-    """The modules of a member as they are before its first step; a function of the arguments alone."""
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(stream(seed, "initial weights") & (1 << 63) - 1)
-        return family.build(shape, settings).train()
-
-
-def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:
-    """What `build` and the losses get as settings; with a space, the family's facts about it are among them.
-
-    Raises:
-        ValueError: the members do not agree, and cannot be stacked; or the family cannot learn from these factors.
-    """
-    first: dict[str, Any] = {
-        name: members[0].hyper[name] for name, each in family.hyperparameters.items() if each.is_structural
-    }
-    for member in members[1:]:
-        for name, value in first.items():
-            if member.hyper[name] != value:
-                raise ValueError(f"stacked members agree in {name}; got {value} and {member.hyper[name]}")
-    if family.facts and space is not None:
-        with _refusing(family):
-            first |= family.facts(space, first)
-    return first
-
-
-def make_supply(family: Family, space: Space, settings: Settings, seed: int) -> Supply | None:
-    """What a member with this seed is told about its images; None in an unsupervised family.
-
-    Raises:
-        ValueError: these factors cannot give it; says why.
-    """
-    if family.supervision is None:
-        return None
-    with _refusing(family):
-        return family.supervision.make(space, settings, stream(seed, "supervision") & (1 << 63) - 1)
-
-
-@contextmanager
-def _refusing(family: Family) -> Iterator[None]:
-    try:
-        yield
-    except ValueError as error:
-        raise ValueError(f"{family.title} cannot be trained on this dataset: {error}") from None
 
 
 def make_context(

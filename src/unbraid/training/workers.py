@@ -17,11 +17,11 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
+from unbraid._device import choose_device, n_cores, worker_environment
 from unbraid.datasets.base import FactorDataset
-from unbraid.training.device import choose_device, n_cores, worker_environment
-from unbraid.training.families import FAMILIES
+from unbraid.families.building import Member, structural_settings
+from unbraid.families.table import FAMILIES
 from unbraid.training.loop import Plan, Report, Trained, train_here
-from unbraid.training.population import Member, structural_settings
 
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each

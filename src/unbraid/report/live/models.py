@@ -12,7 +12,7 @@ from unbraid.report._images import GAP, image_address, sheet_address
 from unbraid.report.live.program import Program, rounding
 from unbraid.report.live.sliders import Slider, matched, sliders
 from unbraid.report.live.tracing import NotTraced, traced
-from unbraid.training.run import Run
+from unbraid.runs.run import Run
 from unbraid.types import FloatArray, UInt8Array
 
 SEEDS = 12  # images to start from

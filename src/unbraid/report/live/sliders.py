@@ -9,8 +9,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
 from unbraid.representation import Representation
-from unbraid.training.run import Part
-from unbraid.training.traversals import INFORMATIVE
+from unbraid.runs.run import Part
+from unbraid.runs.traversals import INFORMATIVE
 from unbraid.types import FloatArray
 
 Model: TypeAlias = tuple[Representation, Sequence["Slider"]]

@@ -10,14 +10,14 @@ from typing import cast
 
 import torch
 
+from unbraid._device import choose_device, n_cores
 from unbraid.datasets.base import FactorDataset
+from unbraid.families.building import Member, structural_settings
+from unbraid.families.table import FAMILIES, Family
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import perform, perform_alone, train
 from unbraid.studies.expand import setting_text
-from unbraid.training.api import training_of, weight_bytes
-from unbraid.training.device import choose_device, n_cores
-from unbraid.training.families import FAMILIES, Family
-from unbraid.training.population import Member, structural_settings
+from unbraid.training.train import training_of, weight_bytes
 from unbraid.training.workers import WorkerDied, can_leave, run_jobs
 
 TRIES = 3  # of a run whose process dies, each continuing from its last checkpoint

@@ -10,8 +10,8 @@ import unbraid
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import perform_alone
-from unbraid.studies.remote import carried
-from unbraid.studies.sync import Mirror, pull
+from unbraid.studies.storage.remote import carried
+from unbraid.studies.storage.sync import Mirror, pull
 
 MARK = ".driver"  # a file beside the runs; its content tells a node that it sees the same folder as the driver
 

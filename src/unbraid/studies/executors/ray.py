@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import unbraid
+from unbraid._device import worker_variables
 from unbraid._extras import require
 from unbraid._files import written_whole
 from unbraid.datasets.base import FactorDataset
@@ -20,9 +21,8 @@ from unbraid.studies.executors.local import TRIES, check_memory
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import DiskFull, explain
-from unbraid.studies.remote import mirror_of
-from unbraid.studies.sync import pull
-from unbraid.training.device import worker_variables
+from unbraid.studies.storage.remote import mirror_of
+from unbraid.studies.storage.sync import pull
 
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 5.0  # for the cluster to accept a connection

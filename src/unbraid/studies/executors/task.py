@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unbraid.training.folder import WORKING
+from unbraid.runs.folder import WORKING
 
 State: TypeAlias = Literal["finished", "diverged", "failed"]
 
@@ -18,11 +18,11 @@ class Task:
     """
 
     id: str
-    config: Mapping[str, Any]  # what config.json will hold; `unbraid.training.api.training_of` reads it
+    config: Mapping[str, Any]  # what config.json will hold; `unbraid.training.train.training_of` reads it
     folder: str  # of the run folders
     metrics: tuple[str, ...] = ()  # that scores.json is to hold, or to say why not
     gap: str | None = None  # of zero_shot among the metrics
-    questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.answers`
+    questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
     label: str = ""  # of the setting, where the run is none of those that the study lists
 
     @property

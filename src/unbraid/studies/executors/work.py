@@ -7,15 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._device import out_of_memory
 from unbraid._files import DiskFull, disk_is_full
 from unbraid.datasets.base import FactorDataset
-from unbraid.studies.answers import complete_answers
+from unbraid.runs.run import open_run
 from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.holdout.answers import complete_answers
 from unbraid.studies.scores import complete_scores
-from unbraid.training.api import training_of
-from unbraid.training.device import out_of_memory
 from unbraid.training.loop import Report, train_here
-from unbraid.training.run import open_run, write_run
+from unbraid.training.train import training_of
+from unbraid.training.writing import write_run
 
 
 def perform(

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from unbraid._extras import require
-from unbraid.studies import store
+from unbraid.studies.storage import store
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import Record, record_of
 

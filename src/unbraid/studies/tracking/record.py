@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unbraid.runs.run import open_run
 from unbraid.studies.scores import read_scores
-from unbraid.training.run import open_run
 from unbraid.types import FloatArray, IntArray
 
 if TYPE_CHECKING:

@@ -1,0 +1,253 @@
+"""Do metrics agree: the correlation of each with each other, with UDR, with generalisation and with hyperparameters."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from unbraid._extras import require
+from unbraid.analysis.columns import (
+    LEAST_RUNS,
+    agreement_columns,
+    check_columns,
+    higher_is_better,
+    hyperparameter_columns,
+    numbers,
+    why_not,
+)
+from unbraid.analysis.correlation import Method, Test, correlation, correlation_difference
+from unbraid.types import BoolArray, FloatArray
+
+EVERYTHING = "all"
+
+
+@dataclass(frozen=True)
+class Correlation:
+    """One pair of columns within one group of runs."""
+
+    group: str  # a family, or "all"
+    first: str
+    second: str
+    value: float  # in [-1, 1]
+    p: float  # two-sided, of no correlation
+    n: int  # runs that have both
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """What could not be compared, and why."""
+
+    group: str
+    columns: tuple[str, ...]  # one that is compared with nothing, or two
+    reason: str
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Correlations of columns of a study's results, for all runs and within each family."""
+
+    columns: tuple[str, ...]
+    groups: tuple[str, ...]
+    method: Method
+    correlations: tuple[Correlation, ...]
+    left_out: tuple[LeftOut, ...]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per pair: group, first, second, value, p, n."""
+        pandas = require("pandas", "table", "to_frame")
+        return pandas.DataFrame(map(asdict, self.correlations), columns=list(Correlation.__annotations__))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def matrix(self, group: str = EVERYTHING) -> tuple[list[str], FloatArray, FloatArray]:
+        """Names, correlations and p values (k, k) of a group, as `plot_correlations` draws them.
+
+        Columns that are compared with nothing are absent; NaN where a single pair is left out.
+        """
+        own = [each for each in self.correlations if each.group == group]
+        present = {name for each in own for name in (each.first, each.second)}
+        names = [name for name in self.columns if name in present]
+        values, p = np.full((2, len(names), len(names)), np.nan)
+        np.fill_diagonal(values, 1.0)
+        np.fill_diagonal(p, 0.0)
+        for each in own:
+            i, j = names.index(each.first), names.index(each.second)
+            values[i, j] = values[j, i] = each.value
+            p[i, j] = p[j, i] = each.p
+        return names, values, p
+
+
+def agreement(
+    frame: Any,
+    columns: Sequence[str] | None = None,
+    *,
+    method: Method = "spearman",
+    by: str | None = "family",
+) -> Agreement:
+    """Correlate columns of results with each other, over all runs and within each group.
+
+    Args:
+        frame: the results of a study (pandas), one row per run. Runs that lack either of two columns, such as those
+            that diverged, do not count for that pair.
+        columns: default the headline of every metric, udr.score, the columns of compositional and zero-shot
+            generalisation, and the numeric hyperparameters that vary. Two hyperparameters are not compared.
+        method: "spearman" for order, "pearson" for straight lines (SNC/NK).
+        by: column that groups the runs; None: all runs together only.
+
+    Returns:
+        Agreement. A column that is constant within a group, or that fewer than three runs have, is under `left_out`
+        with the reason. Signs are as measured: a metric that is better when lower correlates negatively.
+
+    Raises:
+        ValueError: a column is unknown or does not hold numbers.
+
+    Reference:
+        Duan et al. 2020 (UDR), tables 1 and 6; Mahon et al. 2023 (SNC/NK), table 4 and figure 14.
+    """
+    chosen = tuple(agreement_columns(frame) if columns is None else dict.fromkeys(columns))
+    table = {name: numbers(frame, name) for name in chosen}
+    hyper = set(hyperparameter_columns(frame))
+    found: list[Correlation] = []
+    missing: list[LeftOut] = []
+    groups = _groups(frame, by)
+    for group, rows in groups.items():
+        own = {name: values[rows] for name, values in table.items()}
+        faults = {name: fault for name, values in own.items() if (fault := why_not(values))}
+        missing += [LeftOut(group, (name,), fault) for name, fault in faults.items()]
+        for first, second in combinations([name for name in chosen if name not in faults], 2):
+            if first in hyper and second in hyper:
+                continue
+            both = np.isfinite(own[first]) & np.isfinite(own[second])
+            fault = why_not(own[first][both]) or why_not(own[second][both])
+            if fault:
+                missing.append(LeftOut(group, (first, second), f"where both are known, one {fault}"))
+                continue
+            value, p = correlation(own[first][both], own[second][both], method)
+            found.append(Correlation(group, first, second, value, p, int(both.sum())))
+    return Agreement(chosen, tuple(groups), method, tuple(found), tuple(missing))
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """How sure it is that one metric predicts the target better than another."""
+
+    first: str
+    second: str
+    first_value: float  # correlation of the first with the target, both turned so that higher is better
+    second_value: float
+    z: float
+    p: float  # one-sided, of the first not being the stronger
+    n: int  # runs that have all three
+
+
+@dataclass(frozen=True)
+class Predictors:
+    """Which columns correlate most with a target, and whether the differences are more than chance."""
+
+    target: str
+    method: Method
+    test: Test
+    predictions: tuple[Prediction, ...]  # every ordered pair
+    left_out: tuple[LeftOut, ...]
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per ordered pair."""
+        pandas = require("pandas", "table", "to_frame")
+        return pandas.DataFrame(map(asdict, self.predictions), columns=list(Prediction.__annotations__))
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def matrix(self) -> tuple[list[str], FloatArray]:
+        """Names, the best predictor first, and p (k, k) that the row is not stronger than the column (figure 15)."""
+        values = {each.first: each.first_value for each in self.predictions}
+        names = sorted(values, key=lambda name: -values[name])
+        p = np.full((len(names), len(names)), np.nan)
+        for each in self.predictions:
+            p[names.index(each.first), names.index(each.second)] = each.p
+        return names, p
+
+
+def predictors(
+    frame: Any,
+    target: str,
+    columns: Sequence[str] | None = None,
+    *,
+    method: Method = "pearson",
+    test: Test = "dependent",
+) -> Predictors:
+    """Compare how well metrics predict a target, such as compositional generalisation.
+
+    Args:
+        frame: results, one row per run; `setting_means` gives one per setting, as the paper has.
+        target: column to be predicted.
+        columns: default as for `agreement`, without hyperparameters and without other columns of the target's kind.
+        method: "pearson" as the paper, or "spearman".
+        test: of the difference of two correlations; see `correlation_difference`.
+
+    Returns:
+        Predictors. Of each pair, all runs that have both and the target count; pairs that cannot be compared are under
+        `left_out` with the reason. Columns that are better when lower, the target among them, are turned round: the
+        stronger correlation is the one that foretells a better target.
+
+    Raises:
+        ValueError: a column is unknown or does not hold numbers, or there are not two to compare.
+
+    Reference:
+        Mahon et al. 2023 (SNC/NK), section 5.3 and appendix I.
+    """
+    check_columns(frame, [target])
+    chosen = _predicting(frame, target) if columns is None else [name for name in columns if name != target]
+    if len(chosen) < 2:
+        raise ValueError(f"two columns are needed to foretell {target!r}; there are {', '.join(chosen) or 'none'}")
+    goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
+    found: list[Prediction] = []
+    missing: list[LeftOut] = []
+    for first, second in combinations(chosen, 2):
+        known = np.isfinite(goal) & np.isfinite(table[first]) & np.isfinite(table[second])
+        x, y, z = table[first][known], table[second][known], goal[known]
+        fault = next(
+            (f"{name} {fault}" for name, v in ((first, x), (second, y), (target, z)) if (fault := why_not(v))), ""
+        )
+        n = len(x)
+        if fault or n < LEAST_RUNS + 1:
+            missing.append(
+                LeftOut(EVERYTHING, (first, second), fault or f"needs {LEAST_RUNS + 1} runs; {n} have all three")
+            )
+            continue
+        a, b, between = (correlation(*pair, method)[0] for pair in ((x, z), (y, z), (x, y)))
+        try:
+            ahead = correlation_difference(a, b, n, between=between, test=test)
+            behind = correlation_difference(b, a, n, between=between, test=test)
+        except ValueError as error:
+            missing.append(LeftOut(EVERYTHING, (first, second), str(error)))
+            continue
+        found.append(Prediction(first, second, a, b, ahead.z, ahead.p, n))
+        found.append(Prediction(second, first, b, a, behind.z, behind.p, n))
+    return Predictors(target, method, test, tuple(found), tuple(missing))
+
+
+def _turned(frame: Any, column: str) -> FloatArray:
+    return -numbers(frame, column) if higher_is_better(column) is False else numbers(frame, column)
+
+
+def _predicting(frame: Any, target: str) -> list[str]:
+    kind = target.partition(".")[0] + "."
+    return [
+        name
+        for name in agreement_columns(frame)
+        if name != target and not name.startswith(("hyper.", "compositional.", kind))
+    ]
+
+
+def _groups(frame: Any, by: str | None) -> dict[str, BoolArray]:
+    groups = {EVERYTHING: np.ones(len(frame), dtype=bool)}
+    if by is not None:
+        check_columns(frame, [by])
+        labels = frame[by].astype(str).to_numpy()
+        if len(set(labels)) > 1:
+            groups |= {label: labels == label for label in sorted(set(labels))}
+    return groups

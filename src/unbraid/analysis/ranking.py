@@ -1,0 +1,262 @@
+"""Which of many models is best, by their codes alone: UDR over the runs of a study."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from unbraid._extras import require
+from unbraid.analysis.natural_order import natural
+from unbraid.metrics import udr
+from unbraid.metrics.udr import Similarity, heavy_note
+from unbraid.representation import Representation
+from unbraid.types import FloatArray, IntArray
+
+Compare = Literal["same-hyperparameters", "same-family", "all"]
+
+
+class NothingToRank(ValueError):
+    """No two models can be compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A model to be ranked."""
+
+    run: str
+    family: str
+    setting: str  # its hyperparameters as text, "beta=4"
+    codes: FloatArray  # (n_samples, n_codes)
+    kl: FloatArray | None = None  # (n_codes,) nats; None for a model without a posterior
+    samples: str = ""  # the same for two candidates when their rows are the same samples
+
+    @classmethod
+    def of(cls, run: str, family: str, setting: str, representation: Representation) -> "Candidate":
+        factors = np.ascontiguousarray(representation.factors, dtype=float)
+        samples = hashlib.sha256(factors.tobytes()).hexdigest() + str(factors.shape)
+        return cls(run, family, setting, representation.codes, representation.mean_kl(), samples)
+
+
+@dataclass(frozen=True)
+class RankingOptions:
+    """How models are compared; the arguments are those of `unbraid.metrics.udr`.
+
+    `compare`: "same-hyperparameters" compares the seeds of one setting, as the paper for choosing a setting;
+    "same-family" all runs of a family, the paper's UDR-A2A, for choosing a model; "all" crosses families as well.
+    """
+
+    similarity: Similarity = "lasso"
+    compare: Compare = "same-hyperparameters"
+    n_comparisons: int | None = None
+    alpha: Literal["cv"] | float = "cv"
+    kl_threshold: float = 0.01
+    aggregate: Literal["paper", "dlib"] = "paper"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.compare not in get_args(Compare):
+            raise ValueError(f"compare must be one of {', '.join(get_args(Compare))}; got {self.compare!r}")
+
+    def group(self, family: str, setting: str) -> tuple[str, ...]:
+        return {"same-hyperparameters": (family, setting), "same-family": (family,), "all": ()}[self.compare]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """UDR of the runs that could be compared, in the order given, and why others could not."""
+
+    runs: tuple[str, ...]
+    families: tuple[str, ...]
+    settings: tuple[str, ...]
+    scores: FloatArray  # (n_runs,)
+    latents: tuple[IntArray, ...]  # of each run: which of its latents are informative
+    pairs: FloatArray  # (n_runs, n_runs) UDR_ij, NaN where not compared
+    matrices: Mapping[tuple[int, int], FloatArray]  # R of each pair compared, between informative latents
+    left_out: Mapping[str, str]  # run -> reason
+    options: RankingOptions
+    notes: tuple[str, ...] = ()
+
+    @property
+    def informative(self) -> IntArray:
+        """(n_runs,) number of informative latents."""
+        return np.array([len(latents) for latents in self.latents])
+
+    @property
+    def order(self) -> list[int]:
+        """Positions of the runs, the best first; of equals the one given first."""
+        return np.argsort(-self.scores, kind="stable").tolist()
+
+    @property
+    def best(self) -> str:
+        """The run of the highest score."""
+        return self.runs[self.order[0]]
+
+    def best_by_informative(self) -> dict[int, str]:
+        """The best run for each number of informative latents: UDR favours models that learn few factors."""
+        best: dict[int, str] = {}
+        for place in self.order:
+            best.setdefault(len(self.latents[place]), self.runs[place])
+        return dict(sorted(best.items()))
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, the best first: rank, run, family, setting, udr.score, udr.informative."""
+        pandas = require("pandas", "table", "to_frame")
+        order = self.order
+        return pandas.DataFrame(
+            {
+                "rank": range(1, len(order) + 1),
+                "run": [self.runs[place] for place in order],
+                "family": [self.families[place] for place in order],
+                "setting": [self.settings[place] for place in order],
+                "udr.score": self.scores[order],
+                "udr.informative": self.informative[order],
+            }
+        )
+
+    def per_setting(self) -> Any:
+        """A pandas DataFrame, one row per setting: family, setting, runs, median, lowest, highest.
+
+        The median over seeds is what the paper chooses a setting by.
+        """
+        pandas = require("pandas", "table", "per_setting")
+        keys = list(zip(self.families, self.settings, strict=True))
+        rows = []
+        for family, setting in sorted(set(keys), key=lambda key: (key[0], natural(key[1]))):
+            own = self.scores[[key == (family, setting) for key in keys]]
+            numbers = {"median": np.median(own), "lowest": own.min(), "highest": own.max()}
+            rows.append({"family": family, "setting": setting, "runs": len(own)} | numbers)
+        return pandas.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ranking as plain numbers, strings, lists and dictionaries, without the matrices."""
+        return {
+            "options": vars(self.options),
+            "best": self.best,
+            "best_by_informative": {str(count): run for count, run in self.best_by_informative().items()},
+            "runs": self.to_frame().to_dict("records"),
+            "settings": self.per_setting().to_dict("records"),
+            "left_out": dict(self.left_out),
+            "notes": list(self.notes),
+        }
+
+
+def rank_models(
+    candidates: Iterable[Candidate],
+    options: RankingOptions | None = None,
+    *,
+    left_out: Mapping[str, str] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """Rank models without labels by Unsupervised Disentanglement Ranking.
+
+    Models without a posterior (PCA) count all their latents as informative.
+
+    Args:
+        candidates: the models, with codes of the same samples in the same order.
+        options: how they are compared.
+        left_out: runs that are no candidates, and why; kept in the result beside those left out here: codes that are
+            not finite or of other samples, models that have no other to be compared with.
+        progress: called as progress(done, total), in models.
+
+    Returns:
+        Ranking. Scores from 0, higher is better, 1 for models that agree; see `unbraid.metrics.udr`, and `notes` for
+        those that may be above 1.
+
+    Raises:
+        NothingToRank: no two models can be compared; the message gives the reasons.
+        ValueError: an option is out of range.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
+    """
+    options = options or RankingOptions()
+    models = list(candidates)
+    reasons = dict(left_out or {}) | _unsound(models)
+    models = [model for model in models if model.run not in reasons]
+    reasons |= _alone(models, options)
+    models = [model for model in models if model.run not in reasons]
+    if not models:
+        raise NothingToRank(_nothing(reasons))
+    result = udr(
+        [model.codes for model in models],
+        kl=[_divergences(model, options.kl_threshold) for model in models],
+        similarity=options.similarity,
+        alpha=options.alpha,
+        aggregate=options.aggregate,
+        kl_threshold=options.kl_threshold,
+        groups=[options.group(model.family, model.setting) for model in models],
+        n_comparisons=options.n_comparisons,
+        keep_matrices=True,
+        seed=options.seed,
+        progress=progress,
+    )
+    return Ranking(
+        runs=tuple(model.run for model in models),
+        families=tuple(model.family for model in models),
+        settings=tuple(model.setting for model in models),
+        scores=result.scores,
+        latents=tuple(
+            np.flatnonzero(_divergences(model, options.kl_threshold) > options.kl_threshold) for model in models
+        ),
+        pairs=result.pairs,
+        matrices=result.matrices,
+        left_out=reasons,
+        options=options,
+        notes=_notes(models, result.informative, options.n_comparisons)
+        + heavy_note([model.run for model in models], result.largest),
+    )
+
+
+def _divergences(model: Candidate, threshold: float) -> FloatArray:
+    return np.full(model.codes.shape[1], threshold + 1.0) if model.kl is None else model.kl
+
+
+def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
+    """Models whose codes cannot be compared with those of most others, and why."""
+    counts = Counter(model.samples for model in models)
+    usual = counts.most_common(1)[0][0] if counts else ""
+    like = next((model.run for model in models if model.samples == usual), "")
+    reasons = {}
+    for model in models:
+        if not np.isfinite(model.codes).all() or (model.kl is not None and not np.isfinite(model.kl).all()):
+            reasons[model.run] = "its codes or their KL are not finite"
+        elif model.samples != usual:
+            reasons[model.run] = f"its rows are not the samples of {like} (same factors, same order)"
+    return reasons
+
+
+def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, str]:
+    sizes = Counter(options.group(model.family, model.setting) for model in models)
+    where = {"same-hyperparameters": "setting", "same-family": "family", "all": "study"}[options.compare]
+    return {
+        model.run: f"the only run of its {where}, with no other to be compared with"
+        for model in models
+        if sizes[options.group(model.family, model.setting)] == 1
+    }
+
+
+def _nothing(reasons: Mapping[str, str]) -> str:
+    counts = Counter(reasons.values())
+    why = "; ".join(f"{count} x {reason}" for reason, count in counts.items()) or "there are no finished runs"
+    return f"no two models can be compared: {why}"
+
+
+def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: int | None) -> tuple[str, ...]:
+    notes = []
+    silent = list(compress([model.run for model in models], informative == 0))
+    if silent:
+        notes.append(f"{_named(silent)} no informative latent and score 0")
+    without = [model.run for model in models if model.kl is None]
+    if without:
+        notes.append(f"{_named(without)} no posterior: all latents count as informative")
+    if n_comparisons is not None:
+        notes.append(f"each run was compared with {n_comparisons} others drawn at random, or all where there are fewer")
+    return tuple(notes)
+
+
+def _named(runs: Sequence[str]) -> str:
+    return f"{len(runs)} runs have" if len(runs) > 3 else f"{', '.join(runs)} {'has' if len(runs) == 1 else 'have'}"

@@ -1,0 +1,137 @@
+"""A ranking with its similarity matrices in one file, and the ranking of a whole study."""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid._files import written_whole
+from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
+
+FORMAT = 1
+MADE = 2  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+FOLDER = "udr"
+
+
+def ranking_path(folder: Path, options: RankingOptions) -> Path:
+    """`DIR/udr/lasso.npz` for comparisons within settings, `DIR/udr/lasso-all.npz` for others."""
+    other = "" if options.compare == "same-hyperparameters" else f"-{options.compare}"
+    return folder / FOLDER / f"{options.similarity}{other}.npz"
+
+
+def rank_and_keep(
+    folder: Path,
+    candidates: Sequence[Candidate],
+    options: RankingOptions,
+    left_out: dict[str, str],
+    progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept."""
+    path, source = ranking_path(folder, options), _fingerprint(candidates, options)
+    if path.is_file() and _described(path).get("source") == source:
+        kept = read_ranking(path)
+        found = {run: reason for run, reason in kept.left_out.items() if run in {each.run for each in candidates}}
+        return replace(kept, left_out=left_out | found)
+    ranking = rank_models(candidates, options, left_out=left_out, progress=progress)
+    path.parent.mkdir(exist_ok=True)
+    write_ranking(path, ranking, source)
+    return ranking
+
+
+def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
+    """Write the .npz file whole, or not at all.
+
+    It holds `runs`, `families`, `settings`, `scores`, `pairs` as the ranking does; `informative` and `latents`, the
+    informative latents of all runs one after the other; `compared` (n_pairs, 2) and `matrices`, the entries of the
+    similarity matrices of these pairs one after the other, row by row; `described`, JSON.
+    """
+    described = {
+        "format": FORMAT,
+        "source": source,
+        "options": asdict(ranking.options),
+        "left_out": dict(ranking.left_out),
+        "notes": list(ranking.notes),
+    }
+    compared = np.array(list(ranking.matrices), dtype=np.int32).reshape(-1, 2)
+    entries = [matrix.ravel() for matrix in ranking.matrices.values()]
+    with written_whole(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(
+            file,
+            allow_pickle=False,
+            runs=np.array(ranking.runs),
+            families=np.array(ranking.families),
+            settings=np.array(ranking.settings),
+            scores=ranking.scores,
+            pairs=ranking.pairs,
+            informative=ranking.informative,
+            latents=np.concatenate(ranking.latents),
+            compared=compared,
+            matrices=np.concatenate([np.empty(0, dtype=np.float32), *entries]),
+            described=np.array(json.dumps(described)),
+        )
+
+
+def read_ranking(path: Path) -> Ranking:
+    """Read what `write_ranking` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is damaged, or of another version.
+    """
+    described = _described(path)
+    if described.get("format") != FORMAT:
+        raise ValueError(
+            f"{path}: its format is {described.get('format')}; this version of unbraid reads {FORMAT}. "
+            "Remove it to rank again"
+        )
+    arrays = _arrays(path)
+    informative = arrays["informative"].tolist()
+    return Ranking(
+        runs=tuple(arrays["runs"].tolist()),
+        families=tuple(arrays["families"].tolist()),
+        settings=tuple(arrays["settings"].tolist()),
+        scores=arrays["scores"],
+        latents=tuple(np.split(arrays["latents"], np.cumsum(informative)[:-1])),
+        pairs=arrays["pairs"],
+        matrices=_unpacked(arrays["compared"].tolist(), arrays["matrices"], informative),
+        left_out=described["left_out"],
+        options=RankingOptions(**described["options"]),
+        notes=tuple(described["notes"]),
+    )
+
+
+def _unpacked(compared: list[list[int]], entries: Any, informative: list[int]) -> dict[tuple[int, int], Any]:
+    matrices, start = {}, 0
+    for i, j in compared:
+        stop = start + informative[i] * informative[j]
+        matrices[i, j] = entries[start:stop].reshape(informative[i], informative[j])
+        start = stop
+    return matrices
+
+
+def _described(path: Path) -> dict[str, Any]:
+    return json.loads(str(_arrays(path, ["described"])["described"]))
+
+
+def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return {name: archive[name] for name in (names or archive.files)}
+    except (ValueError, EOFError, OSError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged ({error}); remove it to rank again") from error
+
+
+def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions) -> str:
+    digest = hashlib.sha256(json.dumps([MADE, asdict(options)], sort_keys=True).encode())
+    for each in candidates:
+        digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.codes.shape]).encode())
+        digest.update(np.ascontiguousarray(each.codes).tobytes())
+        digest.update(b"" if each.kl is None else each.kl.tobytes())
+    return digest.hexdigest()

@@ -1,0 +1,160 @@
+"""Whether UDR may be trusted for a family of models: seeds must matter, or agreement between them says nothing."""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unbraid.analysis.ranking import Ranking
+from unbraid.types import ArrayLike, FloatArray
+
+PUBLISHED = 0.807  # `transferred` of the VAEs for which UDR was shown to work
+SAME = 0.99  # similarity of each latent to its match above which two models are called the same
+
+
+@dataclass(frozen=True)
+class Suitability:
+    """How far hyperparameters, rather than seeds, decide how well a family disentangles."""
+
+    family: str
+    metric: str
+    best_of_seed: float | None  # probability in [0, 1]
+    transferred: float | None  # probability in [0, 1]
+    n_settings: int
+    n_seeds: int
+    likeness: float | None  # least similarity of an informative latent to its match, over seeds of one setting
+    warning: str = ""
+    reason: str = ""  # why the probabilities are missing
+
+    @property
+    def suitable(self) -> bool:
+        return not self.warning
+
+
+def probabilities(
+    scores: ArrayLike, settings: Sequence[Hashable], seeds: Sequence[Hashable], *, higher_is_better: bool = True
+) -> tuple[float, float]:
+    """How likely models chosen within one seed are to be at least as good as random models.
+
+    Args:
+        scores: (n_models,) of a supervised metric.
+        settings: hyperparameters of each model.
+        seeds: seed of each model; each (setting, seed) occurs once.
+        higher_is_better: of the metric.
+
+    Returns:
+        `best_of_seed`: the best model of a random seed is at least as good as a random model of the search. With n
+        settings that do not matter it is about n / (n + 1).
+        `transferred`: the setting that is best under a random seed gives, under another random seed, a model at least
+        as good as that of a random setting. With settings that do not matter, a little above a half.
+        Both are 1 for a method such as PCA, whose seeds do not matter. All choices are gone through, none is drawn.
+
+    Raises:
+        ValueError: fewer than two settings or seeds, or a seed of which no setting has another.
+
+    Reference:
+        Duan et al. 2020 (UDR), "UDR assumptions and limitations", 1, in words: `best_of_seed`. The measure they take
+        it from, Locatello et al. 2019, section 5.4, compares on another seed: `transferred`; its 80.7 % is theirs.
+    """
+    values = np.asarray(scores, dtype=float) * (1 if higher_is_better else -1)
+    grid = _grid(values, list(settings), list(seeds))
+    best = np.nanargmax(grid, axis=0)
+    chosen = grid[best, np.arange(grid.shape[1])]
+    best_of_seed = float(np.mean([(values <= value).mean() for value in chosen]))
+    outcomes = []
+    for seed, setting in enumerate(best):
+        for other in range(grid.shape[1]):
+            if other != seed and np.isfinite(grid[setting, other]):
+                column = grid[:, other]
+                outcomes.append((column[np.isfinite(column)] <= grid[setting, other]).mean())
+    if not outcomes:
+        raise ValueError("no setting that is best under one seed was run under another")
+    return best_of_seed, float(np.mean(outcomes))
+
+
+def suitability(
+    frame: Any, ranking: Ranking | None, metric: str, *, higher_is_better: bool = True
+) -> list[Suitability]:
+    """The check for each family of a study.
+
+    Args:
+        frame: the results of a study, one row per run: run, family, setting, seed and the column `metric`.
+        ranking: to see whether the seeds of a setting give the same codes; None: not looked at.
+        metric: column of a supervised metric.
+        higher_is_better: of that metric.
+
+    Returns:
+        One Suitability per family, with a warning where UDR is not to be trusted: every seed gives the same codes, or
+        seeds make no difference to the metric.
+    """
+    checked = []
+    for family, rows in frame.groupby("family", sort=True):
+        likeness = None if ranking is None else _likeness(ranking, str(family))
+        best_of_seed = transferred = None
+        reason = "" if metric in rows else f"there are no scores by {metric}"
+        known = rows[rows[metric].notna()] if not reason else rows[:0]
+        if not reason:
+            try:
+                best_of_seed, transferred = probabilities(
+                    known[metric], known["setting"], known["seed"], higher_is_better=higher_is_better
+                )
+            except ValueError as error:
+                reason = str(error)
+        checked.append(
+            Suitability(
+                str(family), metric, best_of_seed, transferred,
+                known["setting"].nunique(), known["seed"].nunique(), likeness,
+                warning=_warning(str(family), metric, best_of_seed, likeness), reason=reason,
+            )
+        )  # fmt: skip
+    return checked
+
+
+def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> str | None:
+    """The best run of a family without a warning; None where every family has one."""
+    warned = {each.family for each in checked if each.warning}
+    return next((ranking.runs[at] for at in ranking.order if ranking.families[at] not in warned), None)
+
+
+def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:
+    """(n_settings, n_seeds), NaN where there is no model."""
+    rows, columns = list(dict.fromkeys(settings)), list(dict.fromkeys(seeds))
+    if len(rows) < 2 or len(columns) < 2:
+        raise ValueError(f"needs two settings and two seeds; there are {len(rows)} and {len(columns)}")
+    grid = np.full((len(rows), len(columns)), np.nan)
+    for value, setting, seed in zip(values, settings, seeds, strict=True):
+        place = rows.index(setting), columns.index(seed)
+        if np.isfinite(grid[place]):
+            raise ValueError(f"two models have the setting {setting!r} and the seed {seed!r}")
+        grid[place] = value
+    return grid
+
+
+def _likeness(ranking: Ranking, family: str) -> float | None:
+    """1 when every two seeds of one setting have the same latents up to order and sign."""
+    keys = list(zip(ranking.families, ranking.settings, strict=True))
+    # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
+    alpha = ranking.options.alpha
+    perfect = 1.0 if ranking.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
+    within = [
+        min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
+        for (i, j), matrix in ranking.matrices.items()
+        if keys[i] == keys[j] and ranking.families[i] == family
+    ]
+    return float(min(within)) if within else None
+
+
+def _warning(family: str, metric: str, best_of_seed: float | None, likeness: float | None) -> str:
+    if likeness is not None and likeness >= SAME:
+        return (
+            f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match "
+            f"at least {likeness:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, "
+            "and cannot choose"
+        )
+    if best_of_seed == 1:
+        return (
+            f"whatever the seed, the best {family} is as good by {metric} as any other, as with PCA: seeds make no "
+            "difference, so that their agreement, which is all that UDR sees, says nothing"
+        )
+    return ""

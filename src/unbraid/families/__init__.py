@@ -1,0 +1,1 @@
+"""Model families: what one is made of, and the table of those that can be trained."""

@@ -1,0 +1,127 @@
+"""Ada-GVAE and Ada-ML-VAE: trained on pairs of images that share some factors."""
+
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unbraid.factors import Space, weak_pairs
+from unbraid.families.base import (
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    Items,
+    Logs,
+    Player,
+    Settings,
+    Supervision,
+    Supply,
+)
+from unbraid.families.supervision import grid_of
+from unbraid.families.vae import COMMON, build_vae, decode_vae, encode_vae
+from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
+from unbraid.objectives.ada_vae import Average, share
+from unbraid.objectives.beta_vae import beta_vae
+from unbraid.objectives.likelihoods import negative_log_likelihood
+
+PAIRS = Draw("pairs", "given")
+NOISE = Draw("noise", "normal", ("latents",), of="pairs")
+
+
+def make_pairs(space: Space, settings: Settings, seed: int) -> Supply:
+    """Pairs that share factors, though not which."""
+    changed = settings["changed"] or None
+    pairs = weak_pairs(grid_of(space), settings["pairs"], changed=changed, rule=settings["rule"], seed=seed)
+    positions = np.stack([pairs.first, pairs.second], axis=1)
+    return Supply({"pairs": Items(positions)}, {"pairs": settings["pairs"]})
+
+
+def ada_vae_loss(
+    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context, average: Average
+) -> tuple[Tensor, Logs, Logs]:
+    vae = cast(GaussianVAE, modules["vae"])
+    images = batch["pairs"].flatten(0, 1)
+    mean, log_variance = (each.unflatten(0, (-1, 2)) for each in vae.encode(images))
+    one, other, same = share((mean[:, 0], log_variance[:, 0]), (mean[:, 1], log_variance[:, 1]), average)
+    mean, log_variance = (torch.stack(both, dim=1).flatten(0, 1) for both in zip(one, other, strict=True))
+    sample = mean + batch["noise"].flatten(0, 1) * torch.exp(0.5 * log_variance)
+    outputs = VAEOutputs(mean, log_variance, sample, vae.decode(sample))
+    fit = negative_log_likelihood(outputs.decoded, images, context.settings["likelihood"], hyper["sigma"])
+    loss, logs = beta_vae(outputs, fit, beta=hyper["beta"])
+    return loss, {**logs, "shared": same.to(loss.dtype).sum(-1).mean()}, {}
+
+
+def ada_gvae_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    return ada_vae_loss(modules, batch, hyper, context, "arithmetic")
+
+
+def ada_ml_vae_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    return ada_vae_loss(modules, batch, hyper, context, "harmonic")
+
+
+HYPERPARAMETERS = MappingProxyType(
+    {
+        **COMMON,
+        "beta": Hyperparameter(1.0, "weight of the KL divergence", 0.0, 1e6),
+        "pairs": Hyperparameter(100_000, "pairs of images, with replacement", 1, 1e8, kind="int", structural=True),
+        "changed": Hyperparameter(
+            0, "factors that may change; 0: drawn for each pair", 0, 1000, kind="int", structural=True
+        ),
+        "rule": Hyperparameter(
+            "one-or-k",
+            "one factor or all of these, each drawn anew; or exactly these, each to another level",
+            kind="choice",
+            choices=("one-or-k", "exact"),
+        ),
+    }
+)
+SUPERVISION = Supervision("pairs", "a full grid of factors", ("pairs",), make_pairs)
+PRESETS = MappingProxyType({"lsbd": ({"latents": 4, "changed": 2},)})
+SOURCE = "Locatello et al. 2020"
+NOTES = (
+    "A batch has as many pairs as hold batch_size images.",
+    "The published training draws pairs without end; here a run has as many as `pairs` says, over and over.",
+)
+
+ADA_GVAE = Family(
+    title="Ada-GVAE",
+    build=build_vae,
+    players=(Player("vae", ("vae",), ada_gvae_loss, (PAIRS, NOISE)),),
+    hyperparameters=HYPERPARAMETERS,
+    encode=encode_vae,
+    decode=decode_vae,
+    source=SOURCE,
+    presets=PRESETS,
+    notes=NOTES,
+    supervision=SUPERVISION,
+)
+
+ADA_ML_VAE = Family(
+    title="Ada-ML-VAE",
+    build=build_vae,
+    players=(Player("vae", ("vae",), ada_ml_vae_loss, (PAIRS, NOISE)),),
+    hyperparameters=HYPERPARAMETERS,
+    encode=encode_vae,
+    decode=decode_vae,
+    source=SOURCE,
+    presets=PRESETS,
+    notes=NOTES,
+    supervision=SUPERVISION,
+)

@@ -1,0 +1,185 @@
+"""What a family is made of; see `unbraid.families.table` for how to add one."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from torch import Tensor, nn
+
+from unbraid.factors import Space
+from unbraid.models.networks import Shape
+from unbraid.types import FloatArray, IntArray
+
+Value: TypeAlias = float | int | str
+Settings: TypeAlias = Mapping[str, Any]
+Hyper: TypeAlias = Mapping[str, Any]  # numbers as floats or 0-d tensors, structural values as they are
+Batch: TypeAlias = Mapping[str, Tensor]
+Logs: TypeAlias = dict[str, Tensor]
+ImageSource: TypeAlias = Callable[[Any], Tensor]  # positions (n,) -> images (n, c, h, w) float in [0, 1]
+
+
+@dataclass(frozen=True)
+class Hyperparameter:
+    """One knob of a family.
+
+    A `structural` one shapes the networks or picks a formula: it reaches the code as a plain Python value and is the
+    same for all members that are stacked. Every other is a number that may differ between stacked members.
+    """
+
+    default: Value
+    help: str
+    low: float = float("-inf")  # bounds are inclusive
+    high: float = float("inf")
+    kind: Literal["float", "int", "choice", "text"] = "float"
+    choices: tuple[str, ...] = ()  # of a choice; "" at the end means that any other text is passed on as well
+    structural: bool = False  # choices and texts always are
+
+    @property
+    def is_structural(self) -> bool:
+        return self.structural or self.kind in ("choice", "text")
+
+
+@dataclass(frozen=True)
+class Draw:
+    """Something random that a player is given every time it moves, the batch in front.
+
+    `images`: (batch, c, h, w) in [0, 1], or (batch, n_features); every image once before any twice.
+    `given`: items of the member's supervision, every item once before any twice: their images (items, ..., c, h, w)
+    under `name`, and what is known of them under "name known", such as "groups turns" (items, ...).
+    `normal`, `uniform`: (batch, *shape), uniform on (0, 1).
+    `permutation`: (batch, *shape) whole numbers, each column a shuffle of 0 .. batch - 1 of its own.
+
+    Entries of `shape` are numbers, or names of settings such as "latents".
+    """
+
+    name: str
+    kind: Literal["images", "given", "normal", "uniform", "permutation"]
+    shape: tuple[int | str, ...] = ()
+    of: str = ""  # which Items: those given, `name` by default; with noise, one per image of these (items, ..., *shape)
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Adam's settings: numbers, or names of hyperparameters, which then may differ between stacked members."""
+
+    learning_rate: float | str = "learning_rate"
+    beta1: float | str = 0.9
+    beta2: float | str = 0.999
+    epsilon: float | str = 1e-8
+
+
+@dataclass(frozen=True)
+class Context:
+    """What is the same at every step and for every stacked member."""
+
+    settings: Settings  # structural hyperparameters, among them "latents", "likelihood" and "network"
+    n_images: int
+    batch_size: int
+    steps: int
+    passes: Mapping[str, int] = field(default_factory=dict)  # moves that show all items once, by name of Items
+
+    @property
+    def image_pass(self) -> int:
+        """Moves that show every image once."""
+        return -(-self.n_images // self.batch_size)
+
+
+@dataclass(frozen=True, eq=False)
+class Items:
+    """Images of which something is known: n items of one or several images each."""
+
+    positions: IntArray  # (n, ...) of the images in the dataset
+    known: Mapping[str, FloatArray | IntArray] = field(default_factory=dict)  # (n, ...) each
+    per_batch: int = 0  # items at a time; 0: as many as hold batch_size images, one at least
+
+    def at_a_time(self, batch_size: int) -> int:
+        """Items of one batch, all of them at most."""
+        images = int(np.prod(self.positions.shape[1:]))
+        return min(self.per_batch or max(1, batch_size // images), len(self.positions))
+
+
+@dataclass(frozen=True, eq=False)
+class Supply:
+    """All that one member is told about its images, made once and the same whenever it is made again."""
+
+    items: Mapping[str, Items]
+    used: Mapping[str, int]  # how much that is, for the run's record: {"pairs": 256}
+
+
+@dataclass(frozen=True)
+class Supervision:
+    """What a family must be told about its images.
+
+    `make(space, settings, seed)` chooses what one member is told; for different seeds items of the same number and
+    shapes. It raises ValueError with the reason for factors that cannot give it.
+    """
+
+    kind: Literal["pairs", "transformations", "labels", "actions"]
+    needs: str  # of the dataset, for readers: "a full grid of factors, at least one of them cyclic"
+    amounts: tuple[str, ...]  # the hyperparameters that say how much; structural
+    make: Callable[[Space, Settings, int], Supply]
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something done once to each member, before the players move at step number `step(context)`, if that comes.
+
+    `apply(modules, supply, images, hyper, context)` changes parameters or buffers in place and draws nothing at
+    random; modules are in evaluation mode, without gradients.
+    """
+
+    step: Callable[[Context], int]
+    apply: Callable[[nn.ModuleDict, Supply, ImageSource, Hyper, Context], None]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Codes that belong together.
+
+    "gaussian": posterior means, each code for itself. "point": what a deterministic encoder says, each for itself.
+    "circle": two codes, cosine and sine of an angle. "sphere": a vector of length 1.
+    """
+
+    name: str
+    kind: Literal["gaussian", "point", "circle", "sphere"]
+    size: int
+
+
+@dataclass(frozen=True)
+class Player:
+    """One loss, the modules it trains and how; see `unbraid.families.table` for what the loss receives."""
+
+    name: str
+    trains: tuple[str, ...]
+    loss: Callable[[nn.ModuleDict, Batch, Hyper, Any, Context], tuple[Tensor, Logs, Logs]]
+    draws: tuple[Draw, ...]
+    adam: Adam = field(default_factory=Adam)
+    repeats: int = 1
+    turn: Callable[[int, Context], int | None] | None = None  # how often it moved before this step; None: it waits
+
+
+@dataclass(frozen=True)
+class Family:
+    """One row of the table of families."""
+
+    title: str
+    build: Callable[[Shape, Settings], nn.ModuleDict]
+    players: tuple[Player, ...]
+    hyperparameters: Mapping[str, Hyperparameter]
+    encode: Callable[[nn.ModuleDict, Tensor, Settings], tuple[Tensor, Tensor | None]]
+    decode: Callable[[nn.ModuleDict, Tensor, Settings], Tensor]
+    source: str
+    presets: Mapping[str, tuple[Mapping[str, Value], ...]] = field(default_factory=dict)
+    fit: Callable[[nn.ModuleDict, ImageSource, Context], None] | None = None
+    notes: tuple[str, ...] = ()
+    supervision: Supervision | None = None
+    facts: Callable[[Space, Settings], Mapping[str, Any]] | None = None
+    events: tuple[Event, ...] = ()
+    parts: Callable[[Settings], tuple[Part, ...]] | None = None
+    alone: str = ""  # why members cannot be stacked
+
+
+def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:
+    """What the codes of a family are, in order."""
+    return family.parts(settings) if family.parts else (Part("latents", "gaussian", settings["latents"]),)

@@ -1,0 +1,67 @@
+"""The networks of one member of a family, and what it is told about its images."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from unbraid._seeds import stream
+from unbraid.factors import Space
+from unbraid.families.base import Family, Settings, Supply, Value
+
+
+@dataclass(frozen=True)
+class Member:
+    """What tells one member of a population from the others."""
+
+    seed: int
+    hyper: Mapping[str, Value]  # every hyperparameter of the family, structural ones equal in one population
+
+
+def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> nn.ModuleDict:
+    """The modules of a member as they are before its first step; a function of the arguments alone."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(stream(seed, "initial weights") & (1 << 63) - 1)
+        return family.build(shape, settings).train()
+
+
+def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:
+    """What `build` and the losses get as settings; with a space, the family's facts about it are among them.
+
+    Raises:
+        ValueError: the members do not agree, and cannot be stacked; or the family cannot learn from these factors.
+    """
+    first: dict[str, Any] = {
+        name: members[0].hyper[name] for name, each in family.hyperparameters.items() if each.is_structural
+    }
+    for member in members[1:]:
+        for name, value in first.items():
+            if member.hyper[name] != value:
+                raise ValueError(f"stacked members agree in {name}; got {value} and {member.hyper[name]}")
+    if family.facts and space is not None:
+        with _refusing(family):
+            first |= family.facts(space, first)
+    return first
+
+
+def make_supply(family: Family, space: Space, settings: Settings, seed: int) -> Supply | None:
+    """What a member with this seed is told about its images; None in an unsupervised family.
+
+    Raises:
+        ValueError: these factors cannot give it; says why.
+    """
+    if family.supervision is None:
+        return None
+    with _refusing(family):
+        return family.supervision.make(space, settings, stream(seed, "supervision") & (1 << 63) - 1)
+
+
+@contextmanager
+def _refusing(family: Family) -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"{family.title} cannot be trained on this dataset: {error}") from None

@@ -1,0 +1,87 @@
+"""FactorVAE: a VAE and a discriminator that estimates its total correlation."""
+
+from types import MappingProxyType
+from typing import Any, cast
+
+from torch import Tensor, nn
+
+from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
+from unbraid.families.vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.models.discriminators import LatentDiscriminator
+from unbraid.models.gaussian_vae import GaussianVAE
+from unbraid.models.networks import Shape
+from unbraid.objectives.factor_vae import discriminator_loss, factor_vae, permute_dimensions
+
+
+def build_factor_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    """A GaussianVAE and a LatentDiscriminator under the name "discriminator"."""
+    modules = build_vae(shape, settings)
+    modules["discriminator"] = LatentDiscriminator(
+        settings["latents"], settings["discriminator_width"], settings["discriminator_depth"]
+    )
+    return modules
+
+
+def vae_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
+    loss, logs = factor_vae(outputs, reconstruction, modules["discriminator"](outputs.sample), gamma=hyper["gamma"])
+    return loss, logs, {"sample": outputs.sample}
+
+
+def of_discriminator(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,  # noqa: ARG001
+    step: Any,  # noqa: ARG001
+    context: Context,  # noqa: ARG001
+) -> tuple[Tensor, Logs, Logs]:
+    """Told apart: samples of the VAE's move, and permuted samples of a second batch, encoded after it."""
+    mean, log_variance = cast(GaussianVAE, modules["vae"]).encode(batch["second images"])
+    sample = mean + batch["second noise"] * (0.5 * log_variance).exp()
+    permuted = permute_dimensions(sample.detach(), batch["order"])
+    discriminator = modules["discriminator"]
+    loss, logs = discriminator_loss(discriminator(batch["sample"]), discriminator(permuted))
+    return loss, {"accuracy": logs["accuracy"]}, {}
+
+
+FACTOR_VAE = Family(
+    title="FactorVAE",
+    build=build_factor_vae,
+    players=(
+        Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),
+        Player(
+            "discriminator",
+            ("discriminator",),
+            of_discriminator,
+            (
+                Draw("second images", "images"),
+                Draw("second noise", "normal", ("latents",)),
+                Draw("order", "permutation", ("latents",)),
+            ),
+            Adam("discriminator_learning_rate", 0.5, 0.9),
+        ),
+    ),
+    hyperparameters=MappingProxyType(
+        {
+            **COMMON,
+            "gamma": Hyperparameter(10.0, "weight of the total correlation", 0.0, 1e6),
+            "discriminator_learning_rate": Hyperparameter(1e-4, "of the discriminator's Adam", 0.0, 1.0),
+            "discriminator_width": Hyperparameter(
+                1000, "units of the discriminator's hidden layers", 1, 1e5, kind="int", structural=True
+            ),
+            "discriminator_depth": Hyperparameter(
+                6, "hidden layers of the discriminator", 1, 100, kind="int", structural=True
+            ),
+        }
+    ),
+    encode=encode_vae,
+    decode=decode_vae,
+    source="Kim and Mnih 2018, algorithm 2",
+    presets=MappingProxyType({"udr": tuple({"gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100))}),
+)

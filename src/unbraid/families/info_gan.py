@@ -1,0 +1,133 @@
+"""InfoGAN with a Wasserstein critic, as in DCI 2018."""
+
+import math
+from types import MappingProxyType
+from typing import Any
+
+from torch import Tensor, nn
+
+from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
+from unbraid.families.vae import COMMON, IMAGES
+from unbraid.models.networks import Shape, network_pair, promote
+from unbraid.models.resnet import layer_norm, resnet_decoder, resnet_encoder
+from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
+from unbraid.objectives.likelihoods import decoded_images
+
+ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e)}  # of one code, nats
+
+
+def code_draws(player: str) -> tuple[Draw, ...]:
+    """Each player's own: the generator is not judged on the codes that the critic has just been trained on."""
+    shape = ("latents",)
+    return Draw(f"{player} normal codes", "normal", shape), Draw(f"{player} uniform codes", "uniform", shape)
+
+
+def build_info_gan(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    """Generator, and critic whose first output is the score and whose others are Q's means.
+
+    The encoder of the network chosen becomes the critic; it must see images one by one, so the residual one gets
+    layer norm.
+    """
+    latents, network = settings["latents"], settings["network"]
+    if network == "resnet":
+        critic, generator = resnet_encoder(shape, 1 + latents, layer_norm), resnet_decoder(shape, latents)
+    else:
+        critic, generator = network_pair(network, shape, 1 + latents, latents)
+    return nn.ModuleDict({"critic": critic, "generator": generator})
+
+
+def decode_info_gan(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
+    """The generator's image."""
+    return decoded_images(promote(modules["generator"](codes)), settings["likelihood"])
+
+
+def encode_info_gan(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+    """Q's means; its variances are 1 and say nothing."""
+    return _judged(modules, _spread(images))[1], None
+
+
+def of_critic(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    codes = _codes("critic", batch, context.settings)
+    real = _spread(batch["images"])
+    fake = _spread(decode_info_gan(modules, codes, context.settings)).detach()
+    fake_scores, means = _judged(modules, fake)
+    penalty = gradient_penalty(lambda images: _judged(modules, images)[0], real, fake, batch["mix"])
+    loss, logs = critic_loss(
+        _judged(modules, real)[0],
+        fake_scores,
+        penalty,
+        code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]]),
+        gradient_weight=hyper["gradient_weight"],
+        information_weight=hyper["information_weight"],
+    )
+    return loss, logs, {}
+
+
+def of_generator(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    codes = _codes("generator", batch, context.settings)
+    scores, means = _judged(modules, _spread(decode_info_gan(modules, codes, context.settings)))
+    information = code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]])
+    loss, logs = generator_loss(scores, information, information_weight=hyper["information_weight"])
+    return loss, logs, {}
+
+
+def _judged(modules: nn.ModuleDict, images: Tensor) -> tuple[Tensor, Tensor]:
+    outputs = promote(modules["critic"](images))
+    return outputs[:, 0], outputs[:, 1:]
+
+
+def _spread(images: Tensor) -> Tensor:
+    """From [0, 1] to [-1, 1], where the penalty's slope of 1 is meant."""
+    return 2 * images - 1
+
+
+def _codes(player: str, batch: Batch, settings: Settings) -> Tensor:
+    codes = batch[f"{player} {settings['code_prior']} codes"]
+    return 2 * codes - 1 if settings["code_prior"] == "uniform" else codes
+
+
+INFO_GAN = Family(
+    title="InfoGAN with a Wasserstein critic",
+    build=build_info_gan,
+    players=(
+        Player(
+            "critic",
+            ("critic",),
+            of_critic,
+            (IMAGES, *code_draws("critic"), Draw("mix", "uniform")),
+            Adam("learning_rate", 0.0, 0.9),
+            repeats=5,
+        ),
+        Player("generator", ("generator",), of_generator, code_draws("generator"), Adam("learning_rate", 0.0, 0.9)),
+    ),
+    hyperparameters=MappingProxyType(
+        {name: each for name, each in COMMON.items() if name != "sigma"}
+        | {
+            "information_weight": Hyperparameter(6.0, "of the bound on the information about codes", 0.0, 1e6),
+            "gradient_weight": Hyperparameter(10.0, "of the gradient penalty", 0.0, 1e6),
+            "code_prior": Hyperparameter(
+                "uniform",
+                "where codes come from: (-1, 1) or the standard normal",
+                kind="choice",
+                choices=("uniform", "normal"),
+            ),
+        }
+    ),
+    encode=encode_info_gan,
+    decode=decode_info_gan,
+    source="Chen et al. 2016; Gulrajani et al. 2017; DCI 2018 appendix A",
+    presets=MappingProxyType({"dci": ({"network": "resnet", "information_weight": 6.0},)}),
+    notes=("With likelihood='gaussian' made images are not squashed into [0, 1].",),
+)

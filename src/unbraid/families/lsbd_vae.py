@@ -1,0 +1,183 @@
+"""LSBD-VAE: a Delta-VAE that is told how the images of some groups come from each other."""
+
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+from torch import Tensor, nn
+
+from unbraid.factors import FactorSpace, Series, Space, labelled_pairs, turntables, walks
+from unbraid.families.base import (
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    Items,
+    Logs,
+    Player,
+    Settings,
+    Supervision,
+    Supply,
+)
+from unbraid.families.delta_vae import (
+    CIRCULAR,
+    IDENTITIES,
+    WALK,
+    bounds,
+    build_delta_vae,
+    circle_parts,
+    decode_delta_vae,
+    delta_vae_loss,
+    encode_delta_vae,
+    latent_facts,
+    sample,
+)
+from unbraid.families.supervision import alternating, cyclic_of, grid_of
+from unbraid.models.delta_vae import DeltaVAE
+from unbraid.objectives.likelihoods import negative_log_likelihood
+from unbraid.objectives.lsbd_vae import anchor_of, lsbd_loss, lsbd_vae, rotate
+
+
+def subgroup_facts(space: Space, settings: Settings) -> dict[str, Any]:
+    """A circle for each cyclic factor, in order."""
+    turning = cyclic_of(space)
+    if settings["circles"] not in (0, len(turning)):
+        raise ValueError(
+            f"it has {len(turning)} cyclic factors ({', '.join(turning)}), each with a circle of its own; "
+            f"got circles {settings['circles']}"
+        )
+    return {**latent_facts(space, settings), "turning": list(turning)}
+
+
+def make_groups(space: Space, settings: Settings, seed: int) -> Supply:
+    """Groups of images with the turn of each from the first; and the images of no group."""
+    grid, kind = grid_of(space), settings["supervision"]
+    series = _series(grid, settings, seed)
+    columns = [grid.column(name) for name in settings["turning"]]
+    # By a path an image may come that others come by, too: none is left out for it.
+    left = np.arange(len(grid)) if kind == "paths" else np.setdiff1d(np.arange(len(grid)), series.index)
+    groups = Items(series.index, {"turns": series.turns[..., columns]})
+    return Supply(
+        {"groups": groups, "images": Items(left)},
+        {kind: len(series.index), "labelled_images": len(np.unique(series.index))},
+    )
+
+
+def _series(space: FactorSpace, settings: Settings, seed: int) -> Series:
+    if settings["supervision"] == "pairs":
+        return labelled_pairs(space, settings["pairs"], seed=seed)
+    if settings["supervision"] == "paths":
+        length, step = settings["path_length"], settings["path_step"]
+        return walks(space, settings["paths"], length, step=step, seed=seed)
+    turning = settings["turning"]
+    if len(turning) > 1:
+        raise ValueError(f"a turntable turns one cyclic factor, this has {', '.join(turning)}: take pairs or paths")
+    return turntables(space, turning[0], settings["turntables"] or None, seed=seed)
+
+
+def group_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    vae = cast(DeltaVAE, modules["vae"])
+    images, turns = batch["groups"].flatten(0, 1), batch["groups turns"]
+    posterior = vae.encode(images, *bounds(hyper, context))
+    drawn = sample(posterior, batch["group walk"].flatten(0, 1), batch["group noise"].flatten(0, 1))
+    points, values = (each.unflatten(0, turns.shape[:2]) for each in drawn)
+    anchor = anchor_of(points, values, turns)
+    turned = rotate(anchor.points.expand_as(points), turns)
+    decoded = vae.decode(turned.flatten(0, 1), anchor.values.expand_as(values).flatten(0, 1))
+    fit = negative_log_likelihood(decoded, images, context.settings["likelihood"], hyper["sigma"])
+    if context.settings["anchor"] == "locations":
+        located = (posterior.location, posterior.mean)
+        points, values = (each.unflatten(0, turns.shape[:2]) for each in located)
+    loss, logs = lsbd_vae(posterior, fit, lsbd_loss(points, values, turns), gamma=hyper["gamma"])
+    return loss, {f"group_{name}" if name != "lsbd" else name: value for name, value in logs.items()}, {}
+
+
+def passes(context: Context) -> tuple[int, int]:
+    """Moves of an epoch: through all groups, then through all images of none."""
+    return context.passes["groups"], context.passes["images"]
+
+
+LSBD_VAE = Family(
+    title="LSBD-VAE",
+    build=build_delta_vae,
+    players=(
+        Player(
+            "groups",
+            ("vae",),
+            group_loss,
+            (
+                Draw("groups", "given"),
+                Draw("group walk", "normal", WALK, of="groups"),
+                Draw("group noise", "normal", ("euclidean",), of="groups"),
+            ),
+            turn=alternating(passes, 0),
+        ),
+        Player(
+            "images",
+            ("vae",),
+            delta_vae_loss,
+            (
+                Draw("images", "given"),
+                Draw("walk", "normal", WALK, of="images"),
+                Draw("noise", "normal", ("euclidean",), of="images"),
+            ),
+            turn=alternating(passes, 1),
+        ),
+    ),
+    hyperparameters=MappingProxyType(
+        {
+            **CIRCULAR,
+            "gamma": Hyperparameter(100.0, "weight of L_LSBD, the disorder within groups", 0.0, 1e9),
+            "anchor": Hyperparameter(
+                "samples",
+                "where L_LSBD is taken: at samples, or at locations and means",
+                kind="choice",
+                choices=("samples", "locations"),
+            ),
+            "supervision": Hyperparameter(
+                "pairs",
+                "groups whose transformations are known: disjoint pairs, objects seen from all around, random walks",
+                kind="choice",
+                choices=("pairs", "turntables", "paths"),
+            ),
+            "pairs": Hyperparameter(512, "labelled pairs; 0: unsupervised", 0, 1e8, kind="int", structural=True),
+            "turntables": Hyperparameter(
+                0, "objects seen from all around; 0: all of them", 0, 1e8, kind="int", structural=True
+            ),
+            "paths": Hyperparameter(50, "random walks", 1, 1e6, kind="int", structural=True),
+            "path_length": Hyperparameter(100, "images of each", 2, 1e6, kind="int", structural=True),
+            "path_step": Hyperparameter(3, "levels of each of its steps", 1, 1e6, kind="int", structural=True),
+        }
+    ),
+    encode=encode_delta_vae,
+    decode=decode_delta_vae,
+    source="Tonnaer et al. 2022, section 5",
+    supervision=Supervision(
+        "transformations",
+        "a full grid of factors, at least one of them cyclic",
+        ("supervision", "pairs", "turntables", "paths"),
+        make_groups,
+    ),
+    facts=subgroup_facts,
+    parts=circle_parts,
+    presets=MappingProxyType(
+        {
+            "lsbd_pairs": tuple({"pairs": pairs} for pairs in range(0, 2049, 256)),
+            "lsbd_paths": ({"supervision": "paths"},),
+            "lsbd_objects": ({"supervision": "turntables", "gamma": 1.0, "euclidean": IDENTITIES, "log_t_high": -5.0},),
+        }
+    ),
+    notes=(
+        "An epoch is a pass over all groups and one over the images of none (all images, with paths), each with Adam's "
+        "moments of its own; a batch has as many groups as hold batch_size images, one at least.",
+        "Codes are the locations, cosine and sine for each cyclic factor in order, then the Gaussian means.",
+    ),
+)

@@ -1,0 +1,183 @@
+"""MTD, a reconstruction: a block of codes for content and one per factor, whose levels are told."""
+
+from types import MappingProxyType
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from unbraid.factors import Space, few_labels
+from unbraid.families.base import (
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    Items,
+    Logs,
+    Part,
+    Player,
+    Settings,
+    Supervision,
+    Supply,
+)
+from unbraid.families.supervision import named_factors
+from unbraid.families.vae import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.models.gaussian_vae import GaussianVAE
+from unbraid.models.networks import Shape
+from unbraid.objectives.likelihoods import decoded_images
+from unbraid.objectives.mtd import mtd, swap_loss
+
+
+class ValueMeans(nn.Module):
+    """Where each value of each factor should be: one learned (n_values, size) per factor, standard normal at first.
+
+    Dozens of values must move by many units to be apart; Adam's steps on them count `speed` times.
+    """
+
+    def __init__(self, n_values: list[int], size: int, speed: float) -> None:
+        super().__init__()
+        self.n_values, self.speed = n_values, speed
+        self.slow = nn.Parameter(torch.randn(sum(n_values), size) / speed)
+
+    def split(self) -> tuple[Tensor, ...]:
+        return (self.speed * self.slow).split(self.n_values)
+
+
+def block_facts(space: Space, settings: Settings) -> dict[str, Any]:
+    """Which factors have blocks, and how many values each has."""
+    names = named_factors(space, settings["factors"])
+    values = [space.sizes[space.column(name)] for name in names]
+    return {
+        "blocks": list(names),
+        "values": values,
+        "latents": settings["content"] + len(names) * settings["block_size"],
+    }
+
+
+def make_labels(space: Space, settings: Settings, seed: int) -> Supply:
+    """The levels of all images, or of some drawn at random; no others are trained on."""
+    n = settings["labels"]
+    positions = few_labels(space, n, seed=seed) if n else np.arange(len(space))
+    columns = [space.column(name) for name in settings["blocks"]]
+    levels = space.factors(positions)[:, columns].astype(np.int64)
+    return Supply({"images": Items(positions, {"levels": levels})}, {"labels": len(positions)})
+
+
+def build_mtd(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    modules = build_vae(shape, settings)
+    modules["value_means"] = ValueMeans(settings["values"], settings["block_size"], settings["value_speed"])
+    return modules
+
+
+def mtd_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
+    value_means, settings = cast(ValueMeans, modules["value_means"]).split(), context.settings
+    swap, extra = torch.zeros_like(reconstruction[0]), {}
+    if settings["swap_weight"]:
+        vae = cast(GaussianVAE, modules["vae"])
+        target = swapped(outputs.mean, value_means, batch["swap factor"], batch["swap value"], settings["content"])
+        again, _ = vae.encode(decoded_images(vae.decode(target), settings["likelihood"]))
+        swap = swap_loss(again, target)
+        extra = {"swap": swap}
+    loss, logs = mtd(
+        outputs.mean,
+        outputs.log_variance,
+        batch["images levels"],
+        value_means,
+        reconstruction,
+        swap,
+        content=settings["content"],
+        swap_weight=settings["swap_weight"],
+        **{name: hyper[name] for name in OBJECTIVE},
+    )
+    return loss, {**logs, **extra}, {}
+
+
+def swapped(mean: Tensor, value_means: tuple[Tensor, ...], factor: Tensor, value: Tensor, content: int) -> Tensor:
+    """Codes (n, d) with the block of one factor of each image put to the mean of some value of it; detached.
+
+    Args:
+        mean: (n, d).
+        value_means: (n_values, size) of each factor.
+        factor, value: (n,) on (0, 1), which of them.
+        content: size of the first block.
+    """
+    n_factors, size = len(value_means), value_means[0].shape[1]
+    first, *blocks = mean.split((content, *[size] * n_factors), dim=-1)
+    chosen = (factor * n_factors).long()
+    for k, means in enumerate(value_means):
+        new = means[(value * len(means)).long()]
+        blocks[k] = torch.where((chosen == k)[:, None], new, blocks[k])
+    return torch.cat([first, *blocks], dim=-1).detach()
+
+
+OBJECTIVE = {
+    "value_sigma": Hyperparameter(1.0, "standard deviation of the Gaussian of each value", 1e-3, 1e3),
+    "distance": Hyperparameter(4.0, "that the means of a factor's values should be apart", 0.0, 1e6),
+    "content_weight": Hyperparameter(1.0, "of the KL of the content", 0.0, 1e6),
+    "value_weight": Hyperparameter(1.0, "of the KL of blocks from the Gaussians of their values", 0.0, 1e6),
+    "separation_weight": Hyperparameter(1.0, "of what the means of values lack to be apart", 0.0, 1e6),
+    "independence_weight": Hyperparameter(10.0, "of what blocks tell about other factors", 0.0, 1e6),
+    "bias_weight": Hyperparameter(10.0, "of the same among images alike in the block's own factor", 0.0, 1e6),
+}
+
+MTD = Family(
+    title="MTD, reconstructed",
+    build=build_mtd,
+    players=(
+        Player(
+            "vae",
+            ("vae", "value_means"),
+            mtd_loss,
+            (
+                Draw("images", "given"),
+                Draw("noise", "normal", ("latents",), of="images"),
+                Draw("swap factor", "uniform", of="images"),
+                Draw("swap value", "uniform", of="images"),
+            ),
+        ),
+    ),
+    hyperparameters=MappingProxyType(
+        {
+            **{name: each for name, each in COMMON.items() if name != "latents"},
+            "content": Hyperparameter(4, "size of the content's block", 1, 1000, kind="int", structural=True),
+            "block_size": Hyperparameter(2, "size of each factor's block", 1, 1000, kind="int", structural=True),
+            "factors": Hyperparameter("all", "factors that have a block, such as shape+scale", kind="text"),
+            "labels": Hyperparameter(
+                0, "images to train on, all labelled; 0: all", 0, 1e8, kind="int", structural=True
+            ),
+            "value_speed": Hyperparameter(
+                100.0, "means of values learn this many times as fast as the networks", 1e-3, 1e6, structural=True
+            ),
+            **OBJECTIVE,
+            "swap_weight": Hyperparameter(
+                0.0, "of the swap term, which decodes and encodes once more; 0: without", 0.0, 1e6, structural=True
+            ),
+        }
+    ),
+    encode=encode_vae,
+    decode=decode_vae,
+    source="after Sha and Lukasiewicz 2021",
+    supervision=Supervision("labels", "factors with levels", ("labels",), make_labels),
+    facts=block_facts,
+    parts=lambda settings: (
+        Part("content", "gaussian", settings["content"]),
+        *(Part(name, "gaussian", settings["block_size"]) for name in settings["blocks"]),
+    ),
+    notes=(
+        "Reconstructed from the abstract and from SNC/NK section 2; not the authors' equations, which are not public. "
+        "Sizes of blocks and weights are chosen here, too.",
+        "Codes are the means of the content's block, then of one block per factor in order.",
+        "What blocks tell about other factors is measured within each batch and corrected for chance, so that it may "
+        "be negative in the curves.",
+    ),
+)

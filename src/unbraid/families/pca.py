@@ -1,0 +1,62 @@
+"""Principal components as a family without training."""
+
+from collections.abc import Iterable
+from types import MappingProxyType
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from unbraid.families.base import Context, Family, Hyperparameter, ImageSource, Settings
+from unbraid.families.vae import COMMON
+from unbraid.models.networks import Shape
+from unbraid.models.pca import PCA
+
+CHUNK = 1000  # images at a time
+
+
+def build_pca(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    """A PCA under the name "pca"."""
+    inner = (shape[2], *shape[:2]) if len(shape) == 3 else shape
+    return nn.ModuleDict({"pca": PCA(inner, settings["latents"])})
+
+
+def fit_pca(modules: nn.ModuleDict, images: ImageSource, context: Context) -> None:
+    """From at most `fit_images` images, evenly spaced over the dataset."""
+    n_fit = min(context.n_images, context.settings["fit_images"])
+    positions = torch.arange(n_fit) * context.n_images // n_fit
+
+    def chunks() -> Iterable[Tensor]:
+        for some in positions.split(CHUNK):
+            yield images(some)
+
+    cast(PCA, modules["pca"]).fit(chunks)
+
+
+def encode_pca(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+    """Coordinates along the components."""
+    return cast(PCA, modules["pca"]).encode(images), None
+
+
+def decode_pca(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:  # noqa: ARG001
+    """Back into the space of images, not clipped."""
+    return cast(PCA, modules["pca"]).decode(codes)
+
+
+PCA_FAMILY = Family(
+    title="Principal component analysis",
+    build=build_pca,
+    players=(),
+    hyperparameters=MappingProxyType(
+        {
+            "latents": COMMON["latents"],
+            "fit_images": Hyperparameter(
+                20_000, "most images that components are computed from", 2, 1e9, kind="int", structural=True
+            ),
+        }
+    ),
+    encode=encode_pca,
+    decode=decode_pca,
+    source="Pearson 1901; DCI 2018",
+    fit=fit_pca,
+)

@@ -1,0 +1,77 @@
+"""What the supervised families share: checks of factors, and players that take turns."""
+
+from collections.abc import Callable
+
+from unbraid.factors import FactorSpace, Space
+from unbraid.families.base import Context
+
+
+def grid_of(space: Space) -> FactorSpace:
+    """The space, if its images are a full grid of factors.
+
+    Raises:
+        ValueError: every image has factors of its own.
+    """
+    if not isinstance(space, FactorSpace):
+        raise ValueError("its images are no full grid of factors, so that images cannot be paired by their factors")
+    return space
+
+
+def cyclic_of(space: Space) -> tuple[str, ...]:
+    """Names of the cyclic factors of a full grid.
+
+    Raises:
+        ValueError: no full grid, or no factor is cyclic.
+    """
+    names = tuple(name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic")
+    if not names:
+        raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic: nothing can be turned")
+    grid_of(space)
+    return names
+
+
+def named_factors(space: Space, text: str) -> tuple[str, ...]:
+    """Names of the factors meant, each with two levels at least.
+
+    Args:
+        space: of the dataset.
+        text: names with + between them; "categorical" for all of that kind, "all" for all that have levels.
+
+    Raises:
+        ValueError: an unknown name, a name given twice, a factor without levels, or nothing is left.
+    """
+    levels = dict(zip(space.names, space.sizes, strict=True))
+    if text in ("all", "categorical"):
+        kinds = dict(zip(space.names, space.kinds, strict=True))
+        names = tuple(name for name in levels if levels[name] > 1 and text in ("all", kinds[name]))
+        if not names:
+            wanted = "has levels" if text == "all" else "is categorical"
+            raise ValueError(f"none of its factors {', '.join(levels)} {wanted}")
+        return names
+    names = tuple(name.strip() for name in text.split("+"))
+    if len(set(names)) < len(names):
+        raise ValueError(f"factors must differ from each other; got {text}")
+    for name in names:
+        if levels[space.names[space.column(name)]] < 2:
+            raise ValueError(f"factor {name!r} has no two levels to tell apart")
+    return names
+
+
+Lengths = Callable[[Context], tuple[int, ...]]
+
+
+def alternating(lengths: Lengths, place: int) -> Callable[[int, Context], int | None]:
+    """The `turn` of a player whose pass comes at this place of a round.
+
+    Args:
+        lengths: moves of each pass of a round, in order; 0 leaves one out.
+        place: of this player's pass in the round.
+    """
+
+    def turn(step: int, context: Context) -> int | None:
+        passes = lengths(context)
+        before, length = sum(passes[:place]), passes[place]
+        round_, within = divmod(step, sum(passes))
+        return round_ * length + within - before if before <= within < before + length else None
+
+    return turn

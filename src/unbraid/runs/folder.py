@@ -1,0 +1,75 @@
+"""The files of a run folder, as far as they can be read without torch."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
+WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.parquet"
+CHECKPOINT = "checkpoint.safetensors"
+WORKING = ".part"  # ends the name of a folder whose run is not finished
+
+
+def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Config and status of a finished run.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or it is not that of a run.
+        ValueError: the training has not finished, or a file is damaged.
+    """
+    unfinished = path if path.name.endswith(WORKING) else path.with_name(path.name + WORKING)
+    if not path.is_dir() or path == unfinished:
+        if unfinished.is_dir():
+            raise ValueError(f"{path}: the training has not finished; the same command continues it")
+        raise FileNotFoundError(f"{path}: no such folder")
+    if not (path / CONFIG).is_file():
+        raise FileNotFoundError(f"{path}: not the folder of a run; there is no {CONFIG}")
+    return _read(path / CONFIG), _read(path / STATUS)
+
+
+def codes_file(path: Path) -> Path:
+    """Where a finished run keeps its codes.
+
+    Raises:
+        FileNotFoundError, ValueError: as `read_folder`; and where the run diverged.
+    """
+    _, status = read_folder(path)
+    if status.get("state") == "diverged":
+        raise ValueError(f"{path} diverged at step {status.get('step')} ({status.get('reason')}): it has no codes")
+    return path / CODES
+
+
+def damaged(path: Path, reason: object) -> ValueError:
+    """The error for a file of a run that cannot be used."""
+    return ValueError(f"{path} is damaged ({reason}); delete the folder and train again")
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise damaged(path, error) from None
+    if not isinstance(content, dict):
+        raise damaged(path, "it holds no object")
+    return cast(dict[str, Any], content)
+
+
+def run_id(config: Mapping[str, Any]) -> str:
+    """A name for the run: the same for the same images, family, settings, seed, steps, device and precision.
+
+    The images count by their content, so that a dataset has the same id under its name, its path and in memory.
+    """
+    source = {name: value for name, value in config["dataset"].items() if name not in {"name", "options"}}
+    canonical = json.dumps({**config, "dataset": source}, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def tidy(folder: Path) -> None:
+    """Remove from a finished folder what only its training needed; its rename came first, so nothing is lost."""
+    names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES, SCORES)
+    unfinished = tuple(f".{name}." for name in names)
+    for left in folder.iterdir():
+        if left.name == CHECKPOINT or (left.name.startswith(unfinished) and left.suffix == ".part"):
+            left.unlink(missing_ok=True)

@@ -1,0 +1,190 @@
+"""Images that a model makes of its own: once around a circle of its codes, and from one object to another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.factors import FactorSpace, all_objects, cyclic_columns, turned
+from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.runs.run import Run
+from unbraid.types import BoolArray, FloatArray, IntArray, Kind
+
+MOST_TURNS = 10_000  # images of one object that are encoded
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """Codes that change step by step, and the images that they decode to: blocks of rows of steps."""
+
+    names: tuple[str, ...]  # (n_blocks,)
+    values: FloatArray  # (n_steps,): radians around the circle, or the share of the way
+    codes: FloatArray  # (n_blocks, n_rows, n_steps, n_codes)
+    images: FloatArray  # (n_blocks, n_rows, n_steps, height, width, channels)
+    first: FloatArray | None = None  # (n_blocks, n_rows, height, width, channels), 0 .. 1: where each row sets out
+    last: FloatArray | None = None  # and where it is to arrive
+
+
+def once_around(
+    run: Run, dataset: FactorDataset | None = None, *, rows: int = 4, steps: int = 12, seed: int = 0
+) -> Strips:
+    """Decode codes that go once around a circle, a circle a block.
+
+    A model that has circles goes around each of them from an angle of 0, and all else is drawn from the prior once for
+    each row. Any other model goes around in the plane that D_LSBD finds for each cyclic factor (eq. 8-9), from the code
+    of an image of the dataset and about the mean code over that factor; what lies outside the plane stays.
+
+    Args:
+        run: the trained model.
+        dataset: by default the one of the training; not needed where there are circles.
+        rows: draws from the prior, or images, each of another object as far as there are.
+        steps: angles, evenly around.
+        seed: of the draws.
+
+    Raises:
+        ValueError: rows or steps below 1, or rows of a table; without circles, no grid of cyclic factors.
+
+    Reference:
+        Tonnaer et al. 2022 (LSBD), appendix G.1 and figure 10, whose models have a circle.
+    """
+    _check(run, rows=rows, steps=steps)
+    angles = 2 * np.pi * np.arange(steps) / steps
+    circles = [part.name for part in run.parts if part.kind == "circle"]
+    if circles:
+        return _strips(run, circles, angles, _around_circles(_on_circles(run), rows, angles, seed))
+    orbits = _Orbits(run, run.dataset(dataset))
+    objects = all_objects(orbits.space, seed=seed)[:rows]
+    codes = np.stack([orbits.codes(each) for each in objects])
+    start = np.random.default_rng(seed).integers(orbits.n_turns, size=rows)
+    moved = _around_planes(codes, orbits.lengths, start, angles)
+    first = np.stack([orbits.images(objects[row % len(objects)], start[row : row + 1])[0] for row in range(rows)])
+    names = [orbits.space.names[k] for k in orbits.cyclic]
+    return _strips(run, names, angles, moved, first=np.broadcast_to(first, (len(names), *first.shape)))
+
+
+def between_objects(
+    run: Run, dataset: FactorDataset | None = None, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0
+) -> Strips:
+    """Decode codes on the way from one object to another at a fixed turn, a pair of objects a block, a turn a row.
+
+    A model that has circles keeps them as the image of the first object has them, and goes straight between the means,
+    over all turns of either object, of everything else. Any other model goes straight from the code of the one image
+    to that of the other object at the same turn.
+
+    Args:
+        run: the trained model.
+        dataset: by default the one of the training.
+        pairs: of objects, drawn.
+        rows: turns, evenly around.
+        steps: of the way, both ends included.
+        seed: of the draw.
+
+    Raises:
+        ValueError: pairs, rows or steps below 1, rows of a table, no grid of cyclic factors, or no two objects.
+
+    Reference:
+        Tonnaer et al. 2022 (LSBD), appendix G.2 and figures 11-12, where the circle goes through regular angles.
+    """
+    _check(run, pairs=pairs, rows=rows, steps=steps)
+    orbits = _Orbits(run, run.dataset(dataset))
+    objects = all_objects(orbits.space, seed=seed)
+    if len(objects) < 2:
+        raise ValueError(f"{run.path}: its images show one object only, since every factor is cyclic")
+    ends = objects[np.arange(2 * pairs) % len(objects)].reshape(pairs, 2, -1)
+    levels = [[n * row // rows for row in range(rows)] for n in orbits.lengths]
+    turns = np.ravel_multi_index(levels, orbits.lengths)
+    share, held = np.linspace(0, 1, steps), _on_circles(run)
+    codes = np.empty((pairs, rows, steps, run.n_codes))
+    for pair, (one, other) in enumerate(ends):
+        whole = np.stack([orbits.codes(one), orbits.codes(other)])
+        low, high = whole[:, turns]
+        if held.any():
+            low, high = (np.where(held, low, mean) for mean in whole.mean(axis=1))
+        codes[pair] = low[:, None] + share[:, None] * (high - low)[:, None]
+    shown = np.stack([[orbits.images(each, turns) for each in pair] for pair in ends])
+    names = [f"{orbits.named(one)} to {orbits.named(other)}" for one, other in ends]
+    return _strips(run, names, share, codes, first=shown[:, 0], last=shown[:, 1])
+
+
+class _Orbits:
+    """Objects of a dataset in all their turns, in the order of `turned`."""
+
+    def __init__(self, run: Run, dataset: FactorDataset) -> None:
+        space = dataset.space
+        if not isinstance(space, FactorSpace) or "cyclic" not in space.kinds:
+            raise ValueError(f"{run.path}: its images are no grid with cyclic factors")
+        self.run, self.dataset, self.space = run, dataset, space
+        self.cyclic = cyclic_columns(space)
+        self.lengths = [space.sizes[k] for k in self.cyclic]
+        self.n_turns = prod(self.lengths)
+        if self.n_turns > MOST_TURNS:
+            raise ValueError(f"{run.path}: its cyclic factors have {self.n_turns:,} combinations; {MOST_TURNS:,} fit")
+
+    def codes(self, levels: IntArray) -> FloatArray:
+        """(n_turns, n_codes) of one object."""
+        return self.run.encode(self.dataset.images(turned(self.space, levels[None])))
+
+    def images(self, levels: IntArray, turns: IntArray) -> FloatArray:
+        """(n, height, width, channels), 0 .. 1, of one object at these turns."""
+        return self.dataset.images(turned(self.space, levels[None])[turns]) / np.float32(255)
+
+    def named(self, levels: IntArray) -> str:
+        others = [k for k in range(len(levels)) if k not in self.cyclic]
+        return ", ".join(f"{self.space.names[k]} {levels[k]}" for k in others)
+
+
+def _check(run: Run, **counts: int) -> None:
+    if len(run.config["dataset"]["image_shape"]) != 3:
+        raise ValueError(f"{run.path}: trained on rows of a table; only images can be drawn")
+    for name, count in counts.items():
+        if count < 1:
+            raise ValueError(f"{name} must be at least 1; got {count}")
+
+
+def _on_circles(run: Run) -> BoolArray:
+    """(n_codes,) which codes are a point on a circle, two by two."""
+    return np.concatenate([np.full(part.size, part.kind == "circle") for part in run.parts])
+
+
+def _around_circles(on_circles: BoolArray, rows: int, angles: FloatArray, seed: int) -> FloatArray:
+    """(n_circles, n_rows, n_steps, n_codes): of the prior, but for the circle that is gone around."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.standard_normal((rows, len(on_circles)))
+    pairs = np.flatnonzero(on_circles).reshape(-1, 2)
+    lengths = np.hypot(*drawn[:, pairs].transpose(2, 0, 1))
+    drawn[:, pairs] /= lengths[..., None]  # the direction of a Gaussian point is uniform
+    codes = np.tile(drawn[None, :, None], (len(pairs), 1, len(angles), 1))
+    for block, pair in enumerate(pairs):
+        codes[block][..., pair] = np.stack([np.cos(angles), np.sin(angles)], axis=-1)
+    return codes
+
+
+def _around_planes(codes: FloatArray, lengths: Sequence[int], start: IntArray, angles: FloatArray) -> FloatArray:
+    """(n_cyclic, n_rows, n_steps, n_codes) from codes (n_objects, n_turns, n_codes); row r of object r, and so on."""
+    n_objects, n_turns, n_codes = codes.shape
+    levels = np.stack(np.unravel_index(np.arange(n_turns), lengths), axis=-1)
+    factors = np.column_stack([np.repeat(np.arange(n_objects), n_turns), np.tile(levels, (n_objects, 1))])
+    kinds: list[Kind] = ["categorical", *["cyclic" for _ in lengths]]
+    varying = int(n_objects == 1)  # from this column on: what does not vary is no factor
+    planes = d_lsbd(codes.reshape(-1, n_codes), factors[:, varying:], kinds=kinds[varying:]).planes
+    turning = np.array([[np.cos(angles), -np.sin(angles)], [np.sin(angles), np.cos(angles)]]) - np.eye(2)[..., None]
+    moved = np.empty((len(lengths), len(start), len(angles), n_codes))
+    for block in range(len(lengths)):
+        for row, turn in enumerate(start):
+            orbit, plane = codes[row % n_objects], planes[row % n_objects, block]
+            place: list[int | slice] = list(levels[turn])
+            place[block] = slice(None)
+            centre = orbit.reshape(*lengths, n_codes)[tuple(place)].mean(axis=0)
+            inside = plane.T @ (orbit[turn] - centre)
+            moved[block, row] = orbit[turn] + np.einsum("ijs,j,ci->sc", turning, inside, plane)
+    return moved
+
+
+def _strips(
+    run: Run, names: Sequence[str], values: FloatArray, codes: FloatArray,
+    first: FloatArray | None = None, last: FloatArray | None = None,
+) -> Strips:  # fmt: skip
+    images = run.decode(codes.reshape(-1, codes.shape[-1]))
+    return Strips(tuple(names), values, codes, images.reshape(*codes.shape[:3], *images.shape[1:]), first, last)

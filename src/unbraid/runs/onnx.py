@@ -1,0 +1,125 @@
+"""Encoders and decoders of runs as ONNX, for tools that know nothing of PyTorch."""
+
+import json
+import logging
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+import unbraid
+from unbraid._extras import require
+from unbraid._files import written_whole
+from unbraid.runs.run import Run
+
+Part = Literal["decoder", "encoder"]
+TOLERANCE = 1e-3  # of any output
+NOISY = "torch.onnx._internal.exporter._registration"  # logs which packages it does without
+
+
+def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float | None:
+    """Write the decoder or the encoder of a run as one .onnx file, whole or not at all.
+
+    Decoder: `codes` (n, n_codes) to `images` (n, channels, height, width). Encoder: `images`, floats from 0 to 1, to
+    `codes`, the posterior means, and `log_variances` where the family has a posterior. n is free. The metadata hold
+    the run's config.
+
+    Args:
+        run: opened with device="cpu".
+        path: ends in .onnx.
+        part: which of the two.
+
+    Returns:
+        The largest difference between what onnxruntime and PyTorch make of random inputs; None where onnxruntime is
+        not installed.
+
+    Raises:
+        ImportError: onnx or onnxscript is not installed.
+        FileNotFoundError: the folder of `path` does not exist.
+        ValueError: the path ends otherwise, the network cannot be written as ONNX, or onnxruntime makes another thing
+            of it.
+    """
+    path = Path(path)
+    if path.suffix != ".onnx":
+        raise ValueError(f"{path}: the name must end in .onnx")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
+    for package in ("onnx", "onnxscript"):
+        require(package, "explore", "writing ONNX")
+    import onnx
+
+    network, example, inputs, outputs = _network(run, part)
+    try:
+        program = _exported(network, example, inputs, outputs)
+    except torch.onnx.errors.OnnxExporterError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({reason})") from error
+    proto = program.model_proto
+    onnx.helper.set_model_props(proto, {"unbraid": unbraid.__version__, "config": json.dumps(dict(run.config))})
+    with written_whole(path) as temporary:
+        onnx.save(proto, temporary)
+        difference = _difference(temporary, network, example)
+        if difference is not None and not difference <= TOLERANCE:
+            raise ValueError(f"{run.path}: onnxruntime differs from PyTorch by {difference:.2g} for its {part}")
+    return difference
+
+
+class _Function(nn.Module):
+    """A function of tensors as a module, so that its networks' weights are found."""
+
+    def __init__(self, networks: nn.Module, function: Callable[[Tensor], Any]) -> None:
+        super().__init__()
+        self.networks, self.function = networks, function
+
+    def forward(self, values: Tensor) -> Any:
+        return self.function(values)
+
+
+def _network(run: Run, part: Part) -> tuple[nn.Module, Tensor, list[str], list[str]]:
+    generator = torch.Generator().manual_seed(0)
+    if part == "decoder":
+        codes = torch.randn(2, run.n_codes, generator=generator)
+        return _Function(run.modules, run.decoder()).eval(), codes, ["codes"], ["images"]
+    shape = run.config["dataset"]["image_shape"]
+    inner = (shape[2], *shape[:2]) if len(shape) == 3 else tuple(shape)
+    images, encode = torch.rand(2, *inner, generator=generator), run.encoder()
+    with torch.no_grad():
+        posterior = encode(images)[1] is not None
+    if posterior:
+        return _Function(run.modules, encode).eval(), images, ["images"], ["codes", "log_variances"]
+    return _Function(run.modules, lambda given: encode(given)[0]).eval(), images, ["images"], ["codes"]
+
+
+def _exported(network: nn.Module, example: Tensor, inputs: list[str], outputs: list[str]) -> Any:
+    noisy = logging.getLogger(NOISY)
+    before = noisy.level
+    noisy.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")  # of PyTorch's own deprecations
+            return torch.onnx.export(
+                network, (example,), dynamo=True, input_names=inputs, output_names=outputs,
+                dynamic_shapes=({0: torch.export.Dim("n")},), verbose=False,
+            )  # fmt: skip
+    finally:
+        noisy.setLevel(before)
+
+
+def _difference(path: Path, network: nn.Module, example: Tensor) -> float | None:
+    """Over three rows, where the example has two, so that a fixed number of rows shows."""
+    if find_spec("onnxruntime") is None:
+        return None
+    import onnxruntime
+
+    rows = torch.cat([example, example[:1] / 2])
+    session = onnxruntime.InferenceSession(path)
+    found = session.run(None, {session.get_inputs()[0].name: rows.numpy()})
+    with torch.no_grad():
+        wanted = network(rows)
+    pairs = zip(found, wanted if isinstance(wanted, tuple) else (wanted,), strict=True)
+    return max(float(np.abs(one - other.numpy()).max()) for one, other in pairs)

@@ -1,0 +1,275 @@
+"""A trained model as a folder of plain files, and how to use it again."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
+from torch import Tensor, nn
+
+from unbraid._device import choose_device, reproducible
+from unbraid._extras import require
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.base import Family, Part, code_parts
+from unbraid.families.building import Member, build_member, structural_settings
+from unbraid.families.table import FAMILIES
+from unbraid.models.networks import as_floats
+from unbraid.representation import Representation
+from unbraid.runs.folder import CONFIG, CURVES, STATUS, WEIGHTS, codes_file, damaged, read_folder
+from unbraid.scoring import encoded, encoded_objects
+from unbraid.types import ArrayLike, FloatArray
+
+FORMAT = 1
+N_CODES = 10_000  # rows of codes.safetensors, all of them in smaller datasets
+BATCH = 256
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One trained model in its folder.
+
+    `config` says what was trained: `family`, `dataset`, `seed`, `hyperparameters` (every one of them), `steps`,
+    `batch_size`, `device`, `precision`; where they apply, `supervision` (how much of it), `facts` (of the dataset's
+    factors) and `codes` (see `parts`). `status` says how it ended: `state` ("finished" or "diverged", then with the
+    `reason`), `step`, `seconds`, and `last`, the last point of the curves.
+    """
+
+    path: Path
+    config: Mapping[str, Any]
+    status: Mapping[str, Any]
+    device: str = "auto"  # where it encodes and decodes
+
+    def encode(self, images: ArrayLike) -> FloatArray:
+        """Codes (n, n_codes) of images: posterior means, where the family has a posterior.
+
+        Args:
+            images: (n, height, width, channels) as datasets give them, uint8, or floats from 0 to 1; or the rows of
+                a table (n, n_features).
+
+        Raises:
+            ValueError: images of another shape or type than those of the training.
+        """
+        return self.posterior(images)[0]
+
+    def posterior(self, images: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
+        """Posterior means and log-variances (n, n_codes); None for a family without a posterior.
+
+        Args and Raises: as `encode`.
+        """
+        array = np.asarray(images)
+        shape = tuple(self.config["dataset"]["image_shape"])
+        if array.shape[1:] != shape or not (array.dtype == np.uint8 or array.dtype.kind == "f"):
+            wanted = f"({', '.join(map(str, ('n', *shape)))})"
+            raise ValueError(f"images must be {wanted}, uint8 or floats; got {array.dtype} {array.shape}")
+        if array.dtype.kind == "f" and len(shape) == 3 and not ((array >= 0) & (array <= 1)).all():
+            raise ValueError("images in floats must lie between 0 and 1")
+        codes, log_variances = [], []
+        for start in range(0, max(len(array), 1), BATCH):
+            batch = as_floats(torch.from_numpy(np.ascontiguousarray(array[start : start + BATCH])))
+            means, spreads = self._call(lambda moved: self._family.encode(self.modules, moved, self._settings), batch)
+            codes.append(means.float().cpu().numpy())
+            if spreads is not None:
+                log_variances.append(spreads.float().cpu().numpy())
+        return np.concatenate(codes), np.concatenate(log_variances) if log_variances else None
+
+    def decode(self, codes: ArrayLike) -> FloatArray:
+        """Mean images (n, height, width, channels), or rows of a table, of codes (n, n_codes); floats.
+
+        Bernoulli decoders give values from 0 to 1; those of a Gaussian decoder are not clipped.
+
+        Raises:
+            ValueError: codes of another width than the model's.
+        """
+        array = np.asarray(codes)
+        if array.ndim != 2 or array.shape[1] != self.n_codes or array.dtype.kind not in "fiu":
+            raise ValueError(f"codes must be (n, {self.n_codes}) numbers; got {array.dtype} {array.shape}")
+        images = []
+        for start in range(0, max(len(array), 1), BATCH):
+            batch = torch.from_numpy(np.ascontiguousarray(array[start : start + BATCH], dtype=np.float32))
+            decoded = self._call(lambda moved: self._family.decode(self.modules, moved, self._settings), batch)
+            decoded = decoded.float().cpu()
+            images.append((decoded.movedim(1, -1) if decoded.dim() == 4 else decoded).contiguous().numpy())
+        return np.concatenate(images)
+
+    def encoder(self) -> Callable[[Tensor], tuple[Tensor, Tensor | None]]:
+        """What encodes, as a function of tensors: images (n, channels, height, width), 0 .. 1, to a posterior."""
+        modules, family, settings = self.modules, self._family, self._settings
+        return lambda images: family.encode(modules, images, settings)
+
+    def decoder(self) -> Callable[[Tensor], Tensor]:
+        """What decodes, as a function of tensors: codes (n, n_codes) to images (n, channels, height, width)."""
+        modules, family, settings = self.modules, self._family, self._settings
+        return lambda codes: family.decode(modules, codes, settings)
+
+    def representation(
+        self, dataset: FactorDataset | str | None = None, n: int = N_CODES, *, seed: int = 0
+    ) -> Representation:
+        """Codes, log-variances and factors of images of a dataset, ready to be scored.
+
+        Args:
+            dataset: the dataset or its name; by default the one of the training, where that has a name.
+            n: images drawn without replacement; all of them where there are fewer.
+            seed: of the draw; models given the same get the same images in the same order.
+        """
+        return encoded(self._encoded, self.dataset(dataset), n, BATCH, seed)
+
+    def objects(self, dataset: FactorDataset | str | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
+        """`representation` of whole objects: every turn of each, where turns are combinations of the cyclic factors.
+
+        What D_LSBD judges: `unbraid.score(run.codes(), objects=run.objects)`.
+
+        Args:
+            dataset: as for `representation`.
+            n: images, for as many objects as they hold; all objects where they fit. However few, there are so many
+                objects that each factor takes two levels.
+            seed: of the draw.
+
+        Raises:
+            NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
+        """
+        return encoded_objects(self._encoded, self.dataset(dataset), n, BATCH, seed)
+
+    def _encoded(self, images: Any) -> Any:
+        codes, log_variances = self.posterior(images)
+        return codes if log_variances is None else (codes, log_variances)
+
+    def dataset(self, dataset: FactorDataset | str | None = None) -> FactorDataset:
+        """The dataset given, or the one of the training.
+
+        Raises:
+            ValueError: none is given, and the one of the training has no name to open it by.
+        """
+        from unbraid.datasets import load
+
+        if dataset is not None:
+            return load(dataset) if isinstance(dataset, str) else dataset
+        source = self.config["dataset"]
+        if source["name"] is None:
+            raise ValueError(f"{self.path} was trained on a dataset in memory; give the dataset")
+        return load(source["name"], **source["options"])
+
+    def codes(self) -> Representation:
+        """The representation kept in the folder.
+
+        Raises:
+            ValueError: there is none, because the training diverged.
+        """
+        return Representation.load(codes_file(self.path))
+
+    def curves(self) -> dict[str, FloatArray]:
+        """`step` and, by name, the losses and their parts; each the mean over the steps since the point before.
+
+        NaN where the player that reports it did not move.
+        """
+        require("pyarrow", "train", "reading the curves")
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.path / CURVES
+        try:
+            table = pq.read_table(path)
+        except (pa.ArrowException, OSError) as error:
+            raise damaged(path, error) from None
+        return {name: table[name].to_numpy() for name in table.column_names}
+
+    def _repr_html_(self) -> str:
+        from unbraid.report.run_page import fragment
+
+        return fragment(self)
+
+    @cached_property
+    def modules(self) -> nn.ModuleDict:
+        """The networks with their trained weights, in evaluation mode.
+
+        Raises:
+            ValueError: the weights are damaged, or are those of another architecture.
+        """
+        path = self.path / WEIGHTS
+        try:
+            weights = load_file(path)
+        except (SafetensorError, OSError) as error:
+            raise damaged(path, error) from None
+        shape = tuple(self.config["dataset"]["image_shape"])
+        modules = build_member(self._family, shape, self._settings, self.config["seed"])
+        expected = {name: tuple(value.shape) for name, value in modules.state_dict().items()}
+        if expected != {name: tuple(value.shape) for name, value in weights.items()}:
+            raise ValueError(f"{path} is for another architecture than {CONFIG} beside it describes")
+        modules.load_state_dict(weights)
+        return modules.to(choose_device(self.device)).eval()
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What the codes are, in order: Gaussian latents, circles of two codes each, ..."""
+        return code_parts(self._family, self._settings)
+
+    @property
+    def n_codes(self) -> int:
+        return sum(part.size for part in self.parts)
+
+    @property
+    def _family(self) -> Family:
+        return FAMILIES[self.config["family"]]
+
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        member = Member(self.config["seed"], self.config["hyperparameters"])
+        return {**structural_settings(self._family, [member]), **self.config.get("facts", {})}
+
+    def _call(self, function: Any, batch: Tensor) -> Any:
+        device = choose_device(self.device)
+        with torch.inference_mode(), reproducible(device):
+            return function(batch.to(device))
+
+
+def load_run(path: str | Path, *, device: str = "auto") -> Run:
+    """Open the folder of a finished run.
+
+    Args:
+        path: the folder that `unbraid.train` or `unbraid train` made.
+        device: where to encode and decode.
+
+    Raises:
+        FileNotFoundError: there is no such folder, or it is not that of a run.
+        ValueError: the training has not finished; a file is damaged; it was written by another version.
+    """
+    run = open_run(path, device=device)
+    assert isinstance(run.modules, nn.ModuleDict)  # read now, so that damage shows here and not at first use
+    return run
+
+
+def open_run(path: str | Path, *, device: str = "auto") -> Run:
+    """`load_run` that leaves the weights on the disk until they are used."""
+    path = Path(path)
+    config, status = read_folder(path)
+    try:
+        _check(path, config, status)
+        with safe_open(path / WEIGHTS, "pt"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise damaged(path / WEIGHTS, error) from None
+    except KeyError as error:
+        raise ValueError(f"{path / CONFIG} or {STATUS} beside it lacks {error}") from None
+    return Run(path, config, status, device)
+
+
+def _check(path: Path, config: Mapping[str, Any], status: Mapping[str, Any]) -> None:
+    if config.get("format") != FORMAT:
+        raise ValueError(f"{path}: its format is {config.get('format')}; this version of unbraid reads {FORMAT}")
+    family = FAMILIES.get(config["family"])
+    if family is None:
+        raise ValueError(f"{path}: this version of unbraid has no family {config['family']!r}")
+    if config["hyperparameters"].keys() != family.hyperparameters.keys():
+        differing = sorted(config["hyperparameters"].keys() ^ family.hyperparameters.keys())
+        raise ValueError(
+            f"{path}: written by another version of unbraid; {config['family']} differs in {', '.join(differing)}"
+        )
+    for name in ("seed", "steps", "batch_size"):
+        int(config[name])
+    tuple(config["dataset"]["image_shape"])
+    int(status["step"])
+    str(status["state"])

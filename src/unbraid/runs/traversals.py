@@ -1,0 +1,144 @@
+"""What each code of a trained model does to the images it decodes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.base import Part
+from unbraid.runs.run import Run
+from unbraid.types import BoolArray, FloatArray, IntArray
+
+INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
+
+
+@dataclass(frozen=True, eq=False)
+class Traversals:
+    """Decoded images along each code, or around each circle of two; in the order of `order`."""
+
+    originals: FloatArray  # (n_shown, height, width, channels), 0 .. 1; the first n_rows are the seed images
+    reconstructions: FloatArray  # the same shape
+    images: FloatArray  # (n_codes, n_rows, n_steps, height, width, channels)
+    values: FloatArray  # (n_codes, n_steps): what the code is set to; on a circle the angle in radians, all around
+    order: IntArray  # (n_codes,): which code, by falling KL, or by falling variance where there is no posterior
+    kl: FloatArray | None  # (n_codes,), nats, mean over images
+    variances: FloatArray  # (n_codes,), of the codes over images
+    circles: tuple[str, ...] = ()  # (n_codes,) name of a circle, whose two codes from `order` on move as one; else ""
+
+    @property
+    def informative(self) -> BoolArray | None:
+        """(n_codes,): mean KL above 0.01 nats; None where there is no posterior."""
+        return None if self.kl is None else self.kl > INFORMATIVE
+
+    @property
+    def captions(self) -> list[str]:
+        """Of each code: its number, its KL or variance, and the range it goes through; a circle is gone around."""
+        if self.kl is None:
+            says = [f"variance {variance:.3g}" for variance in self.variances]
+        else:
+            says = [f"KL {kl:.3f} nats" for kl in self.kl]
+        return [
+            f"{circle} (codes {code}, {code + 1}): {said}"
+            if circle
+            else f"code {code}: {said}, {values[0]:.2f} to {values[-1]:.2f}"
+            for code, circle, said, values in zip(
+                self.order, self.circles or [""] * len(self.order), says, self.values, strict=True
+            )
+        ]
+
+
+def traverse(
+    run: Run,
+    dataset: FactorDataset | str | None = None,
+    *,
+    rows: int = 3,
+    steps: int = 9,
+    shown: int = 18,
+    n: int = 2000,
+    seed: int = 0,
+) -> Traversals:
+    """Decode a few images while one code after the other goes through its range.
+
+    Args:
+        run: the trained model.
+        dataset: by default the one of the training.
+        rows: seed images, drawn at random. The codes that do not move stay where the encoder puts the seed image.
+        steps: values of the moving code, evenly from its 2 % to its 98 % quantile over the dataset, or around its
+            circle. On a sphere the other codes shrink or grow with it, so that the length stays 1.
+        shown: images that are reconstructed, the seed images among them.
+        n: images from which quantiles and KL are taken.
+        seed: of all draws.
+
+    Raises:
+        ValueError: rows or steps out of range, or a dataset that is no images.
+    """
+    opened = run.dataset(dataset)
+    if len(opened.image_shape) != 3:
+        raise ValueError("only images can be traversed; these are rows of a table")
+    if not 1 <= rows <= len(opened) or steps < 2:
+        raise ValueError(f"rows must lie between 1 and {len(opened)}, steps be 2 or more; got {rows} and {steps}")
+    representation = run.representation(opened, n, seed=seed)
+    kl, variances = representation.mean_kl(), representation.codes.var(axis=0)
+    ways = _ways(run.parts)
+    spread = np.array([variances[way.codes].sum() for way in ways])
+    ways = [ways[place] for place in np.argsort(-(spread if kl is None else kl), kind="stable")]
+    order = np.array([way.codes[0] for way in ways])
+    low, high = np.quantile(representation.codes, [0.02, 0.98], axis=0)
+    lines = np.linspace(low, high, steps, axis=1)
+    around = 2 * np.pi * np.arange(steps) / steps
+    values = np.stack([around if way.circle else lines[way.codes[0]] for way in ways])
+
+    shown = min(max(rows, shown), len(opened))
+    chosen = np.random.default_rng(seed).choice(len(opened), shown, replace=False)
+    originals = opened.images(chosen)
+    codes = run.encode(originals)
+    moved = np.tile(codes[None, :rows, None], (len(order), 1, steps, 1))
+    for place, way in enumerate(ways):
+        _move(moved[place], way, values[place])
+    images = run.decode(moved.reshape(-1, codes.shape[1])).reshape(*moved.shape[:3], *opened.image_shape)
+    scaled = originals / 255 if originals.dtype == np.uint8 else originals
+    kept = None if kl is None else kl[order]
+    return Traversals(
+        scaled.astype(np.float32),
+        run.decode(codes),
+        images,
+        values,
+        order,
+        kept,
+        np.array([variances[way.codes].sum() for way in ways], dtype=np.float64),
+        tuple(way.circle for way in ways),
+    )
+
+
+@dataclass(frozen=True)
+class _Way:
+    codes: list[int]  # that move
+    circle: str = ""  # its name, for two codes
+    sphere: tuple[int, int] = (0, 0)  # from which code to which, for one
+
+
+def _ways(parts: Sequence[Part]) -> list[_Way]:
+    ways: list[_Way] = []
+    start = 0
+    for part in parts:
+        end = start + part.size
+        if part.kind == "circle":
+            ways.append(_Way([start, start + 1], part.name))
+        else:
+            sphere = (start, end) if part.kind == "sphere" else (0, 0)
+            ways += [_Way([code], sphere=sphere) for code in range(start, end)]
+        start = end
+    return ways
+
+
+def _move(codes: FloatArray, way: _Way, values: FloatArray) -> None:
+    """Codes (n_rows, n_steps, n_codes), in place, to the values (n_steps,)."""
+    if way.circle:
+        codes[..., way.codes] = np.stack([np.cos(values), np.sin(values)], axis=-1)
+        return
+    first, end = way.sphere
+    others = [code for code in range(first, end) if code not in way.codes]
+    left = np.sqrt(np.maximum((codes[..., others] ** 2).sum(-1), 1e-12))
+    codes[..., others] *= (np.sqrt(np.maximum(1 - values**2, 0)) / left)[..., None]
+    codes[..., way.codes[0]] = values

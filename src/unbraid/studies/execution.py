@@ -1,0 +1,259 @@
+"""One `study run`: what is left to do goes to an executor, what comes back into the folder."""
+
+import inspect
+import shutil
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any, TypeAlias, cast
+
+from unbraid._device import n_cores
+from unbraid._files import written_whole
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.table import FAMILIES
+from unbraid.runs.folder import tidy
+from unbraid.scoring import Progress
+from unbraid.studies.added import score_added
+from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
+from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand, metric_names
+from unbraid.studies.holdout.answers import FILE as ANSWERS
+from unbraid.studies.holdout.answers import missing_answers
+from unbraid.studies.holdout.results import write_generalisation
+from unbraid.studies.holdout.tasks import held_out_tasks
+from unbraid.studies.results import write_results
+from unbraid.studies.schema import suggestion
+from unbraid.studies.storage import store
+from unbraid.studies.storage.remote import carry_study
+from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
+from unbraid.studies.study_ranking import rank_when_done
+from unbraid.studies.tracking import check_trackers, tracked
+from unbraid.training.train import check_images, check_members, needed_space, training_of
+
+CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
+
+
+def no_tasks(*_: object) -> tuple[Sequence[Task], Mapping[str, FactorDataset]]:
+    return (), {}
+
+
+@dataclass(frozen=True)
+class Extra:
+    """Work of a study beyond the runs of its families, such as the same models trained on fewer images."""
+
+    # After all tasks: what is to be computed from their runs, some of which may have failed. Where that takes long it
+    # tells (what is done, done, all).
+    finish: Callable[[Study, Progress], None]
+    # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
+    # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
+    tasks: Callable[[Study, FactorDataset, Surroundings], tuple[Sequence[Task], Mapping[str, FactorDataset]]] = no_tasks
+
+
+# Told of every run as it ends, within a context that lasts as long as the session.
+Listener: TypeAlias = Callable[[StudyRun], None]
+
+EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(score_added), Extra(rank_when_done))
+LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = (carry_study, tracked)
+
+
+def run_study(
+    study: Study,
+    executor: str,
+    *,
+    retry: str | None,
+    progress: Callable[[StudyProgress], None] | None,
+    options: Mapping[str, Any],
+) -> list[StudyRun]:
+    """What `Study.run` does; arguments as there."""
+    if executor not in EXECUTORS:
+        raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
+    known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
+    for name in options:
+        if name not in known:
+            others = ", ".join(sorted(known)) or "none"
+            raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
+    folder = study.known_folder()
+
+    def read(*what: Any) -> None:
+        if progress:
+            progress(StudyProgress(0, 0, 0, 0, 0, after=what))  # of how many runs is not known yet
+
+    dataset, around = study.meet(read)
+    tasks, datasets, planned = all_tasks(study, dataset, around)
+    check_trackers(study)
+    with ExitStack() as stack:
+        begun = (folder / store.ABOUT).exists()
+        if begun:
+            stack.enter_context(store.claimed(folder))
+        session = Session(folder, planned, tasks, retry=retry, progress=progress)
+        check_tasks(folder, session.waiting, datasets)
+        working = EXECUTORS[executor](session.waiting, datasets, report=session.step, **options)
+        # All that can be wrong with the study would have been said by now: from here on files are written.
+        if not begun:
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(store.claimed(folder))
+        _keep(study, around)
+        session.listeners = [stack.enter_context(each(study)) for each in LISTENERS]
+        with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
+            for outcome in outcomes:
+                session.end(outcome)
+        write_results(study)  # stands by the time that something longer may be interrupted
+        for extra in EXTRAS:
+            extra.finish(study, session.after)
+        write_results(study)
+    return study.runs()
+
+
+def _keep(study: Study, around: Surroundings) -> None:
+    folder = study.known_folder()
+    (folder / store.RUNS).mkdir(exist_ok=True)
+    with written_whole(folder / store.YAML) as temporary:
+        temporary.write_text(study.text, encoding="utf-8")
+    store.write_surroundings(folder, study.source, around)
+
+
+def all_tasks(
+    study: Study, dataset: FactorDataset, around: Surroundings
+) -> tuple[list[Task], dict[str, FactorDataset], list[Planned]]:
+    """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
+
+    Raises:
+        ValueError: a setting or a metric that does not exist, or has no meaning here.
+    """
+    planned = expand(study.config, around)
+    check_metrics(study.config, dataset.space.kinds, dataset.space.names)
+    tasks = [_task(study, each) for each in planned]
+    datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
+    for extra in EXTRAS:
+        more, theirs = extra.tasks(study, dataset, around)
+        tasks += more
+        datasets |= theirs
+    return tasks, datasets, planned
+
+
+def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:
+    """Raises ValueError for networks or settings that do not fit the images, OSError where results would not fit."""
+    needed = needed_disk(tasks, datasets)
+    while not folder.exists():
+        folder = folder.parent
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise OSError(
+            f"{folder}: {len(tasks)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
+        )
+
+
+def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> int:
+    """Bytes of the run folders, and of the checkpoints on the way to them.
+
+    Raises:
+        ValueError: networks or settings that do not fit the images.
+    """
+
+    def kind(task: Task) -> tuple[str, str]:
+        return task.config["family"], task.dataset
+
+    needed = heaviest = 0
+    for (family, content), group in groupby(sorted(tasks, key=kind), kind):
+        row, dataset = FAMILIES[family], datasets[content]
+        members = [training_of(task.config)[1] for task in group]
+        check_images(dataset, members)
+        weights = check_members(row, dataset, members)
+        needed += needed_space(dataset, weights, members, row)
+        heaviest = max(heaviest, *weights.values())
+    return needed + CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
+
+
+def _task(study: Study, planned: Planned) -> Task:
+    zero_shot = study.config.zero_shot
+    return Task(
+        planned.id, planned.config, str(study.known_folder().absolute() / store.RUNS), metric_names(study.config),
+        zero_shot.gap if zero_shot else None,
+    )  # fmt: skip
+
+
+class Session:
+    """What is known about the tasks while they are at work."""
+
+    def __init__(
+        self,
+        folder: Path,
+        planned: Sequence[Planned],
+        tasks: Sequence[Task],
+        *,
+        retry: str | None = None,
+        progress: Callable[[StudyProgress], None] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.planned = {each.id: each for each in planned}
+        self.tasks = {task.id: task for task in tasks}
+        self.listeners: list[Listener] = []
+        self.progress = progress
+        self.taken: dict[str, int] = {}
+        self.logs: Mapping[str, float] = {}
+        self.doing: dict[str, str] = {}
+        self.done: dict[str, str] = {}  # state by run
+        self.steps = {task.id: int(task.config["steps"]) for task in tasks}
+        for task in self.tasks.values():
+            if task.target.exists():
+                tidy(task.target)
+                for left in task.target.glob(f".{ANSWERS}.*.part"):  # of a process that was killed while it wrote
+                    left.unlink()
+            state = self._state(task)
+            if state == "failed" and retry == "failed":
+                continue
+            if state != "waiting":
+                self.done[task.id] = state
+        left = [task for task in self.tasks.values() if task.id not in self.done]
+        self.waiting = sorted(left, key=lambda task: not task.working.exists())  # those begun come first
+        self._tell()
+
+    def _state(self, task: Task) -> str:
+        state = state_of(self.folder, self._planned(task), task.metrics).state
+        unanswered = state == "finished" and bool(missing_answers(task.target, task.questions))
+        return "waiting" if unanswered else state
+
+    def _planned(self, task: Task) -> Planned:
+        if task.id in self.planned:
+            return self.planned[task.id]
+        return Planned(task.id, task.config["family"], task.label, task.config["seed"], task.config)
+
+    def step(self, sent: Step) -> None:
+        self.taken[sent.id] = sent.step
+        self.logs = sent.logs
+        if sent.doing:
+            self.doing[sent.id] = sent.doing
+        self._tell()
+
+    def end(self, outcome: Outcome) -> None:
+        planned = self._planned(self.tasks[outcome.id])
+        if outcome.state == "failed":
+            before = store.read_failure(self.folder, outcome.id)
+            failure = store.Failure(
+                outcome.id, planned.family, planned.setting, planned.seed, outcome.reason or "it gave no reason",
+                1 + (before.attempts if before else 0), outcome.details,
+            )  # fmt: skip
+            store.write_failure(self.folder, failure)
+        else:
+            store.forget_failure(self.folder, outcome.id)
+        self.taken.pop(outcome.id, None)
+        self.doing.pop(outcome.id, None)
+        self.done[outcome.id] = outcome.state
+        run = state_of(self.folder, planned, self.tasks[outcome.id].metrics)
+        for told in self.listeners:
+            told(replace(run, state=outcome.state, reason=outcome.reason))
+        self._tell()
+
+    def after(self, what: str, done: int, total: int) -> None:
+        self._tell((what, done, total))
+
+    def _tell(self, after: tuple[str, int, int] | None = None) -> None:
+        if self.progress:
+            failed = sum(state == "failed" for state in self.done.values())
+            done_steps = sum(self.steps[name] for name in self.done)
+            self.progress(
+                StudyProgress(
+                    len(self.steps), len(self.done), failed, sum(self.steps.values()), done_steps,
+                    dict(self.taken), self.logs, dict(self.doing), after,
+                )
+            )  # fmt: skip

@@ -1,0 +1,99 @@
+"""held_out.json of a run that was trained without some images: only the answers that it lacks are computed."""
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.subset import SubsetDataset
+from unbraid.runs.run import open_run
+from unbraid.studies.holdout.evaluation import Encode, ask_heads, ask_regressors
+from unbraid.studies.storage import store
+
+FILE = "held_out.json"
+
+# What a run is asked, as plain data: `kind` ("compositional" or "zero_shot"), `of` (the run that saw all images),
+# `split`, `number` (within the split), `name`, `without` (of the hold-out), `terms` (what else decides the answer).
+Question: TypeAlias = Mapping[str, Any]
+
+
+def complete_answers(folder: Path, questions: Iterable[Question], dataset: FactorDataset) -> None:
+    """Add to held_out.json of a finished run the answers that it lacks.
+
+    Args:
+        folder: of the run.
+        questions: to ask.
+        dataset: what the run was trained on, by `unbraid.datasets.leave_out`.
+
+    Raises:
+        ValueError: a question that cannot be answered, or the file is damaged.
+    """
+    run = open_run(folder)
+    encode = open_run(folder, device=run.config["device"]).encode
+    for question in missing_answers(folder, questions):
+        answer = {"question": dict(question), **_answer(encode, dataset, question)}
+        store.write_json(folder / FILE, {**read_answers(folder), question_id(question): answer})
+
+
+def missing_answers(folder: Path, questions: Iterable[Question]) -> list[Question]:
+    """Those of `questions` that held_out.json does not hold."""
+    kept = read_answers(folder)
+    return [question for question in questions if question_id(question) not in kept]
+
+
+def question_id(question: Question) -> str:
+    """The same for the same question."""
+    canonical = json.dumps(question, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:16]
+
+
+def read_answers(folder: Path) -> dict[str, Any]:
+    """The content of held_out.json, answers by question; {} where there is none.
+
+    Raises:
+        ValueError: it is damaged.
+    """
+    path = folder / FILE
+    if not path.exists():
+        return {}
+    try:
+        return store.read_json(path)
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it and it is computed again") from None
+
+
+def _answer(encode: Encode, dataset: FactorDataset, question: Question) -> dict[str, Any]:
+    if not isinstance(dataset, SubsetDataset):
+        raise TypeError("only a run that was trained without some images can be asked about them")
+    return _ANSWERS[question["kind"]](encode, dataset, **question["terms"])
+
+
+def _of_heads(
+    encode: Encode, part: SubsetDataset, factors: list[str], n_rows: int, seed: int, **_: Any
+) -> dict[str, Any]:
+    answers = ask_heads(encode, part, factors, n_rows=n_rows, seed=seed)
+    return {
+        "accuracy": {head: values.tolist() for head, values in answers.accuracy.items()},
+        "chance": answers.chance.tolist(),
+        "n_train": answers.n_train,
+        "n_test": answers.n_test,
+    }
+
+
+def _of_regressors(encode: Encode, part: SubsetDataset, gap: str, n_rows: int, seed: int) -> dict[str, Any]:
+    errors = ask_regressors(encode, part, gap, n_rows=n_rows, seed=seed)
+    names = part.space.names
+    return {
+        "errors": {
+            regressor: {
+                "gap": dict(zip(names, each.gap.tolist(), strict=True)),
+                "ordinary": dict(zip(names, each.ordinary.tolist(), strict=True)),
+            }
+            for regressor, each in errors.items()
+        }
+    }
+
+
+_ANSWERS: Mapping[str, Callable[..., dict[str, Any]]] = {"compositional": _of_heads, "zero_shot": _of_regressors}

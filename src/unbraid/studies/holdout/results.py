@@ -1,0 +1,169 @@
+"""What the held-out runs of a study have answered, gathered by the run that saw all images."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unbraid.studies.holdout.answers import read_answers
+from unbraid.studies.holdout.evaluation import HEADS, REGRESSORS, Summary, summary
+from unbraid.studies.holdout.tasks import sections, terms
+from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
+from unbraid.studies.storage import store
+
+if TYPE_CHECKING:
+    from unbraid.studies.study import Study, StudyRun
+
+FOLDER = "generalisation"
+PREFIX = {"combination": "", "random": "random_"}
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Answers that belong to one run of the study."""
+
+    expected: Mapping[str, int]  # hold-outs by split
+    answers: Mapping[str, list[Mapping[str, Any]]]  # those that are there, by split, in the order of their number
+
+    def complete(self, split: str) -> bool:
+        return len(self.answers[split]) == self.expected[split] > 0
+
+
+def gathered(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, dict[str, Gathered]]:
+    """By kind ("compositional", "zero_shot") and run, what held-out runs have answered to the study's questions.
+
+    Raises:
+        ValueError: a file of answers is damaged.
+    """
+    wanted = {kind: (terms(study.config, kind), _expected(section)) for kind, section in sections(study.config).items()}
+    found: dict[tuple[str, str, str], dict[int, Mapping[str, Any]]] = {}
+    for path in sorted((study.known_folder() / store.RUNS).glob("*/held_out.json")) if wanted else ():
+        for answer in read_answers(path.parent).values():
+            question = answer["question"]
+            asked_for = wanted.get(question["kind"])
+            if asked_for and question["terms"] == asked_for[0] and question["number"] < asked_for[1][question["split"]]:
+                place = (question["kind"], question["of"], question["split"])
+                found.setdefault(place, {})[question["number"]] = {**answer, "run": path.parent.name}
+    return {
+        kind: {
+            run.id: Gathered(
+                expected,
+                {
+                    split: [answer for _, answer in sorted(found.get((kind, run.id, split), {}).items())]
+                    for split in expected
+                },
+            )
+            for run in runs
+            if run.path.parent.name == store.RUNS
+        }
+        for kind, (_, expected) in wanted.items()
+    }
+
+
+def _expected(section: CompositionalSection | ZeroShotSection) -> dict[str, int]:
+    if isinstance(section, ZeroShotSection):
+        return {"gap": 1}
+    n = section.n_combinations if section.combinations is None else len(section.combinations)
+    return {"combination": n, "random": n if section.n_random is None else section.n_random}
+
+
+def answered(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, tuple[int, int]]:
+    """By kind, how many hold-outs have been answered, and how many there are."""
+    found = {}
+    for kind, by_run in gathered(study, runs).items():
+        done = sum(len(answers) for each in by_run.values() for answers in each.answers.values())
+        found[kind] = done, sum(count for each in by_run.values() for count in each.expected.values())
+    return found
+
+
+def columns(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, dict[str, float]]:
+    """Columns of the results, by run; only of runs whose hold-outs of a split have all been answered.
+
+    compositional.<head>.<factor> or .both: accuracy on held-out combinations, chance-adjusted, 0 to 1;
+        with random_ before the name the same on random splits, with _spread behind it the standard deviation over
+        hold-outs.
+    zero_shot.<regressor>.gap and .ordinary: NRMSE in the gap and on other unseen images, lower is better;
+        .cost: the first less the second.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for kind, by_run in gathered(study, runs).items():
+        make = _error_columns if kind == "zero_shot" else _accuracy_columns
+        for run, each in by_run.items():
+            found.setdefault(run, {}).update(make(each, study.config))
+    return found
+
+
+def _accuracy_columns(of_run: Gathered, config: StudyConfig) -> dict[str, float]:
+    made: dict[str, float] = {}
+    for split in filter(of_run.complete, of_run.expected):
+        for head, each in summaries(of_run.answers[split]).items():
+            for place, name in enumerate(_names(config)):
+                made[f"compositional.{head}.{PREFIX[split]}{name}"] = float(each.score[place])
+                if each.spread is not None:
+                    made[f"compositional.{head}.{PREFIX[split]}{name}_spread"] = float(each.spread[place])
+    return made
+
+
+def _error_columns(of_run: Gathered, config: StudyConfig) -> dict[str, float]:
+    del config
+    made: dict[str, float] = {}
+    for answer in of_run.answers["gap"]:
+        for regressor in REGRESSORS:
+            gap, ordinary = (float(np.mean(list(answer["errors"][regressor][part].values()))) for part in _PARTS)
+            made |= {
+                f"zero_shot.{regressor}.gap": gap,
+                f"zero_shot.{regressor}.ordinary": ordinary,
+                f"zero_shot.{regressor}.cost": gap - ordinary,
+            }
+    return made
+
+
+_PARTS = ("gap", "ordinary")
+
+
+def summaries(answers: Sequence[Mapping[str, Any]]) -> dict[str, Summary]:
+    """By head, several answers of one split as one."""
+    chance = [answer["chance"] for answer in answers]
+    return {head: summary([answer["accuracy"][head] for answer in answers], chance) for head in HEADS}
+
+
+def _names(config: StudyConfig) -> list[str]:
+    assert config.compositional is not None
+    return [*config.compositional.factors, "both"]
+
+
+def contents(study: "Study") -> dict[str, dict[str, Any]]:
+    """By kind, every answer and what the columns make of them, as plain data.
+
+    Raises:
+        ValueError: a file of answers is damaged.
+    """
+    runs = study.runs()
+    made = columns(study, runs)
+    return {
+        kind: {
+            "terms": terms(study.config, kind),
+            "runs": [
+                {
+                    "run": run.id,
+                    "family": run.family,
+                    "setting": run.setting,
+                    "seed": run.seed,
+                    "expected": dict(by_run[run.id].expected),
+                    "columns": {name: value for name, value in made[run.id].items() if name.startswith(kind)},
+                    "answers": {split: list(answers) for split, answers in by_run[run.id].answers.items()},
+                }
+                for run in runs
+                if run.id in by_run
+            ],
+        }
+        for kind, by_run in gathered(study, runs).items()
+    }
+
+
+def write_generalisation(study: "Study", _progress: object = None) -> None:
+    """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results."""
+    for kind, content in contents(study).items():
+        (study.known_folder() / FOLDER).mkdir(exist_ok=True)
+        store.write_json(study.known_folder() / FOLDER / f"{kind}.json", content)

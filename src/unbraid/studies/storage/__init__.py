@@ -1,0 +1,1 @@
+"""The folder of a study, here or mirrored from an object store."""

@@ -1,0 +1,126 @@
+"""Studies in an object store: `s3://bucket/prefix` wherever the folder of a study may stand.
+
+Such a study has a folder here that mirrors it, beside the datasets in the cache. All that reads and writes studies
+works on that folder; it is brought up to date when the study is opened, and what changes in it goes up while the study
+runs. The store is the truth: the folder may be deleted at any time when no study runs.
+"""
+
+import re
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote, unquote
+
+from unbraid.datasets._store import cache_root
+from unbraid.studies.storage.sync import Mirror, pull, push
+
+if TYPE_CHECKING:
+    from unbraid.studies.study import Study, StudyRun
+
+EVERY = 120.0  # seconds between two uploads of checkpoints: what a lost machine loses, and as long to the last one
+LONGEST = 240  # bytes that file systems allow in a name, less what temporary ones add
+
+
+def local_folder(path: str | Path, *, new: bool = False) -> Path:
+    """The folder itself, or the one that mirrors it where `path` is the address of a store; then brought up to date.
+
+    Args:
+        path: of a folder, or an address such as s3://bucket/prefix.
+        new: whether the store may hold nothing yet; the folder is then still to be made.
+
+    Raises:
+        FileNotFoundError: the store holds nothing at the address.
+        OSError: the store cannot be reached or read. Nothing was written.
+        ImportError: the package for this kind of store is not installed.
+    """
+    url = address(path)
+    if url is None:
+        return Path(path)
+    folder = _mirrors() / quote(url, safe="")
+    if len(folder.name) > LONGEST:
+        raise ValueError(f"{url}: too long for the name of a folder here; give a shorter prefix")
+    if not _at_work(folder):
+        pull(Mirror(url, folder))
+    if not new and not folder.is_dir():
+        raise FileNotFoundError(f"{url}: there is no study")
+    return folder
+
+
+def address(path: str | Path) -> str | None:
+    """The address of a store, also where `pathlib` or a shell took one of its slashes; None for a folder."""
+    found = re.match(r"([a-z][a-z0-9+]+):/+(.+)", str(path))  # one letter is a drive
+    return f"{found[1]}://{found[2].rstrip('/')}" if found else None
+
+
+def mirror_of(folder: Path) -> Mirror | None:
+    """The store that a folder mirrors; None for all other folders."""
+    folder = folder.absolute()
+    return Mirror(unquote(folder.name), folder) if folder.parent == _mirrors().absolute() else None
+
+
+def publish(folder: Path) -> None:
+    """Upload what changed in the folder, where it mirrors a store.
+
+    Raises:
+        OSError: the store cannot be reached or written; the same call continues.
+    """
+    if mirror := mirror_of(folder):
+        push(mirror)
+
+
+@contextmanager
+def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Callable[[], None]]:
+    """Upload what changes while the block runs, now and then, and at its end; gives what to call to upload soon."""
+    ended, due = threading.Event(), threading.Event()
+
+    def work() -> None:
+        while not ended.is_set():
+            due.wait(every)
+            due.clear()
+            with suppress(OSError):  # tried again later; the last one, below, must succeed
+                push(mirror, *within)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        yield due.set
+    finally:
+        ended.set()
+        due.set()
+        thread.join()
+        push(mirror, *within)
+
+
+@contextmanager
+def carry_study(study: "Study") -> "Iterator[Callable[[StudyRun], None]]":
+    """Keeps the store up to date while a study runs; told of every run that ends.
+
+    Raises:
+        OSError: the store cannot be written, said before anything is trained; or not any more.
+    """
+    mirror = mirror_of(study.known_folder())
+    if mirror is None:
+        yield lambda _: None
+        return
+    push(mirror)
+    with carried(mirror) as soon:
+        yield lambda _: soon()
+
+
+def _mirrors() -> Path:
+    return cache_root() / "studies"
+
+
+def _at_work(folder: Path) -> bool:
+    """Whether a process works on the folder: then it is as it should be, and not to be touched."""
+    from unbraid.studies.storage import store
+
+    if not (folder / store.LOCK).exists():
+        return False
+    try:
+        with store.claimed(folder):
+            return False
+    except ValueError:
+        return True

@@ -1,0 +1,144 @@
+"""What the players of a family are given at a step, for all members of a population."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.base import Context, Draw, Player, Supply
+from unbraid.models.networks import as_floats
+from unbraid.training import batches
+
+CHUNK = 64  # steps whose image positions are worked out at once
+RESIDENT_BYTES = 16 << 30  # datasets up to this size are copied, as they are, onto an accelerator
+
+
+class Images:
+    """Images of a dataset as float tensors, channels first; the dataset itself stays as it is."""
+
+    def __init__(self, dataset: FactorDataset, device: torch.device, dtype: torch.dtype = torch.float32) -> None:
+        self.dataset, self.device, self.dtype = dataset, device, dtype
+        self.resident: Tensor | None = None
+        n_values = len(dataset) * int(np.prod(dataset.image_shape))
+        if device.type != "cpu" and n_values <= RESIDENT_BYTES:
+            sample = torch.from_numpy(dataset.images(np.arange(1)))
+            self.resident = torch.empty((len(dataset), *sample.shape[1:]), dtype=sample.dtype, device=device)
+            for start in range(0, len(dataset), 4096):
+                stop = min(start + 4096, len(dataset))
+                self.resident[start:stop] = torch.from_numpy(dataset.images(np.arange(start, stop))).to(device)
+
+    def __call__(self, positions: Tensor) -> Tensor:
+        """Positions (...,) -> (..., c, h, w) in [0, 1], or (..., n_features); channels last in memory."""
+        flat = positions.reshape(-1)
+        if self.resident is not None:
+            images = self.resident[flat.to(self.device)]
+        else:
+            images = torch.from_numpy(self.dataset.images(flat.cpu().numpy())).to(self.device)
+        return as_floats(images, self.dtype).reshape(*positions.shape, *_channels_first(images.shape[1:]))
+
+
+def _channels_first(shape: Sequence[int]) -> tuple[int, ...]:
+    return (shape[-1], *shape[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class _Items:
+    """Items of all members, members in front."""
+
+    positions: Tensor  # (n_members, n, ...)
+    known: dict[str, Tensor]  # (n_members, n, ...)
+    at_a_time: int
+
+
+class Draws:
+    """Draws of a population by step, members in front; see `unbraid.training.batches`."""
+
+    def __init__(
+        self, seeds: Sequence[int], context: Context, images: Images, supplies: Sequence[Supply | None] = ()
+    ) -> None:
+        # An accelerator without double precision gets its draws from the CPU.
+        self.home = images.device if images.device.type in ("cpu", "cuda") else torch.device("cpu")
+        self.seeds, self.context, self.images = tuple(seeds), context, images
+        self.items = _stacked_items([each for each in supplies if each], context, self.home)
+        self._keys: dict[str, Tensor] = {}
+        self._chunks: dict[str, tuple[int, Tensor]] = {}
+        self._step = -1
+        self._made: dict[str, dict[str, Tensor]] = {}
+
+    def batch(self, player: Player, step: int, turn: int, repeat: int) -> dict[str, Tensor]:
+        """All that a player is given, (n_members, batch, ...) each, on the device of the images."""
+        made: dict[str, Tensor] = {}
+        for draw in player.draws:
+            made |= self(draw, step, turn, repeat)
+        return made
+
+    def __call__(self, draw: Draw, step: int, turn: int, repeat: int) -> dict[str, Tensor]:
+        """One draw by name, with what belongs to it; made once per step, turn, name and repeat."""
+        if step != self._step:
+            self._step, self._made = step, {}
+        # Given all images, a player sees them in the order in which one that draws images would.
+        purpose = f"{'images' if draw.kind == 'given' else draw.kind}/{draw.name}/{repeat}"
+        if f"{purpose}/{turn}" not in self._made:
+            self._made[f"{purpose}/{turn}"] = self._make(draw, purpose, step, turn)
+        return self._made[f"{purpose}/{turn}"]
+
+    def _make(self, draw: Draw, purpose: str, step: int, turn: int) -> dict[str, Tensor]:
+        if purpose not in self._keys:
+            self._keys[purpose] = batches.streams(self.seeds, purpose, self.home)
+        keys = self._keys[purpose]
+        if draw.kind == "images":
+            return {draw.name: self.images(self._chosen(keys, purpose, turn, self.context.n_images))}
+        if draw.kind == "given":
+            return self._given(draw, keys, purpose, turn)
+        sizes = (self.context.settings[size] if isinstance(size, str) else size for size in draw.shape)
+        made = _MAKERS[draw.kind](keys, step, (*self._leading(draw), *sizes)).to(self.images.device)
+        return {draw.name: made.to(self.images.dtype) if made.is_floating_point() else made}
+
+    def _leading(self, draw: Draw) -> tuple[int, ...]:
+        if not draw.of:
+            return (self.context.batch_size,)
+        items = self.items[draw.of]
+        return (items.at_a_time, *items.positions.shape[2:])
+
+    def _given(self, draw: Draw, keys: Tensor, purpose: str, turn: int) -> dict[str, Tensor]:
+        items = self.items[draw.of or draw.name]
+        chosen = self._chosen(keys, purpose, turn, items.positions.shape[1], items.at_a_time)
+        members = torch.arange(len(keys), device=self.home)[:, None]
+        made = {draw.name: self.images(items.positions[members, chosen])}
+        for name, values in items.known.items():
+            told = values[members, chosen].to(self.images.device)
+            made[f"{draw.name} {name}"] = told.to(self.images.dtype) if told.is_floating_point() else told
+        return made
+
+    def _chosen(self, keys: Tensor, purpose: str, turn: int, n: int, size: int = 0) -> Tensor:
+        """Which of n images or items come at this turn: (n_members, size)."""
+        number, offset = divmod(turn, CHUNK)
+        size = size or self.context.batch_size
+        if self._chunks.get(purpose, (-1, None))[0] != number:
+            count = CHUNK * size
+            self._chunks[purpose] = (number, batches.epoch_positions(keys, number * count, count, n))
+        return self._chunks[purpose][1][:, offset * size : (offset + 1) * size]
+
+
+def _stacked_items(supplies: Sequence[Supply], context: Context, home: torch.device) -> dict[str, _Items]:
+    def stacked(arrays: Sequence[np.ndarray]) -> Tensor:
+        return torch.from_numpy(np.stack(arrays)).to(home)
+
+    return {
+        name: _Items(
+            stacked([each.items[name].positions for each in supplies]),
+            {what: stacked([each.items[name].known[what] for each in supplies]) for what in first.known},
+            first.at_a_time(context.batch_size),
+        )
+        for name, first in (supplies[0].items.items() if supplies else ())
+    }
+
+
+_MAKERS: dict[str, Callable[[Tensor, int, Sequence[int]], Tensor]] = {
+    "normal": batches.normal,
+    "uniform": batches.uniform,
+    "permutation": batches.permutations,
+}

@@ -1,0 +1,341 @@
+"""Train one model or a population, each into a folder of its own."""
+
+import errno
+import math
+import shutil
+import sys
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from importlib import import_module
+from itertools import product
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import torch
+
+from unbraid._device import memory_advice, n_cores
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.base import Family, Hyperparameter, code_parts
+from unbraid.families.building import Member, build_member, make_supply, structural_settings
+from unbraid.families.table import FAMILIES
+from unbraid.runs.folder import WORKING, run_id, tidy
+from unbraid.runs.run import FORMAT, N_CODES, Run, open_run
+from unbraid.training.loop import Plan, Report, Trained
+from unbraid.training.source import Source, opened_dataset
+from unbraid.training.workers import train_members
+from unbraid.training.writing import write_run
+
+STEPS = 30_000
+LOCK = ".lock"
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a population is."""
+
+    n_runs: int
+    n_done: int  # finished or diverged, in this session or before
+    steps: int  # of one run
+    taken: Mapping[int, int]  # steps by position, of the runs at work
+    logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
+    reading: tuple[int, int] | None = None  # images done and in all, while they are opened and hashed before training
+
+
+def train(
+    family: str,
+    dataset: Source,
+    *,
+    seeds: int | Sequence[int] = 1,
+    steps: int = STEPS,
+    batch_size: int = 64,
+    device: str = "auto",
+    precision: str = "auto",
+    preset: str | None = None,
+    out: str | Path | None = None,
+    processes: int | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
+    **hyperparameters: Any,
+) -> list[Run]:
+    """Train a family on images, for every combination of the settings given and every seed.
+
+    Every run has a folder `out/<id>`, the id a hash of all that decides the weights. What is finished is not trained
+    again, and what was killed or interrupted continues from its last checkpoint, to the weights it would have had.
+
+    Args:
+        family: a name in `unbraid.families.table.FAMILIES`.
+        dataset: its name, {"name": ..., **options}, or a dataset.
+        seeds: how many, from 0, or which ones.
+        steps: of training, for each run.
+        batch_size: images per step.
+        device: "auto" (CUDA where there is one), "cpu", "cuda".
+        precision: "auto" (bfloat16 where the CPU multiplies it in hardware, else float32), "float32", "bfloat16".
+        preset: name of a published grid of the family, such as "udr".
+        out: folder of the run folders; default "runs" in the current folder.
+        processes: on a CPU; default one per core, 0 to train in this process.
+        progress: told about twice a second.
+        **hyperparameters: of the family; a list trains each of its values.
+
+    Returns:
+        One Run per combination, seeds in the inner loop; equal ones once. A run whose loss was no longer finite is
+        among them, its `status` saying so.
+
+    Raises:
+        ValueError: an unknown or impossible argument, images that do not fit, or a folder that cannot be continued.
+        OSError: not enough space on the disk, or in memory.
+        KeyboardInterrupt: stopped; checkpoints are saved.
+    """
+    row = find_family(family)
+    members = members_of(family, row, seeds, preset, hyperparameters)
+    plan = Plan(family, _whole("steps", steps, 1), _whole("batch_size", batch_size, 1), device, precision).resolved()
+
+    def read(done: int, total: int) -> None:
+        if progress:
+            progress(TrainingProgress(len(members), 0, plan.steps, {}, reading=(done, total)))
+
+    opened, described = opened_dataset(dataset, read)
+    check_images(opened, members)
+    configs = {
+        run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]
+    }
+    weights = check_members(row, opened, members)
+    folder = Path("runs" if out is None else out)
+    folder.mkdir(parents=True, exist_ok=True)
+    done = _finished(folder, configs)
+    with _claimed(folder, [name for name in configs if name not in done]):
+        done |= _finished(folder, configs)  # another process may have come first
+        waiting = [name for name in configs if name not in done]
+        chosen = [configs[name][1] for name in waiting]
+        check_space(folder, opened, weights, chosen, row)
+        parts = [folder / (name + WORKING) for name in waiting]
+        for part in parts:
+            part.mkdir(exist_ok=True)
+        taken: dict[int, int] = {}
+
+        def tell(logs: Mapping[str, float]) -> None:
+            if progress:
+                progress(TrainingProgress(len(configs), len(done), plan.steps, dict(taken), logs))
+
+        def report(sent: Report) -> None:
+            taken.update(dict.fromkeys(sent.members, sent.step))
+            means = {name: values[np.isfinite(values)] for name, values in sent.logs.items()}
+            tell({name: float(values.mean()) for name, values in means.items() if len(values)})
+
+        tell({})
+        if waiting:
+            training = train_members(plan, chosen, opened, folders=parts, report=report, processes=processes)
+            with memory_advice(), closing(cast(Generator[tuple[int, Trained], None, None], training)) as results:
+                for number, trained in results:
+                    name = waiting[number]
+                    done[name] = write_run(parts[number], folder / name, configs[name][0], trained, opened)
+                    taken.pop(number, None)
+                    tell(done[name].status["last"])
+    return [done[name] for name in configs]
+
+
+def find_family(name: str) -> Family:
+    """The row of a family.
+
+    Raises:
+        ValueError: no such family; the message offers the nearest name.
+    """
+    if name not in FAMILIES:
+        raise ValueError(f"unknown family {name!r}; {_near(name, FAMILIES)}")
+    return FAMILIES[name]
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
+
+
+def members_of(
+    family: str, row: Family, seeds: int | Sequence[int], preset: str | None, given: Mapping[str, Any]
+) -> list[Member]:
+    """Every combination of the settings given, seeds in the inner loop.
+
+    Raises:
+        ValueError: an unknown or impossible setting.
+    """
+    if preset is not None and preset not in row.presets:
+        raise ValueError(f"{family} has no preset {preset!r}; {_near(preset, row.presets)}")
+    grid = row.presets[preset] if preset is not None else ({},)
+    for name in given:
+        if name not in row.hyperparameters:
+            raise ValueError(f"{family} has no hyperparameter {name!r}; {_near(name, row.hyperparameters)}")
+        if any(name in entry for entry in grid):
+            raise ValueError(f"{name} is set by preset {preset!r} already")
+    lists = {name: _listed(value) for name, value in given.items()}
+    for name, values in lists.items():
+        if not values:
+            raise ValueError(f"{name} has no values")
+    checked = [[_value(name, row.hyperparameters[name], value) for value in values] for name, values in lists.items()]
+    defaults = {name: each.default for name, each in row.hyperparameters.items()}
+    return [
+        Member(seed, {**defaults, **entry, **dict(zip(lists, values, strict=True))})
+        for entry in grid
+        for values in product(*checked)
+        for seed in _seeds(seeds)
+    ]
+
+
+def _listed(value: Any) -> list[Any]:
+    if isinstance(value, np.ndarray | range):
+        return list(value)
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _seeds(seeds: int | Sequence[int]) -> list[int]:
+    if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
+        return list(range(_whole("seeds", seeds, 1)))
+    chosen = [_whole("a seed", seed, 0) for seed in _listed(seeds)]
+    if not chosen:
+        raise ValueError("seeds is empty")
+    return chosen
+
+
+def _whole(name: str, value: Any, low: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
+        raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
+    return int(value)
+
+
+def _value(name: str, row: Hyperparameter, value: Any) -> float | int | str:
+    """In the type the row asks for, so that 4 and 4.0 are the same run."""
+    if row.kind == "choice":
+        if not isinstance(value, str) or not (value in row.choices or ("" in row.choices and ":" in value)):
+            own = ", or your own as package.module:function" if "" in row.choices else ""
+            raise ValueError(f"{name} must be one of {', '.join(filter(None, row.choices))}{own}; got {value!r}")
+        if value not in row.choices:
+            module, _, function = value.partition(":")
+            if not hasattr(import_module(module), function):
+                raise ValueError(f"{name}: {module} has no {function!r}")
+        return value
+    if row.kind == "text":
+        if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
+            raise ValueError(f"{name} must be a text; got {value!r}")
+        return str(value)
+    number = not isinstance(value, bool | np.bool_) and isinstance(value, int | float | np.integer | np.floating)
+    if not number or not math.isfinite(value) or (row.kind == "int" and value != int(value)):
+        raise ValueError(f"{name} must be a {'whole ' if row.kind == 'int' else ''}number; got {value!r}")
+    if not row.low <= value <= row.high:
+        raise ValueError(f"{name} must lie between {row.low:g} and {row.high:g}; got {value:g}")
+    return int(value) if row.kind == "int" else float(value)
+
+
+def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
+    """Raises ValueError for a dataset whose images are not what it says, or that no likelihood takes."""
+    images = dataset.images(np.arange(min(64, len(dataset))))
+    shape = tuple(dataset.image_shape)
+    if len(shape) not in (1, 3) or images.shape[1:] != shape:
+        raise ValueError(f"the dataset says its images are {shape}, which is not what it gives: {images.shape[1:]}")
+    if images.dtype != np.uint8 and images.dtype.kind != "f":
+        raise ValueError(f"images must be uint8, or floats; the dataset gives {images.dtype}")
+    if images.dtype.kind == "f":
+        if not np.isfinite(images).all():
+            raise ValueError("the dataset holds values that are not finite")
+        bernoulli = any(member.hyper.get("likelihood") == "bernoulli" for member in members)
+        if bernoulli and not ((images >= 0) & (images <= 1)).all():
+            raise ValueError("values outside 0 .. 1 need likelihood='gaussian'")
+
+
+def check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> dict[str, int]:
+    """Bytes of the weights, by structural settings.
+
+    Raises:
+        ValueError: the networks do not fit the images, or the factors cannot give what the family must be told.
+    """
+    sizes: dict[str, int] = {}
+    for member in members:
+        if (key := repr(structural_settings(row, [member]))) not in sizes:
+            settings = structural_settings(row, [member], dataset.space)
+            make_supply(row, dataset.space, settings, member.seed)
+            sizes[key] = weight_bytes(row, dataset, member)
+    return sizes
+
+
+def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
+    """Of one member, without asking for the memory."""
+    shape, settings = tuple(dataset.image_shape), structural_settings(row, [member], dataset.space)
+    try:
+        with torch.device("meta"):
+            built = build_member(row, shape, settings, member.seed)
+    except (RuntimeError, TypeError):  # networks that look at values while they are built
+        built = build_member(row, shape, settings, member.seed)
+    return sum(value.nbytes for value in built.state_dict().values())
+
+
+def check_space(
+    folder: Path, dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family
+) -> None:
+    """Raises OSError where the results and the checkpoints on the way will not fit."""
+    needed = needed_space(dataset, weights, members, row)
+    # A checkpoint holds weights and two moments, and for a moment there are two of it.
+    needed += 6 * max(weights.values(), default=0) * min(len(members), n_cores())
+    if (free := shutil.disk_usage(folder).free) < needed:
+        raise OSError(
+            f"{folder}: {len(members)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
+        )
+
+
+def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Sequence[Member], row: Family) -> int:
+    """Bytes of the run folders, about."""
+    rows = min(N_CODES, len(dataset))
+    needed = 0
+    for member in members:
+        n_codes = sum(part.size for part in code_parts(row, structural_settings(row, [member], dataset.space)))
+        codes = rows * (2 * 4 * n_codes + 8 * len(dataset.space.names))
+        needed += weights[repr(structural_settings(row, [member]))] + codes + (1 << 17)
+    return needed
+
+
+def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[str, Any]:
+    """What config.json says of a run, and its id is a hash of; `training_of` is the way back."""
+    return {
+        "format": FORMAT,
+        "family": plan.family,
+        "dataset": dict(dataset),
+        "seed": member.seed,
+        "hyperparameters": dict(member.hyper),
+        "steps": plan.steps,
+        "batch_size": plan.batch_size,
+        "device": plan.device,
+        "precision": plan.precision,
+    }
+
+
+def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
+    """The plan and the member that `config_of` described."""
+    plan = Plan(config["family"], config["steps"], config["batch_size"], config["device"], config["precision"])
+    return plan, Member(config["seed"], config["hyperparameters"])
+
+
+def _finished(folder: Path, names: Iterable[str]) -> dict[str, Run]:
+    done = {name: open_run(folder / name) for name in names if (folder / name).exists()}
+    for run in done.values():
+        tidy(run.path)
+    return done
+
+
+@contextmanager
+def _claimed(folder: Path, names: Iterable[str]) -> Iterator[None]:
+    """Keeps other processes from training the same runs; the locks die with this process.
+
+    One byte of one file stands for each run: hundreds of locks, one open file.
+    """
+    with (folder / LOCK).open("a+b") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            for name in names:
+                try:
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(name[:15], 16))
+                except OSError as error:
+                    if error.errno in (errno.EACCES, errno.EAGAIN):
+                        raise ValueError(f"{folder / name}: another process is training this run") from None
+                    if error.errno != errno.ENOLCK:  # a file system without locks
+                        raise
+        yield

@@ -1,0 +1,81 @@
+"""The folder of a run, written whole once its training has ended."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.torch import save
+
+import unbraid
+from unbraid._extras import require
+from unbraid._files import settle, written_whole
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.building import Member, make_supply, structural_settings
+from unbraid.families.table import FAMILIES
+from unbraid.runs.folder import CODES, CONFIG, CURVES, STATUS, WEIGHTS, tidy
+from unbraid.runs.run import Run
+from unbraid.training.loop import Trained
+from unbraid.types import FloatArray
+
+
+def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: Trained, dataset: FactorDataset) -> Run:
+    """Complete the working folder with all that a run consists of, then give it its name.
+
+    Raises:
+        OSError: no space; the working folder stays, and with it the checkpoint.
+    """
+    config = {**config, **_met(config, dataset)}
+    _write(working / CONFIG, config)
+    with written_whole(working / WEIGHTS) as temporary:
+        temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))
+    _write_curves(working / CURVES, trained)
+    status = {
+        "state": "diverged" if trained.diverged else "finished",
+        "step": trained.diverged.step if trained.diverged else trained.step,
+        "reason": trained.diverged.reason if trained.diverged else None,
+        "seconds": round(trained.seconds, 3),
+        "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
+        "unbraid": unbraid.__version__,
+    }
+    if not trained.diverged:
+        Run(working, config, status, config["device"]).representation(dataset).save(working / CODES)
+    _write(working / STATUS, status)
+    settle(working)
+    working.rename(target)
+    tidy(target)
+    return Run(target, config, status)
+
+
+def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
+    """What follows from the config and the factors of the dataset, and is no part of the run's id."""
+    family, met = FAMILIES[config["family"]], {}
+    member = Member(config["seed"], config["hyperparameters"])
+    settings = structural_settings(family, [member], dataset.space)
+    if supply := make_supply(family, dataset.space, settings, member.seed):
+        met["supervision"] = dict(supply.used)
+    if family.facts:
+        met["facts"] = json.loads(json.dumps(family.facts(dataset.space, structural_settings(family, [member]))))
+    if family.parts:
+        met["codes"] = [asdict(part) for part in family.parts(settings)]
+    return met
+
+
+def _finite(curves: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+    return {name: values[np.isfinite(values)] for name, values in curves.items()}
+
+
+def _write_curves(path: Path, trained: Trained) -> None:
+    require("pyarrow", "train", "keeping the curves")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with written_whole(path) as temporary:
+        pq.write_table(pa.table({"step": trained.curve_steps, **trained.curves}), temporary)
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    with written_whole(path) as temporary:
+        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

@@ -1,0 +1,301 @@
+"""Correlations between columns of results, quartiles, trends and controversies, against scipy, pandas and by hand."""
+
+import json
+import statistics
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from unbraid.analysis.agreement import agreement, predictors
+from unbraid.analysis.by_setting import setting_means, spread, trend, with_elbo
+from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
+from unbraid.analysis.controversy import controversial
+
+
+def results(n: int = 30, seed: int = 0) -> pd.DataFrame:
+    """Two families, three settings each, a diverged run, a metric that one family lacks and one that is constant."""
+    rng = np.random.default_rng(seed)
+    place = np.arange(n)
+    family = np.where(place % 2, "beta_tcvae", "beta_vae")
+    beta = np.array([4.0, 1.0, 16.0])[place // 2 % 3]
+    quality = rng.standard_normal(n) - 0.05 * beta
+    frame = pd.DataFrame(
+        {
+            "run": [f"run{number}" for number in place],
+            "family": family,
+            "setting": [f"beta={value:g}" for value in beta],
+            "seed": place // 6,
+            "state": "finished",
+            "reason": None,
+            "dataset": "sprites",
+            "hyper.beta": beta,
+            "hyper.latents": 10,
+            "hyper.decoder": "bernoulli",
+            "train.reconstruction": 30 + 2 * beta + rng.standard_normal(n),
+            "train.kl": 20 - beta + rng.standard_normal(n),
+            "mig.score": 0.3 + 0.1 * quality + 0.03 * rng.standard_normal(n),
+            "dci_lasso.disentanglement": 0.5 + 0.1 * quality + 0.05 * rng.standard_normal(n),
+            "dci_lasso.completeness": 0.5,
+            "elbo_terms.total_correlation": np.where(family == "beta_vae", 2 - quality, np.nan),
+            "factor_vae_score.score": 1.0,
+            "med.score": 0.2 + 0.1 * quality + 0.1 * rng.standard_normal(n),
+            "udr.score": 0.4 + 0.2 * quality + 0.1 * rng.standard_normal(n),
+            "udr.informative": 6,
+            "compositional.mlp.both": 0.2 + 0.1 * quality + 0.02 * rng.standard_normal(n),
+        }
+    )
+    frame.loc[7, "state"] = "diverged"
+    frame.loc[7, [name for name in frame.columns if name.split(".")[0] in {"mig", "dci_lasso", "med", "udr"}]] = np.nan
+    return frame
+
+
+FRAME = results()
+
+
+# Which columns
+
+
+def test_headlines_udr_generalisation_and_varying_hyperparameters_are_compared() -> None:
+    assert headline_columns(FRAME) == [
+        "mig.score", "dci_lasso.disentanglement", "elbo_terms.total_correlation", "factor_vae_score.score", "med.score",
+    ]  # fmt: skip
+    assert agreement_columns(FRAME)[5:] == ["udr.score", "compositional.mlp.both", "hyper.beta"]
+
+
+def test_directions_are_those_of_the_metrics() -> None:
+    assert higher_is_better("mig.score") is True
+    assert higher_is_better("elbo_terms.total_correlation") is False
+    assert higher_is_better("d_lsbd.score") is False
+    assert higher_is_better("my_lab.scores:mine.score") is True
+    assert higher_is_better("udr.score") is True
+    assert higher_is_better("hyper.beta") is None
+
+
+# Agreement
+
+
+@pytest.mark.parametrize("method", ["spearman", "pearson"])
+def test_every_correlation_is_that_of_scipy_over_the_runs_that_have_both(method: Any) -> None:
+    found = agreement(FRAME, method=method)
+    reference = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}[method]
+    assert found.groups == ("all", "beta_tcvae", "beta_vae")
+    assert {each.group for each in found.correlations} == set(found.groups)
+    for each in found.correlations:
+        rows = FRAME if each.group == "all" else FRAME[FRAME["family"] == each.group]
+        both = rows[[each.first, each.second]].dropna()
+        expected = reference(both[each.first], both[each.second])
+        assert (each.value, each.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-9)
+        assert each.n == len(both)
+    pairs = {(each.first, each.second) for each in found.correlations if each.group == "all"}
+    assert len(pairs) == 7 * 6 / 2  # all but the constant column
+    assert ("mig.score", "udr.score") in pairs
+    assert ("udr.score", "hyper.beta") in pairs
+
+
+def test_what_cannot_be_correlated_is_left_out_with_the_reason_and_never_nan() -> None:
+    found = agreement(FRAME)
+    reasons = {(each.group, each.columns): each.reason for each in found.left_out}
+    assert reasons["all", ("factor_vae_score.score",)] == "is constant (1)"
+    assert reasons["beta_tcvae", ("elbo_terms.total_correlation",)] == "has 0 values; 3 are needed"
+    few = agreement(FRAME[:2], by=None)
+    assert few.correlations == ()
+    assert {each.reason.partition(" ")[0] for each in few.left_out} == {"has"}
+    frame = found.to_frame()
+    assert frame.notna().to_numpy().all()
+    assert list(frame.columns) == ["group", "first", "second", "value", "p", "n"]
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_a_pair_that_is_constant_where_both_are_known_is_left_out() -> None:
+    frame = pd.DataFrame({"a": [1.0, 2, 3, 4, np.nan], "b": [5.0, 5, 5, np.nan, 7], "family": "vae"})
+    found = agreement(frame, ["a", "b"])
+    assert found.correlations == ()
+    assert found.left_out[0].columns == ("a", "b")
+    assert found.left_out[0].reason == "where both are known, one is constant (5)"
+
+
+def test_the_matrix_is_symmetric_and_leaves_out_what_is_compared_with_nothing() -> None:
+    found = agreement(FRAME)
+    names, values, p = found.matrix("beta_tcvae")
+    assert "factor_vae_score.score" not in names
+    assert "elbo_terms.total_correlation" not in names
+    np.testing.assert_array_equal(values, values.T)
+    assert values.diagonal().tolist() == [1.0] * len(names)
+    mine = next(
+        each for each in found.correlations
+        if (each.group, each.first, each.second) == ("beta_tcvae", "mig.score", "med.score")
+    )  # fmt: skip
+    assert values[names.index("med.score"), names.index("mig.score")] == mine.value
+    assert p[names.index("mig.score"), names.index("med.score")] == mine.p
+
+
+def test_hyperparameters_are_not_compared_with_each_other() -> None:
+    frame = FRAME.assign(**{"hyper.rate": np.arange(len(FRAME)) % 5})
+    pairs = {(each.first, each.second) for each in agreement(frame).correlations}
+    assert ("hyper.beta", "hyper.rate") not in pairs
+    assert ("mig.score", "hyper.rate") in pairs
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["mig.score", "mig.scor"], "no column 'mig.scor'; did you mean 'mig.score'"),
+        (["mig"], "no column 'mig'; did you mean 'mig.score'"),
+        (["mig.score", "hyper.decoder"], "column 'hyper.decoder' does not hold numbers"),
+    ],
+)
+def test_unknown_columns_and_text_are_refused(columns: list[str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        agreement(FRAME, columns)
+    with pytest.raises(ValueError, match="infinite in row 3"):
+        agreement(FRAME.assign(bad=[0.0, 1, 2, np.inf, *range(26)]), ["bad", "mig.score"])
+
+
+# Which metric predicts a target best
+
+
+def test_predictors_compare_each_two_metrics_on_the_runs_that_have_all_three() -> None:
+    found = predictors(FRAME, "compositional.mlp.both", test="paper")
+    both = next(each for each in found.predictions if (each.first, each.second) == ("mig.score", "med.score"))
+    rows = FRAME.dropna(subset=["mig.score", "med.score", "compositional.mlp.both"])
+    target = rows["compositional.mlp.both"]
+    r = [stats.pearsonr(rows[name], target).statistic for name in ("mig.score", "med.score")]
+    z = (np.arctanh(r[0]) - np.arctanh(r[1])) * np.sqrt(29 - 3)
+    assert (both.first_value, both.second_value, both.n) == (pytest.approx(r[0]), pytest.approx(r[1]), 29)
+    assert (both.z, both.p) == (pytest.approx(z), pytest.approx(stats.norm.sf(z)))
+    names, p = found.matrix()
+    assert "compositional.mlp.both" not in names
+    assert "hyper.beta" not in names
+    others = ("mig.score", "dci_lasso.disentanglement", "med.score", "udr.score")
+    by_scipy = {name: stats.pearsonr(rows[name], target).statistic for name in others}
+    assert [name for name in names if name in others] == sorted(others, key=lambda name: -by_scipy[name])
+    i, j = names.index("mig.score"), names.index("med.score")
+    assert p[i, j] + p[j, i] == pytest.approx(1)
+    assert {
+        reason for each in found.left_out if "factor_vae_score.score" in each.columns if (reason := each.reason)
+    } == {"factor_vae_score.score is constant (1)"}
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert found.to_frame().notna().to_numpy().all()
+
+
+def test_columns_that_are_better_when_lower_are_turned_round() -> None:
+    names = ["elbo_terms.total_correlation", "mig.score"]
+    found = predictors(FRAME, "compositional.mlp.both", names)
+    rows = FRAME.dropna(subset=names)
+    raw = stats.pearsonr(rows[names[0]], rows["compositional.mlp.both"]).statistic
+    assert raw < -0.5
+    assert found.predictions[0].first_value == pytest.approx(-raw)
+    error = FRAME.assign(**{"zero_shot.lasso.gap": -FRAME["compositional.mlp.both"]})
+    turned = predictors(error, "zero_shot.lasso.gap", names).predictions
+    assert [each.z for each in turned] == pytest.approx([each.z for each in found.predictions])
+
+
+def test_equal_metrics_and_perfect_correlations_are_left_out_with_the_reason() -> None:
+    frame = FRAME.assign(same=FRAME["mig.score"], goal=FRAME["med.score"] * 2)
+    found = predictors(frame, "goal", ["mig.score", "same", "med.score"])
+    reasons = {each.columns: each.reason for each in found.left_out}
+    assert "between the two metrics must be" in reasons["mig.score", "same"]
+    assert "no Fisher transform" in reasons["same", "med.score"]
+    assert found.predictions == ()
+    with pytest.raises(ValueError, match="two columns are needed to foretell 'goal'; there are mig.score"):
+        predictors(frame, "goal", ["mig.score", "goal"])
+
+
+# By setting
+
+
+def test_quartiles_are_those_of_the_standard_library_and_settings_in_order() -> None:
+    found = spread(FRAME, "mig.score")
+    assert [(box.family, box.setting) for box in found.boxes] == [
+        (family, setting) for family in ("beta_tcvae", "beta_vae") for setting in ("beta=1", "beta=4", "beta=16")
+    ]
+    for box in found.boxes:
+        rows = FRAME[(FRAME["family"] == box.family) & (FRAME["setting"] == box.setting)]["mig.score"].dropna().tolist()
+        quartiles = statistics.quantiles(rows, n=4, method="inclusive")
+        assert [box.lower_quartile, box.median, box.upper_quartile] == pytest.approx(quartiles)
+        assert (box.n, box.lowest, box.highest) == (len(rows), min(rows), max(rows))
+        assert box.mean == pytest.approx(statistics.fmean(rows))
+        assert sorted(box.values) == sorted(rows)
+    lacking = spread(FRAME, "elbo_terms.total_correlation")
+    assert lacking.left_out["beta_tcvae beta=4"] == "none of its 5 runs has a value"
+    json.dumps(found.to_dict(), allow_nan=False)
+    assert len(found.to_frame()) == 6
+
+
+def test_means_per_setting_and_their_correlation_by_family() -> None:
+    frame = with_elbo(FRAME)
+    assert frame["elbo"].to_numpy() == pytest.approx(-(FRAME["train.reconstruction"] + FRAME["train.kl"]).to_numpy())
+    found = trend(frame, "elbo", "mig.score")
+    known = frame.dropna(subset=["mig.score"])
+    means = known.groupby(["family", "setting"])[["elbo", "mig.score"]].mean()
+    for each in found.means:
+        assert (each.x, each.y) == pytest.approx(tuple(means.loc[(each.family, each.setting)]))
+    for each in found.correlations:
+        own = means.loc[each.family]
+        expected = stats.pearsonr(own["elbo"], own["mig.score"])
+        assert (each.value, each.p, each.n) == (*map(pytest.approx, expected), 3)
+    json.dumps(found.to_dict(), allow_nan=False)
+
+
+def test_trends_that_have_no_correlation_say_why() -> None:
+    found = trend(FRAME, "elbo_terms.total_correlation", "mig.score")
+    assert [each.family for each in found.means] == ["beta_vae"] * 3
+    assert found.left_out["beta_tcvae beta=1"] == "none of its runs has both values"
+    one = trend(FRAME[FRAME["setting"] == "beta=1"], "med.score", "mig.score")
+    assert one.correlations == ()
+    assert one.left_out["beta_vae"] == "no correlation over its settings: med.score has 1 values; 3 are needed"
+
+
+def test_setting_means_are_a_frame_to_correlate_over_settings_as_the_paper() -> None:
+    means = setting_means(FRAME)
+    assert len(means) == 6
+    found = agreement(means, ["mig.score", "udr.score"], method="pearson", by=None).correlations[0]
+    expected = FRAME.groupby(["family", "setting"])[["mig.score", "udr.score"]].mean()
+    assert found.value == pytest.approx(stats.pearsonr(expected["mig.score"], expected["udr.score"]).statistic)
+    assert found.n == 6
+
+
+# Controversy
+
+
+def test_the_most_controversial_model_is_high_by_the_first_and_low_by_the_second() -> None:
+    """Places of a by x 4, 1, 3, 2 and by y 1, 2, 4, 3: differences 3, -1, -1, -1."""
+    frame = pd.DataFrame(
+        {
+            "run": list("abcd"),
+            "family": "vae",
+            "setting": "",
+            "x.score": [0.9, 0.1, 0.5, 0.3],
+            "mig.score": [0, 1, 3, 2],
+        }
+    )
+    found = controversial(frame, "x.score", "mig.score", top=2)
+    first, second = found.models
+    assert (first.run, first.first_rank, first.second_rank, first.disagreement) == ("a", 4, 1, 3)
+    assert (first.above_first, first.above_second) == (1.0, 0.0)
+    assert (second.run, second.disagreement) == ("b", -1)
+    assert controversial(frame, "mig.score", "x.score").models[0].disagreement == 1
+    assert found.to_frame()["disagreement"].tolist() == [3, -1]
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["models"][0]["run"] == "a"
+
+
+def test_places_of_many_models_by_plain_counting_and_metrics_better_when_lower_turned_round() -> None:
+    found = controversial(FRAME, "mig.score", "elbo_terms.total_correlation", top=100)
+    rows = FRAME.dropna(subset=["mig.score", "elbo_terms.total_correlation"])
+    assert found.n == len(rows) == len(found.models) == 15
+    for each in found.models:
+        assert each.first_rank == 1 + (rows["mig.score"] < each.first).sum()
+        assert each.second_rank == 1 + (rows["elbo_terms.total_correlation"] > each.second).sum()
+        assert each.above_first == pytest.approx((rows["mig.score"] < each.first).sum() / 14)
+    gaps = [each.disagreement for each in found.models]
+    assert gaps == sorted(gaps, reverse=True)
+
+
+def test_controversies_need_two_models() -> None:
+    with pytest.raises(ValueError, match="top must be at least 1"):
+        controversial(FRAME, "mig.score", "med.score", top=0)
+    with pytest.raises(ValueError, match="both known of 1 runs; two are needed"):
+        controversial(FRAME[:1], "mig.score", "med.score")

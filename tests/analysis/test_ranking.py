@@ -1,0 +1,305 @@
+"""UDR over many runs: by brute force from the definition, on constructed populations, and what is left out and why."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from unbraid import Representation
+from unbraid.analysis.natural_order import natural
+from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
+from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking, write_ranking
+from unbraid.types import FloatArray
+
+N = 300
+RNG = np.random.default_rng(0)
+BASE = RNG.standard_normal((N, 4))
+SPEARMAN = RankingOptions(similarity="spearman")
+
+
+def rotation(seed: int) -> FloatArray:
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((4, 4)))[0]
+
+
+def candidate(run: str, codes: FloatArray, setting: str = "beta=4", family: str = "beta_vae", **more: Any) -> Candidate:
+    return Candidate(run, family, setting, codes, more.get("kl"), more.get("samples", "same"))
+
+
+def population() -> list[Candidate]:
+    """Two settings of three seeds, noisy rotations; KL of latents .02 to 1, or uninformative at .005 and .001."""
+    rng = np.random.default_rng(1)
+    models = []
+    for number in range(6):
+        codes = BASE @ rotation(number % 3) + 0.4 * rng.standard_normal(BASE.shape)
+        kl = np.array([0.5, 0.02 if number % 3 else 0.005, 1.0, 0.001])[rng.permutation(4)]
+        models.append(candidate(f"run{number}", codes, f"beta={number % 2}", kl=kl))
+    return models
+
+
+def by_definition(models: list[Candidate], i: int, j: int, similarity: str, alpha: Any, dlib: bool = False) -> float:
+    """Eq. 2-3: sum_b r_b^2 I(b) / sum_a R + sum_a r_a^2 I(a) / sum_b R, over d_a + d_b, uninformative latents zeroed.
+
+    Regressions are scikit-learn's and correlations scipy's, over all latents; `dlib` averages the two means.
+    """
+    from sklearn.linear_model import Lasso
+
+    z, keep = [], []
+    for model in (models[i], models[j]):
+        assert model.kl is not None
+        keep.append(model.kl > 0.01)
+        z.append((model.codes - model.codes.mean(0)) / model.codes.std(0) * keep[-1])
+    d = z[0].shape[1]
+    matrix = np.zeros((d, d))
+    for a in range(d):
+        if similarity == "lasso":
+            matrix[a] = np.abs(Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(z[1], z[0][:, a]).coef_)
+        for b in range(d) if similarity == "spearman" else ():
+            if keep[0][a] and keep[1][b]:
+                matrix[a, b] = abs(spearmanr(models[i].codes[:, a], models[j].codes[:, b])[0])
+    by_column = sum(max(matrix[:, b]) ** 2 / matrix[:, b].sum() for b in range(d) if keep[1][b] and matrix[:, b].any())
+    by_row = sum(max(matrix[a]) ** 2 / matrix[a].sum() for a in range(d) if keep[0][a] and matrix[a].any())
+    if dlib:
+        return (by_column / keep[1].sum() + by_row / keep[0].sum()) / 2
+    return (by_column + by_row) / (keep[0].sum() + keep[1].sum())
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("similarity", "alpha", "dlib"),
+    [("spearman", "cv", False), ("lasso", 0.1, False), ("lasso", 0.1, True)],
+)
+@pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
+def test_scores_are_those_of_the_definition_by_brute_force(
+    similarity: Any, alpha: Any, dlib: bool, compare: Any
+) -> None:
+    models = population()
+    options = RankingOptions(similarity, compare, alpha=alpha, aggregate="dlib" if dlib else "paper")
+    ranking = rank_models(models, options)
+    for i, model in enumerate(models):
+        others = [
+            j for j, other in enumerate(models) if j != i and (compare == "all" or other.setting == model.setting)
+        ]
+        pairs = [by_definition(models, i, j, similarity, alpha, dlib) for j in others]
+        assert ranking.pairs[i, others] == pytest.approx(pairs, abs=1e-6)
+        assert ranking.scores[i] == pytest.approx(np.median(pairs), abs=1e-6)
+    assert ranking.informative.tolist() == [2, 3, 3, 2, 3, 3]
+    assert [set(latents.tolist()) for latents in ranking.latents] == [
+        set(np.flatnonzero(np.asarray(model.kl) > 0.01).tolist()) for model in models
+    ]
+
+
+def test_the_default_is_the_cross_validated_lasso_of_the_paper() -> None:
+    from sklearn.linear_model import MultiTaskLassoCV
+
+    models = [replace(model, kl=None) for model in population()[::2][:2]]
+    ranking = rank_models(models)
+    order = np.random.default_rng(0).permutation(N)
+    z = [((model.codes - model.codes.mean(0)) / model.codes.std(0))[order] for model in models]
+    matrix = np.abs(MultiTaskLassoCV(tol=1e-10, max_iter=100_000, cv=5).fit(z[1], z[0]).coef_)
+    expected = ((matrix.max(0) ** 2 / matrix.sum(0)).sum() + (matrix.max(1) ** 2 / matrix.sum(1)).sum()) / 8
+    assert ranking.scores[0] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_allclose(ranking.matrices[0, 1], matrix, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [RankingOptions(), SPEARMAN, RankingOptions(alpha=0.1, aggregate="dlib")])
+@pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
+def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(options: RankingOptions, compare: Any) -> None:
+    """Within all, the copies are the larger herd: scores are medians over the others."""
+    rng = np.random.default_rng(2)
+    copies = [BASE, -BASE[:, [2, 0, 3, 1]], BASE[:, [3, 1, 2]], BASE[:, [1, 0, 3, 2]] * [1, -1, 1, -1], -BASE]
+    turned = [BASE @ rotation(seed) for seed in range(10, 13)]
+    models = [
+        candidate(f"run{n}", codes + 0.05 * rng.standard_normal(codes.shape), "copies" if n < 5 else "turned")
+        for n, codes in enumerate(copies + turned)
+    ]
+    ranking = rank_models(models[::-1], replace(options, compare=compare))
+    assert ranking.scores[3:].min() > ranking.scores[:3].max() + 0.15
+    medians = ranking.per_setting().set_index("setting")["median"]
+    assert medians["copies"] > medians["turned"] + 0.2
+    assert ranking.best in {f"run{n}" for n in range(5)}
+
+
+def test_models_are_compared_with_those_that_the_option_names() -> None:
+    models = [
+        candidate("a0", BASE, "beta=1"), candidate("b0", BASE, "beta=2"),
+        candidate("a1", BASE, "beta=1"), candidate("b1", BASE, "beta=2"),
+        candidate("c0", BASE, "beta=1", "other"), candidate("c1", BASE, "beta=1", "other"),
+    ]  # fmt: skip
+    met = {
+        compare: {tuple(sorted((i, j))) for i, j in rank_models(models, replace(SPEARMAN, compare=compare)).matrices}
+        for compare in ("same-hyperparameters", "same-family", "all")
+    }
+    assert met["same-hyperparameters"] == {(0, 2), (1, 3), (4, 5)}
+    assert met["same-family"] == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (4, 5)}
+    assert len(met["all"]) == 15
+
+
+def test_comparisons_are_drawn_without_replacement() -> None:
+    models = [candidate(f"run{n}", BASE @ rotation(n)) for n in range(7)]
+    ranking = rank_models(models, replace(SPEARMAN, n_comparisons=3, seed=5))
+    taken = ~np.isnan(ranking.pairs)
+    assert taken.sum(axis=1).tolist() == [3] * 7
+    assert not taken.diagonal().any()
+    full = rank_models(models, SPEARMAN).pairs
+    assert ranking.scores == pytest.approx([np.median(row[has]) for row, has in zip(full, taken, strict=True)])
+    assert "3 others drawn at random" in ranking.notes[-1]
+
+
+# What is left out
+
+
+def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
+    models = [
+        candidate("good0", BASE), candidate("good1", -BASE),
+        candidate("lonely", BASE, "beta=16"), candidate("nan", np.where(BASE > 3, np.nan, BASE) + np.nan),
+        candidate("other", BASE, samples="other rows"),
+    ]  # fmt: skip
+    ranking = rank_models(models, SPEARMAN, left_out={"exploded": "diverged: step 30: the loss is not finite"})
+    assert ranking.runs == ("good0", "good1")
+    assert dict(ranking.left_out) == {
+        "exploded": "diverged: step 30: the loss is not finite",
+        "nan": "its codes or their KL are not finite",
+        "other": "its rows are not the samples of good0 (same factors, same order)",
+        "lonely": "the only run of its setting, with no other to be compared with",
+    }
+    everything = rank_models(models, replace(SPEARMAN, compare="all"))
+    assert everything.runs == ("good0", "good1", "lonely")
+
+
+def test_nothing_to_compare_is_refused_with_the_reasons() -> None:
+    lonely = [candidate(f"run{n}", BASE, f"beta={n}") for n in range(3)]
+    with pytest.raises(NothingToRank, match="no two models can be compared: 3 x the only run of its setting"):
+        rank_models(lonely)
+    with pytest.raises(NothingToRank, match="no finished runs"):
+        rank_models([])
+    with pytest.raises(ValueError, match="compare must be one of same-hyperparameters, same-family, all; got 'some'"):
+        RankingOptions(compare="some")  # pyright: ignore[reportArgumentType]
+
+
+def test_models_without_posterior_count_all_latents_and_silent_ones_score_0() -> None:
+    models = [
+        candidate("pca0", BASE, family="pca"), candidate("pca1", BASE, family="pca"),
+        candidate("dead", BASE, kl=np.zeros(4)), candidate("half", BASE, kl=np.array([1.0, 1.0, 0.0, 0.0])),
+    ]  # fmt: skip
+    ranking = rank_models(models, SPEARMAN)
+    assert ranking.informative.tolist() == [4, 4, 0, 2]
+    assert ranking.scores.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=0.2)
+    assert ranking.notes == (
+        "dead has no informative latent and score 0",
+        "pca0, pca1 have no posterior: all latents count as informative",
+    )
+
+
+def test_a_candidate_knows_its_samples_and_kl() -> None:
+    factors = np.arange(6).reshape(3, 2)
+    first = Candidate.of("a", "vae", "", Representation(BASE[:3], factors, log_variances=np.zeros((3, 4))))
+    assert first.kl == pytest.approx((BASE[:3] ** 2 / 2).mean(0))
+    assert Candidate.of("b", "vae", "", Representation(BASE[:3] + 1, factors.astype(float))).samples == first.samples
+    assert Candidate.of("c", "vae", "", Representation(BASE[:3], factors[::-1])).samples != first.samples
+
+
+# Tables
+
+
+@pytest.fixture(scope="module")
+def ranking() -> Ranking:
+    models = population() + [candidate(f"few{n}", BASE[:, :2], "beta=16", kl=np.ones(2)) for n in range(2)]
+    return rank_models(models, SPEARMAN, left_out={"gone": "failed: no memory"})
+
+
+def test_tables_sort_runs_by_score_and_settings_by_their_numbers(ranking: Ranking) -> None:
+    frame = ranking.to_frame()
+    assert list(frame.columns) == ["rank", "run", "family", "setting", "udr.score", "udr.informative"]
+    assert frame["udr.score"].is_monotonic_decreasing
+    assert frame["rank"].tolist() == list(range(1, 9))
+    assert frame["run"][0] == ranking.best
+    scores = dict(zip(ranking.runs, ranking.scores, strict=True))
+    assert [scores[run] for run in frame["run"]] == frame["udr.score"].tolist()
+    settings = ranking.per_setting()
+    assert settings["setting"].tolist() == ["beta=0", "beta=1", "beta=16"]
+    assert settings["runs"].tolist() == [3, 3, 2]
+    assert settings["median"][0] == np.median([scores[f"run{n}"] for n in (0, 2, 4)])
+
+
+def test_best_for_each_number_of_informative_latents(ranking: Ranking) -> None:
+    best = ranking.best_by_informative()
+    assert list(best) == [2, 3]
+    scores = dict(zip(ranking.runs, ranking.scores, strict=True))
+    for count, runs in ((2, ("run0", "run3", "few0", "few1")), (3, ("run1", "run2", "run4", "run5"))):
+        assert best[count] == max(runs, key=lambda run: scores[run])  # of equals the first
+
+
+def test_the_dictionary_is_json(ranking: Ranking) -> None:
+    content = json.loads(json.dumps(ranking.to_dict(), allow_nan=False))
+    assert content["best"] == ranking.best
+    assert content["options"]["similarity"] == "spearman"
+    assert content["left_out"] == {"gone": "failed: no memory"}
+    assert [row["run"] for row in content["runs"]] == ranking.to_frame()["run"].tolist()
+
+
+def test_numbers_within_names_count_by_their_value() -> None:
+    names = ["beta=16", "beta=2", "beta=1e-3", "beta=0.5, gamma=10", "beta=0.5, gamma=9", "mode=b", "mode=a"]
+    assert sorted(names, key=natural) == [
+        "beta=1e-3", "beta=0.5, gamma=9", "beta=0.5, gamma=10", "beta=2", "beta=16", "mode=a", "mode=b",
+    ]  # fmt: skip
+
+
+# The file
+
+
+def test_a_ranking_survives_its_file(ranking: Ranking, tmp_path: Path) -> None:
+    write_ranking(tmp_path / "spearman.npz", ranking)
+    again = read_ranking(tmp_path / "spearman.npz")
+    for name in ("runs", "families", "settings", "options", "left_out", "notes"):
+        assert getattr(again, name) == getattr(ranking, name)
+    np.testing.assert_array_equal(again.scores, ranking.scores)
+    np.testing.assert_array_equal(again.pairs, ranking.pairs)
+    assert again.matrices.keys() == ranking.matrices.keys()
+    for pair, matrix in ranking.matrices.items():
+        np.testing.assert_array_equal(again.matrices[pair], matrix)
+    assert [latents.tolist() for latents in again.latents] == [latents.tolist() for latents in ranking.latents]
+
+
+def test_a_ranking_is_made_once_for_the_same_codes(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def rank(models: list[Candidate], options: RankingOptions = SPEARMAN, **left_out: str) -> Ranking:
+        return rank_and_keep(tmp_path, models, options, left_out, lambda done, _: seen.append(done))
+
+    models = [*population(), candidate("lonely", BASE, "beta=16")]
+    first = rank(models, waiting="not finished")
+    assert first.left_out.keys() == {"waiting", "lonely"}
+    assert ranking_path(tmp_path, SPEARMAN) == tmp_path / "udr" / "spearman.npz"
+    seen.clear()
+    again = rank(models)
+    assert (seen, again.left_out.keys()) == ([], {"lonely"})
+    np.testing.assert_array_equal(again.scores, first.scores)
+    rank(models, replace(SPEARMAN, compare="all"))
+    assert len(seen) == 7
+    assert (tmp_path / "udr" / "spearman-all.npz").is_file()
+    seen.clear()
+    changed = [replace(models[0], codes=models[0].codes @ rotation(8)), *models[1:]]
+    assert rank(changed).scores[0] != first.scores[0]
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_damaged_or_foreign_files_are_named(ranking: Ranking, tmp_path: Path) -> None:
+    path = tmp_path / "lasso.npz"
+    with pytest.raises(FileNotFoundError, match=r"lasso\.npz: no such file"):
+        read_ranking(path)
+    path.write_bytes(b"PK\x03\x04 and then nothing")
+    with pytest.raises(ValueError, match=r"lasso\.npz is damaged .*; remove it to rank again"):
+        read_ranking(path)
+    write_ranking(path, ranking)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ValueError, match=r"lasso\.npz is damaged"):
+        read_ranking(path)
+    np.savez(path, described=np.array(json.dumps({"format": 99})))
+    with pytest.raises(ValueError, match="its format is 99; this version of unbraid reads 1"):
+        read_ranking(path)

@@ -1,0 +1,408 @@
+"""Run folders: what is in them, that they can be used again, and that nothing damaged is taken for whole."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file, save_file
+from torch import nn
+
+import unbraid
+from tests.training.examples import SPACE, blocks, member
+from unbraid import load_run, train
+from unbraid.datasets.base import ArrayDataset
+from unbraid.families.table import FAMILIES
+from unbraid.runs.folder import CODES, CONFIG, STATUS, WEIGHTS
+from unbraid.runs.run import Run
+from unbraid.runs.traversals import traverse
+from unbraid.training.train import TrainingProgress, weight_bytes
+
+SMALL = {"batch_size": 8, "network": "dense", "latents": 3, "processes": 0, "precision": "float32"}
+FILES = ["codes.safetensors", "config.json", "curves.parquet", "status.json", "weights.safetensors"]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
+    out = tmp_path_factory.mktemp("runs")
+    return train("beta_vae", blocks(), beta=[1, 8.0], seeds=[0, 5], learning_rate=1e-3, steps=30, out=out, **SMALL)
+
+
+def test_every_combination_has_a_folder_of_plain_files(runs):
+    assert [(run.config["hyperparameters"]["beta"], run.config["seed"]) for run in runs] == [
+        (1.0, 0), (1.0, 5), (8.0, 0), (8.0, 5),
+    ]  # fmt: skip
+    for run in runs:
+        assert sorted(each.name for each in run.path.iterdir()) == FILES
+        assert run.config["hyperparameters"].keys() == FAMILIES["beta_vae"].hyperparameters.keys()
+        assert run.status["state"] == "finished"
+        assert run.status["step"] == 30
+        curves = run.curves()
+        assert curves["step"].tolist() == list(range(1, 31))
+        assert curves["loss/vae"][-5:].mean() < curves["loss/vae"][:5].mean()
+        assert run.status["last"]["kl"] == curves["kl"][-1]
+        beta = run.config["hyperparameters"]["beta"]
+        np.testing.assert_allclose(curves["loss/vae"], curves["reconstruction"] + beta * curves["kl"], rtol=1e-5)
+    assert len({run.path for run in runs}) == 4
+
+
+def test_a_loaded_run_encodes_and_decodes_as_its_layers_do(runs):
+    run = load_run(runs[0].path)
+    weights = load_file(run.path / WEIGHTS)
+    pixels = blocks().images(np.arange(40))
+    hidden = pixels.reshape(40, -1) / 255
+    for layer in (1, 3, 5):
+        weight, bias = (weights[f"vae.encoder.{layer}.{part}"] for part in ("weight", "bias"))
+        hidden = hidden @ weight.T + bias
+        hidden = np.maximum(hidden, 0) if layer < 5 else hidden
+    np.testing.assert_allclose(run.encode(pixels), hidden[:, :3], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(run.posterior(pixels)[1], hidden[:, 3:], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(run.encode(pixels / 255), run.encode(pixels), rtol=1e-5, atol=1e-6)
+
+    hidden = np.array([[0.5, -1.0, 2.0]])
+    for layer in (0, 2, 4):
+        weight, bias = (weights[f"vae.decoder.{layer}.{part}"] for part in ("weight", "bias"))
+        hidden = hidden @ weight.T + bias
+        hidden = np.maximum(hidden, 0) if layer < 4 else hidden
+    images = run.decode([[0.5, -1.0, 2.0]])
+    assert images.shape == (1, 32, 32, 1)
+    np.testing.assert_allclose(images.reshape(1, -1), 1 / (1 + np.exp(-hidden)), rtol=1e-4, atol=1e-5)
+    assert run.encode(pixels[:0]).shape == (0, 3)
+
+
+def test_the_kept_codes_are_those_of_the_dataset(runs):
+    kept = runs[1].codes()
+    index = np.arange(len(SPACE))
+    assert np.array_equal(kept.factors, SPACE.factors(index))
+    assert kept.factor_names == SPACE.names
+    assert kept.factor_sizes == SPACE.sizes
+    assert np.array_equal(kept.codes, runs[1].encode(blocks().images(index)))
+    few = [run.representation(blocks(), 20, seed=3) for run in runs[:2]]
+    assert len(few[0]) == 20
+    assert np.array_equal(few[0].factors, few[1].factors)
+    assert not np.array_equal(few[0].factors, runs[0].representation(blocks(), 20, seed=4).factors)
+
+
+def test_one_of_a_population_equals_itself_alone_and_finished_runs_are_left_alone(runs, tmp_path):
+    (alone,) = train("beta_vae", blocks(), beta=8, seeds=[5], learning_rate=1e-3, steps=30, out=tmp_path, **SMALL)
+    assert alone.path.name == runs[3].path.name
+    assert (alone.path / WEIGHTS).read_bytes() == (runs[3].path / WEIGHTS).read_bytes()
+    assert (alone.path / CODES).read_bytes() == (runs[3].path / CODES).read_bytes()
+
+    for name in ("notes.txt", "checkpoint.safetensors", ".weights.safetensors.x1.part"):
+        (alone.path / name).write_text("left here")
+    before = (alone.path / STATUS).stat().st_mtime_ns
+    sent: list[TrainingProgress] = []
+    settings = {"learning_rate": 1e-3, "steps": 30, "out": tmp_path, "progress": sent.append, **SMALL}
+    again = train("beta_vae", blocks(), beta=[8, 8.0, 1], seeds=[5], **settings)
+    assert [run.path.name for run in again] == [runs[3].path.name, runs[1].path.name]
+    assert (alone.path / STATUS).stat().st_mtime_ns == before
+    assert sorted(each.name for each in alone.path.iterdir()) == sorted([*FILES, "notes.txt"])
+    assert sent[0].n_done == 1
+    assert sent[-1].n_done == 2
+
+
+def test_the_id_follows_the_images_and_settings(runs, tmp_path):
+    settings = {"beta": 1, "seeds": [0], "learning_rate": 1e-3, "out": tmp_path, **SMALL}
+    array = blocks().array.copy()
+    array[0, 0, 0] = 255
+    others = [
+        train("beta_vae", ArrayDataset(array, SPACE), steps=30, **settings),
+        train("beta_vae", blocks(), steps=29, **settings),
+        train("beta_vae", blocks(), steps=30, **{**settings, "batch_size": 9}),
+    ]
+    names = {run.path.name for each in others for run in each}
+    assert len(names) == 3
+    assert not names & {run.path.name for run in runs}
+
+
+def test_corrected_images_are_not_answered_with_the_old_model(tmp_path):
+    """Images of a file of the user's, all but 1 024 evenly spaced ones of which are inverted in place."""
+    pixels = np.random.default_rng(0).integers(0, 256, size=(4096, 4, 4), dtype=np.uint8)
+    np.save(tmp_path / "images.npy", pixels)
+    (tmp_path / "factors.csv").write_text("\n".join(["a", *map(str, range(4096))]))
+    settings = {"latents": 2, "steps": 1, "out": tmp_path / "runs", "processes": 0, "fit_images": 4096}
+    (first,) = train("pca", str(tmp_path), **settings)
+    assert train("pca", str(tmp_path), **settings)[0].path == first.path
+    others = np.setdiff1d(np.arange(4096), np.linspace(0, 4095, 1024).astype(int))
+    mapped = np.load(tmp_path / "images.npy", mmap_mode="r+")
+    mapped[others] = 255 - mapped[others]
+    mapped.flush()
+    (second,) = train("pca", str(tmp_path), **settings)
+    assert second.path != first.path
+    assert (second.path / WEIGHTS).read_bytes() != (first.path / WEIGHTS).read_bytes()
+
+
+def test_what_takes_long_before_the_training_is_told(tmp_path, monkeypatch):
+    sent: list[TrainingProgress] = []
+    settings = {"latents": 2, "steps": 1, "out": tmp_path, "processes": 0, "progress": sent.append}
+    train("pca", blocks(), **settings)
+    assert [each.reading for each in sent if each.reading] == []
+    monkeypatch.setattr("unbraid.training.source.SECONDS", -1)
+    train("pca", blocks(), **settings)
+    assert [each.reading for each in sent if each.reading] == [(len(SPACE), len(SPACE))]
+
+
+def test_killed_in_the_middle_it_continues_to_the_same_weights(tmp_path):
+    """Killed outright, its last checkpoint a few steps old, then run again."""
+    script = f"""
+import sys, time, unbraid.training.train as api, unbraid.training.loop as loop
+from tests.training.examples import blocks
+loop.REPORT_SECONDS = 0.0
+plain = api.Plan
+api.Plan = lambda *given: plain(*given, checkpoint_seconds=0.0)
+def slow(sent):
+    if max(sent.taken.values(), default=0) >= 15:
+        print(max(sent.taken.values()), flush=True)
+        time.sleep(60)
+api.train("vae", blocks(), seeds=2, steps=40, out=sys.argv[1], progress=slow, **{SMALL!r})
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    killed = tmp_path / "killed"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(killed)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert process.stdout is not None
+    assert 15 <= int(process.stdout.readline()) < 40
+    process.kill()
+    process.communicate()
+    left = [each for each in killed.iterdir() if each.is_dir()]
+    assert any(each.suffix == ".part" and (each / "checkpoint.safetensors").exists() for each in left)
+    assert not [each for each in left if each.suffix != ".part" and not (each / STATUS).exists()]
+    unfinished = next(each for each in left if each.suffix == ".part")
+    for path in (unfinished, unfinished.with_suffix("")):
+        with pytest.raises(ValueError, match="has not finished; the same command continues it"):
+            load_run(path)
+
+    first = train("vae", blocks(), seeds=2, steps=40, out=killed, **SMALL)
+    second = train("vae", blocks(), seeds=2, steps=40, out=tmp_path / "whole", **SMALL)
+    for one, other in zip(first, second, strict=True):
+        assert sorted(each.name for each in one.path.iterdir()) == FILES
+        for name in (WEIGHTS, CODES, CONFIG):
+            assert (one.path / name).read_bytes() == (other.path / name).read_bytes()
+        assert all(np.array_equal(one.curves()[name], values) for name, values in other.curves().items())
+
+
+def test_a_diverged_run_is_kept_with_its_reason_and_without_codes(tmp_path):
+    runs = train("vae", blocks(), learning_rate=[1e-3, 0.9], steps=60, out=tmp_path, **SMALL)
+    assert [run.status["state"] for run in runs] == ["finished", "diverged"]
+    status = load_run(runs[1].path).status
+    assert "not finite" in status["reason"]
+    assert status["step"] < 60
+    with pytest.raises(ValueError, match=r"diverged at step \d+ .*: it has no codes"):
+        runs[1].codes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"family": "beta_vea"}, "unknown family 'beta_vea'; did you mean 'beta_vae'?"),
+        ({"betta": 3}, "beta_vae has no hyperparameter 'betta'; did you mean 'beta'?"),
+        ({"beta": -0.1}, "beta must lie between 0 and 1e+06; got -0.1"),
+        ({"beta": "4"}, "beta must be a number; got '4'"),
+        ({"beta": float("inf")}, "beta must be a number; got inf"),
+        ({"beta": []}, "beta has no values"),
+        ({"latents": 2.5}, "latents must be a whole number; got 2.5"),
+        ({"latents": True}, "latents must be a whole number; got True"),
+        ({"network": "cnv"}, "network must be one of conv, dense"),
+        ({"network": "math:pair"}, "network: math has no 'pair'"),
+        ({"preset": "udrr"}, "no preset 'udrr'; did you mean 'udr'?"),
+        ({"preset": "udr", "beta": 2}, "beta is set by preset 'udr' already"),
+        ({"seeds": 0}, "seeds must be a whole number, 1 or more; got 0"),
+        ({"seeds": [1, -1]}, "a seed must be a whole number, 0 or more; got -1"),
+        ({"steps": 0}, "steps must be a whole number, 1 or more; got 0"),
+        ({"batch_size": 2.0}, "batch_size must be a whole number, 1 or more; got 2.0"),
+        ({"device": "cpuu"}, "device 'cpuu' cannot be used here"),
+        ({"precision": "half"}, "precision 'half'"),
+        ({"dataset": "sprits"}, "unknown dataset 'sprits'; did you mean 'sprites'?"),
+        ({"dataset": {"name": "square", "sidee": 3}}, "dataset 'square' has no option 'sidee'"),
+        ({"dataset": blocks(16)}, "sides from 32 to 128"),
+    ],
+)
+def test_what_cannot_be_trained_is_refused_before_any_folder_is_made(tmp_path, arguments, message):
+    given = {"family": "beta_vae", "dataset": blocks(), "steps": 5, "out": tmp_path / "runs", **arguments}
+    with pytest.raises(ValueError, match="(?s).*") as caught:
+        train(given.pop("family"), given.pop("dataset"), **given)
+    assert message in str(caught.value)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_presets_become_runs(tmp_path):
+    runs = train("beta_vae", blocks(), preset="udr", steps=1, out=tmp_path, **SMALL)
+    assert [run.config["hyperparameters"]["beta"] for run in runs] == [1, 2, 4, 6, 8, 16]
+
+
+def _twice_as_long(encoder: nn.Linear) -> None:
+    with torch.no_grad():
+        encoder.weight *= 2 / encoder.weight.norm().item()
+
+
+LOOKS = {
+    "item": _twice_as_long,
+    "list": lambda encoder: encoder.weight.tolist(),
+    "numpy": lambda encoder: encoder.weight.detach().numpy(),
+    "parametrised": nn.utils.parametrizations.orthogonal,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+def test_networks_that_look_at_values_while_they_are_built_are_weighed(look):
+    """25 + 6 weights and 5 + 3 biases of 4 bytes; one made orthogonal keeps a matrix of its size beside it."""
+
+    def build(*_: object) -> nn.ModuleDict:
+        encoder = nn.Linear(5, 5)
+        LOOKS[look](encoder)
+        return nn.ModuleDict({"encoder": encoder, "decoder": nn.Linear(2, 3)})
+
+    plain = sum(each.nbytes for each in build().state_dict().values())
+    assert plain == 4 * (25 + 5 + 6 + 3) + (4 * 25 if look == "parametrised" else 0)
+    assert weight_bytes(replace(FAMILIES["vae"], build=build), blocks(), member("vae")) == plain
+
+
+def test_networks_that_cannot_be_built_say_so():
+    def build(*_: object) -> nn.ModuleDict:
+        raise RuntimeError("the network will not")
+
+    with pytest.raises(RuntimeError, match="the network will not"):
+        weight_bytes(replace(FAMILIES["vae"], build=build), blocks(), member("vae"))
+
+
+def test_a_full_disk_is_seen_before_training(tmp_path, monkeypatch):
+    monkeypatch.setattr("unbraid.training.train.shutil.disk_usage", lambda _: Full)
+    with pytest.raises(OSError, match="1 runs need about .* MB of disk, 1 MB are free"):
+        train("vae", blocks(), steps=1, out=tmp_path, **SMALL)
+    assert [each.name for each in tmp_path.iterdir()] == [".lock"]
+
+
+class Full:
+    free = 1_000_000
+
+
+def test_two_processes_do_not_train_the_same_run(tmp_path):
+    script = f"""
+import sys, time
+from tests.training.examples import blocks
+from unbraid import train
+def slow(sent):
+    print("at work", flush=True)
+    time.sleep(60)
+train("vae", blocks(), steps=5, out=sys.argv[1], progress=slow, **{SMALL!r})
+"""
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(
+        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
+        with pytest.raises(ValueError, match="another process is training this run"):
+            train("vae", blocks(), steps=5, out=tmp_path, **SMALL)
+        (other,) = train("vae", blocks(), seeds=[1], steps=5, out=tmp_path, **SMALL)
+    finally:
+        process.kill()
+        process.communicate()
+    assert other.status["state"] == "finished"
+    (freed,) = train("vae", blocks(), steps=5, out=tmp_path, **SMALL)
+    assert freed.status["state"] == "finished"
+
+
+def copied(run: Run, folder: Path) -> Path:
+    for each in run.path.iterdir():
+        (folder / each.name).write_bytes(each.read_bytes())
+    return folder
+
+
+def change_config(folder: Path, **changes: object) -> None:
+    config = json.loads((folder / CONFIG).read_text())
+    (folder / CONFIG).write_text(json.dumps(config | changes))
+
+
+@pytest.mark.parametrize("name", [WEIGHTS, CONFIG, STATUS])
+@pytest.mark.parametrize("kept", [0.0, 0.5, 0.98])
+def test_a_truncated_file_is_one_clear_line(runs, tmp_path, name, kept):
+    folder = copied(runs[0], tmp_path)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(ValueError, match=f"{name} is damaged .*delete the folder and train again"):
+        load_run(folder)
+
+
+def test_runs_of_other_versions_and_architectures_are_refused(runs, tmp_path):
+    folder = copied(runs[0], tmp_path)
+    change_config(folder, format=2)
+    with pytest.raises(ValueError, match="its format is 2; this version of unbraid reads 1"):
+        load_run(folder)
+    change_config(folder, format=1, family="gamma_vae")
+    with pytest.raises(ValueError, match="no family 'gamma_vae'"):
+        load_run(folder)
+    change_config(folder, family="vae")
+    with pytest.raises(ValueError, match="vae differs in beta"):
+        load_run(folder)
+    hyperparameters = runs[0].config["hyperparameters"]
+    change_config(folder, family="beta_vae", hyperparameters={**hyperparameters, "latents": 4})
+    with pytest.raises(ValueError, match="weights.safetensors is for another architecture than config.json"):
+        load_run(folder)
+    change_config(folder, hyperparameters=hyperparameters)
+    weights = load_file(folder / WEIGHTS)
+    weights.pop("vae.encoder.1.bias")
+    save_file(weights, folder / WEIGHTS)
+    with pytest.raises(ValueError, match="another architecture"):
+        load_run(folder)
+    with pytest.raises(FileNotFoundError, match="not the folder of a run; there is no config.json"):
+        load_run(tmp_path.parent)
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        load_run(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.zeros((2, 64, 64, 1), np.uint8), r"must be \(n, 32, 32, 1\), uint8 or floats; got uint8 \(2, 64, 64, 1\)"),
+        (np.zeros((32, 32, 1), np.uint8), r"got uint8 \(32, 32, 1\)"),
+        (np.zeros((2, 32, 32, 1), np.int64), "got int64"),
+        (np.full((2, 32, 32, 1), 255.0), "must lie between 0 and 1"),
+        (np.full((2, 32, 32, 1), np.nan), "must lie between 0 and 1"),
+    ],
+)
+def test_images_of_another_shape_or_type_are_refused(runs, images, message):
+    with pytest.raises(ValueError, match=message):
+        runs[0].encode(images)
+    with pytest.raises(ValueError, match=r"codes must be \(n, 3\) numbers"):
+        runs[0].decode(np.zeros((2, 4)))
+
+
+def test_traversals_move_one_code_between_quantiles(runs):
+    run = runs[0]
+    found = traverse(run, blocks(), rows=2, steps=5, shown=4, seed=1)
+    codes, kl = run.codes().codes, run.codes().mean_kl()
+    assert found.order.tolist() == np.argsort(-kl).tolist()
+    assert np.array_equal(found.informative, np.sort(kl)[::-1] > 0.01)
+    assert found.images.shape == (3, 2, 5, 32, 32, 1)
+    assert found.originals.shape == found.reconstructions.shape == (4, 32, 32, 1)
+    first = found.order[0]
+    np.testing.assert_allclose(found.values[0][[0, -1]], np.quantile(codes[:, first], [0.02, 0.98]), rtol=1e-5)
+    at = run.encode((found.originals * 255).round().astype(np.uint8))[1]
+    at[first] = found.values[0, 3]
+    np.testing.assert_allclose(found.images[0, 1, 3], run.decode(at[None])[0], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match="trained on a dataset in memory"):
+        traverse(run)
+    with pytest.raises(ValueError, match="rows must lie between 1 and 243"):
+        traverse(run, blocks(), rows=0)
+
+
+def test_no_hyperparameter_has_the_name_of_an_argument():
+    arguments = set(train.__annotations__)
+    assert not [(name, each) for name, row in FAMILIES.items() for each in row.hyperparameters if each in arguments]
+
+
+def test_unbraid_offers_training_without_importing_torch():
+    code = "import sys, unbraid; print('torch' in sys.modules, {'train', 'load_run', 'Run'} <= set(dir(unbraid)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True"]
+    assert unbraid.train is train
+    assert unbraid.Run is Run

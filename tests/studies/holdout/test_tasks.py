@@ -1,0 +1,339 @@
+"""A study that holds images out: trained, killed, continued and enlarged, and each answer found again by hand."""
+
+import json
+import shutil
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unbraid import load_run
+from unbraid.analysis.columns import agreement_columns, higher_is_better
+from unbraid.cli.app import main
+from unbraid.cli.study_generalisation import _short
+from unbraid.datasets import leave_out, load
+from unbraid.datasets.subset import left_out
+from unbraid.factors import FactorSpace
+from unbraid.studies.estimate import estimate
+from unbraid.studies.executors import work
+from unbraid.studies.holdout.answers import FILE
+from unbraid.studies.holdout.evaluation import ask_heads, ask_regressors, summary
+from unbraid.studies.schema import parse
+from unbraid.studies.study import Study
+
+YAML = """
+name: tiny
+dataset: {name: IMAGES}
+families:
+  - {name: pca, latents: [1, 4]}
+steps: 1
+metrics: [mig]
+compositional: {factors: [y, x], n_combinations: 2, n_random: 1}
+zero_shot: {gap: "x > 4 and y > 4"}
+"""
+N_RUNS = 2 + 2 * (2 + 1 + 1)
+SPACE = FactorSpace(("y", "x", "shade"), (8, 8, 5), ("ordinal", "ordinal", "ordinal"))
+
+
+def images(folder: Path) -> Path:
+    """A block at 8 x 8 places in 5 shades of grey; 320 images."""
+    pictures = np.zeros((len(SPACE), 16, 16), dtype=np.uint8)
+    for number, (y, x, shade) in enumerate(SPACE.grid()):
+        pictures[number, y : y + 9, x : x + 9] = 50 * (shade + 1)
+    path = folder / "images.npz"
+    np.savez(path, images=pictures, factors=SPACE.grid(), factor_names=np.array(SPACE.names))
+    return path
+
+
+def opened(folder: Path, text: str = YAML, data: Path | None = None) -> Study:
+    (folder / "study.yaml").write_text(text.replace("IMAGES", str(data or images(folder))))
+    return Study.load(folder / "study.yaml", out=folder / "out")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    study = opened(tmp_path_factory.mktemp("study"))
+    study.run(processes=0)
+    return study
+
+
+@pytest.fixture(scope="module")
+def data(study: Study) -> Path:
+    return Path(study.config.dataset.name)
+
+
+def held_out(study: Study) -> list[Path]:
+    return sorted(path.parent for path in (study.known_folder() / "runs").glob(f"*/{FILE}"))
+
+
+def test_runs_without_some_images_are_no_rows(study):
+    assert len(list((study.known_folder() / "runs").iterdir())) == N_RUNS
+    assert len(study.runs()) == len(study.results()) == 2
+    assert {run.state for run in study.runs()} == {"finished"}
+    assert len(held_out(study)) == N_RUNS - 2
+    assert not any((path / "scores.json").exists() for path in held_out(study))
+
+
+def test_a_run_opens_what_it_was_trained_on(study):
+    left = set()
+    for path in held_out(study):
+        without = json.loads((path / "config.json").read_text())["dataset"]["options"]["without"]
+        dataset = load_run(path).dataset()
+        left.add(len(dataset))
+        if isinstance(without, dict) and "x" in without:
+            kept = {tuple(row[:2]) for row in dataset.space.factors(np.arange(len(dataset)))}
+            assert len(kept) == 63
+            assert (without["y"], without["x"]) not in kept
+    assert left == {315, 320 - int(left_out(SPACE, ["x > 4 and y > 4", {"random": 64}]).sum())}
+
+
+def test_a_run_differs_from_the_one_it_belongs_to_in_its_images_alone(study):
+    belong = []
+    for path in held_out(study):
+        config = load_run(path).config
+        for answer in json.loads((path / FILE).read_text()).values():
+            whole = load_run(study.known_folder() / "runs" / answer["question"]["of"]).config
+            assert {**config, "dataset": None} == {**whole, "dataset": None}
+            assert answer["question"]["without"] == config["dataset"]["options"]["without"]
+            belong.append(answer["question"]["of"])
+    assert sorted(belong) == sorted([run.id for run in study.runs()] * 4)
+
+
+def test_the_estimate_counts_runs_without_some_images(data, tmp_path):
+    found = estimate(opened(tmp_path, YAML, data))
+    assert [(row.setting, row.runs, row.waiting) for row in found.rows] == [
+        ("latents=1", 1, 1), ("latents=4", 1, 1), ("latents=1, compositional", 3, 3), ("latents=1, zero_shot", 1, 1),
+        ("latents=4, compositional", 3, 3), ("latents=4, zero_shot", 1, 1),
+    ]  # fmt: skip
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_estimate_tells_what_is_done_once_from_steps(tmp_path, monkeypatch):
+    """By hand; ForwardVAE has a number of codes that its hyperparameters do not name."""
+    text = """
+name: balls
+dataset: flatland
+families: [forward_vae, vae]
+steps: 1000
+metrics: [d_lsbd]
+"""
+    taken = iter([9.0, 5.0, 5.1, 5.9, 8.0, 7.0, 7.6])  # cold, 2 steps, 5, 14; cold, 2 steps, 5
+    monkeypatch.setattr("unbraid.studies.estimate.train_here", lambda *_: [SimpleNamespace(seconds=next(taken))])
+    rows = estimate(opened(tmp_path, text)).rows
+    assert [row.seconds_per_step for row in rows] == pytest.approx([0.075, 0.2])
+    assert [row.seconds for row in rows] == pytest.approx([4.85 + 75, 6.6 + 200], abs=1)  # and scoring
+    assert next(taken, None) is None
+
+
+def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
+    folder = study.known_folder()
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder), "--json"])
+    main()
+    found = json.loads(capsys.readouterr().out)
+    kept = {kind: json.loads((folder / "generalisation" / f"{kind}.json").read_text()) for kind in found}
+    assert found == kept
+    assert found.keys() == {"compositional", "zero_shot"}
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder)])
+    main()
+    shown = capsys.readouterr().out
+    row = study.results().iloc[0]
+    line = next(line for line in shown.splitlines() if "latents=1" in line and "MLP" in line)
+    assert line.split()[-3:] == [f"{row[f'compositional.mlp.{name}']:.3f}" for name in ("y", "x", "both")]
+    line = next(line for line in shown.splitlines() if "latents=1" in line and "lasso" in line)
+    assert line.split()[-3:] == [f"{row[f'zero_shot.lasso.{name}']:.3f}" for name in ("gap", "ordinary", "cost")]
+    assert "6 of 6 runs without some images have been asked" in shown
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "status", str(folder)])
+    main()
+    said = capsys.readouterr().out
+    assert "compositional: 6 of 6 runs without some images have been asked" in said
+    assert "zero_shot: 2 of 2 runs" in said
+    assert (_short([0.1, None, 0.3]), _short([0.25]), _short([None])) == ("0.200 ± 0.141", "0.250", "-")
+
+
+def test_a_study_that_holds_nothing_out_says_so(tmp_path, monkeypatch, capsys, data):
+    kept = "".join(line + "\n" for line in YAML.splitlines() if not line.startswith(("compositional", "zero_shot")))
+    plain = opened(tmp_path, kept, data)
+    plain.run(processes=0)
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(plain.folder)])
+    with pytest.raises(SystemExit, match="2"):
+        main()
+    assert "holds nothing out; give it a section compositional or zero_shot" in capsys.readouterr().err
+    assert not (plain.known_folder() / "generalisation").exists()
+
+
+def test_columns_are_what_the_runs_say_by_hand(study, data):
+    whole = load(str(data))
+    table = study.results().set_index("run")
+    for run in study.runs():
+        accuracies: dict[str, list[Any]] = {"combination": [], "random": []}
+        for path in held_out(study):
+            model = load_run(path)
+            if model.config["hyperparameters"] != run.hyperparameters:
+                continue
+            without = model.config["dataset"]["options"]["without"]
+            part = leave_out(whole, without)
+            if isinstance(without, list):
+                errors = ask_regressors(model.encode, part, "x > 4 and y > 4")
+                for name, each in errors.items():
+                    row = table.loc[run.id]
+                    assert row[f"zero_shot.{name}.gap"] == pytest.approx(each.gap.mean())
+                    assert row[f"zero_shot.{name}.ordinary"] == pytest.approx(each.ordinary.mean())
+                    assert row[f"zero_shot.{name}.cost"] == pytest.approx(each.gap.mean() - each.ordinary.mean())
+            else:
+                accuracies["random" if "random" in without else "combination"].append(
+                    ask_heads(model.encode, part, ["y", "x"])
+                )
+        assert [len(each) for each in accuracies.values()] == [2, 1]
+        for split, prefix in (("combination", ""), ("random", "random_")):
+            for head in ("mlp", "linear"):
+                done = summary(
+                    [each.accuracy[head] for each in accuracies[split]], [each.chance for each in accuracies[split]]
+                )
+                columns = [f"compositional.{head}.{prefix}{name}" for name in ("y", "x", "both")]
+                assert table.loc[run.id, columns].tolist() == pytest.approx(done.score.tolist())
+    assert "compositional.mlp.random_both_spread" not in table
+    assert (table["compositional.mlp.both_spread"] >= 0).all()
+    one, four = table["compositional.mlp.random_both"]
+    assert one < 0.5 < four  # one component does not tell the place
+
+
+def test_the_files_hold_every_answer(study):
+    folder = study.known_folder() / "generalisation"
+    compositional, zero_shot = (
+        json.loads((folder / f"{kind}.json").read_text()) for kind in ("compositional", "zero_shot")
+    )
+    table = study.results().set_index("run")
+    assert [run["run"] for run in compositional["runs"]] == table.index.tolist()
+    for run in compositional["runs"]:
+        assert run["setting"] == table.setting[run["run"]]
+        assert {split: len(answers) for split, answers in run["answers"].items()} == {"combination": 2, "random": 1}
+        assert run["columns"] == pytest.approx(table.loc[run["run"], list(run["columns"])].to_dict())
+    for run in zero_shot["runs"]:
+        (answer,) = run["answers"]["gap"]
+        assert np.mean(list(answer["errors"]["lasso"]["gap"].values())) == run["columns"]["zero_shot.lasso.gap"]
+
+
+def test_what_is_compared_with_metrics_and_which_way_is_better(study):
+    chosen = [name for name in agreement_columns(study.results()) if name.startswith(("compositional.", "zero_shot."))]
+    heads = [f"compositional.{head}.{name}" for head in ("mlp", "linear") for name in ("y", "x", "both")]
+    assert chosen == [*heads, *(f"zero_shot.{each}.{part}" for each in ("lasso", "forest") for part in ("gap", "cost"))]
+    assert {higher_is_better(name) for name in heads} == {True}
+    assert {higher_is_better(f"zero_shot.lasso.{part}") for part in ("gap", "ordinary", "cost")} == {False}
+    assert higher_is_better("compositional.mlp.both_spread") is None
+
+
+def times(study: Study, name: str) -> dict[str, int]:
+    return {path.parent.name: path.stat().st_mtime_ns for path in (study.known_folder() / "runs").glob(f"*/{name}")}
+
+
+def test_nothing_is_done_twice(study):
+    before = times(study, "weights.safetensors"), times(study, FILE)
+    table = study.results()
+    study.run(processes=0)
+    assert (times(study, "weights.safetensors"), times(study, FILE)) == before
+    assert study.results().equals(table)
+
+
+def test_killed_between_training_and_answering_only_answers_are_missing(tmp_path, monkeypatch, study, data):
+    class Killed(BaseException):
+        pass
+
+    def kill(*_: object) -> None:
+        raise Killed
+
+    begun = opened(tmp_path, data=data)
+    monkeypatch.setattr(work, "complete_answers", kill)
+    with pytest.raises(Killed):
+        begun.run(processes=0)
+    monkeypatch.undo()
+    weights = times(begun, "weights.safetensors")
+    assert len(weights) == 3  # both models of the study, and the first without some images
+    assert not any(name.startswith(("compositional.", "zero_shot.")) for name in begun.results())
+    begun.run(processes=0)
+    assert {name: times(begun, "weights.safetensors")[name] for name in weights} == weights
+    assert begun.results().drop(columns="seconds").equals(study.results().drop(columns="seconds"))
+
+
+def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, study):
+    folder = tmp_path / "copy"
+    shutil.copytree(study.known_folder(), folder)
+    copy = Study.load(folder)
+    path = next(p for p in held_out(copy) if '"random"' not in (p / "config.json").read_text())
+    (path / FILE).unlink()
+    table, lost = copy.results().set_index("run"), "compositional.mlp.both"
+    assert table[lost].isna().sum() == 1
+    assert table["compositional.mlp.random_both"].notna().all()
+    before = times(copy, "weights.safetensors")
+    copy.run(processes=0)
+    assert times(copy, "weights.safetensors") == before
+    assert copy.results().equals(study.results())
+    (path / FILE).write_text("{")
+    with pytest.raises(ValueError, match=r"held_out.json is damaged .*; delete it and it is computed again"):
+        copy.results()
+
+
+def test_a_larger_study_adds_only_what_is_new(tmp_path, study, data):
+    shutil.copytree(study.known_folder(), tmp_path / "out")
+    larger = opened(tmp_path, YAML.replace("n_combinations: 2, n_random: 1", "n_combinations: 3, n_random: 1"), data)
+    before = times(larger, FILE)
+    larger.run(processes=0)
+    after = times(larger, FILE)
+    assert len(after) == len(before) + 2
+    assert {name: after[name] for name in before} == before
+    assert larger.results()["compositional.mlp.both"].notna().all()
+    smaller = opened(tmp_path, YAML, data)
+    assert smaller.results().equals(study.results())
+    other = opened(tmp_path, YAML.replace("factors: [y, x]", "factors: [x, y]"), data)
+    assert not any(name.startswith("compositional.") for name in other.results())
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("compositional: {factors: [y, z]}", "compositional: no factor 'z'; there are y, x, shade"),
+        ("compositional: {factors: [y, x], n_combinations: 65}", "have 64 combinations that can be held out; got n 65"),
+        ("compositional: {factors: [y, x], combinations: [[0, 8]]}", r"combination \[0, 8\] of y and x"),
+        ("zero_shot: {gap: x > 9}", "zero_shot: without 'x > 9': there is no such image"),
+        ("zero_shot: {gap: colour > 9}", "zero_shot: condition 'colour > 9' names no factor 'colour'"),
+    ],
+)
+def test_sections_that_the_dataset_cannot_meet(tmp_path, section, message):
+    kept = "".join(line + "\n" for line in YAML.splitlines() if not line.startswith(("compositional", "zero_shot")))
+    with pytest.raises(ValueError, match=message):
+        opened(tmp_path, kept + section).run(processes=0)
+    assert not (tmp_path / "out").exists()
+
+
+def test_images_are_held_out_of_whole_datasets_only(tmp_path):
+    with pytest.raises(ValueError, match=r"compositional: the dataset leaves out images itself \(dataset.without\)"):
+        opened(tmp_path, YAML.replace("IMAGES", 'IMAGES, without: "x == 0"')).run(processes=0)
+
+
+def test_families_that_need_a_full_grid_are_refused_before_anything_is_done(tmp_path, data):
+    told = YAML.replace("{name: pca, latents: [1, 4]}", "{name: ada_gvae, network: dense, pairs: 10}")
+    with pytest.raises(
+        ValueError, match="compositional: without some images, Ada-GVAE cannot be trained on this dataset"
+    ):
+        opened(tmp_path, told, data).run(processes=0)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        ("compositional: {factors: [y]}", r"compositional.factors: list should have at least 2 items"),
+        ("compositional: {factors: [y, x], combination: 3}", "compositional.combination: unknown; did you mean"),
+        (
+            "compositional: {factors: [y, x], combinations: [[1, 2, 3]]}",
+            r"compositional.combinations\[0\]: list should",
+        ),
+        ("compositional: {factors: [y, x], n_random: -1}", "compositional.n_random: "),
+        ("zero_shot: {}", "zero_shot.gap: is missing"),
+    ],
+)
+def test_sections_that_are_none(section, message):
+    kept = "".join(line + "\n" for line in YAML.splitlines() if not line.startswith(("compositional", "zero_shot")))
+    with pytest.raises(ValueError, match=message):
+        parse(kept + section, "study.yaml")
