@@ -32,8 +32,9 @@ from torch import Tensor, nn
 
 from unbraid._device import choose_precision, dtype_of, worker_environment
 from unbraid.datasets import load
+from unbraid.families import Context
 from unbraid.families.building import Member, build_member, structural_settings
-from unbraid.families.table import FAMILIES, Context
+from unbraid.families.table import FAMILIES
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import make_population

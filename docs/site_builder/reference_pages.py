@@ -17,8 +17,8 @@ from unbraid.cli.app import app
 from unbraid.datasets import DATASETS
 from unbraid.datasets._state import options_of
 from unbraid.factors import FactorSpace
+from unbraid.families.common import COMMON
 from unbraid.families.table import FAMILIES
-from unbraid.families.vae import COMMON
 from unbraid.figures import FIGURES, draw, open_source
 from unbraid.metrics import METRICS
 from unbraid.metrics._chance import chance_in_words

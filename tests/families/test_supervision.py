@@ -15,10 +15,7 @@ from tests.training.examples import SPACE, blocks, member
 from tests.training.test_loop import assert_same, interrupted_at
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace, FactorTable
-from unbraid.families.building import Member, make_supply
-from unbraid.families.supervision import alternating
-from unbraid.families.table import (
-    FAMILIES,
+from unbraid.families import (
     Adam,
     Context,
     Draw,
@@ -31,6 +28,9 @@ from unbraid.families.table import (
     Supervision,
     Supply,
 )
+from unbraid.families.building import Member, make_supply
+from unbraid.families.supervision import alternating
+from unbraid.families.table import FAMILIES
 from unbraid.runs import traversals
 from unbraid.runs.traversals import traverse
 from unbraid.training import loop

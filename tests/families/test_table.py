@@ -7,8 +7,9 @@ from torch import nn
 
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
+from unbraid.families import Context
 from unbraid.families.building import build_member, structural_settings
-from unbraid.families.table import FAMILIES, Context
+from unbraid.families.table import FAMILIES
 from unbraid.training.draws import Images
 from unbraid.training.population import Population, make_population
 

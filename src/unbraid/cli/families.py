@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from unbraid.families.table import Family, Hyperparameter
+    from unbraid.families import Family, Hyperparameter
 
 
 def list_families(

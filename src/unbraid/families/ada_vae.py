@@ -22,8 +22,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
+from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae
 from unbraid.families.supervision import grid_of
-from unbraid.families.vae import COMMON, build_vae, decode_vae, encode_vae
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.objectives.ada_vae import Average, share
 from unbraid.objectives.beta_vae import beta_vae

@@ -21,7 +21,7 @@ from unbraid.families.base import (
     Player,
     Settings,
 )
-from unbraid.families.vae import COMMON
+from unbraid.families.common import COMMON
 from unbraid.models.delta_vae import CirclePosterior, DeltaVAE, random_walk
 from unbraid.models.networks import Shape, network_pair
 from unbraid.objectives.delta_vae import delta_vae

@@ -6,7 +6,7 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
-from unbraid.families.vae import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 from unbraid.models.discriminators import LatentDiscriminator
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape

@@ -23,8 +23,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
+from unbraid.families.common import COMMON, build_vae
 from unbraid.families.supervision import cyclic_of, grid_of
-from unbraid.families.vae import COMMON, build_vae
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
 from unbraid.objectives.forward_vae import forward_vae, plane_matrices

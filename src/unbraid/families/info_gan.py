@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
-from unbraid.families.vae import COMMON, IMAGES
+from unbraid.families.common import COMMON, IMAGES
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.resnet import layer_norm, resnet_decoder, resnet_encoder
 from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty

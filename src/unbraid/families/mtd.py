@@ -23,8 +23,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
+from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 from unbraid.families.supervision import named_factors
-from unbraid.families.vae import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
 from unbraid.objectives.likelihoods import decoded_images

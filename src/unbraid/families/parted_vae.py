@@ -23,8 +23,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
+from unbraid.families.common import COMMON, IMAGES
 from unbraid.families.supervision import named_factors
-from unbraid.families.vae import COMMON, IMAGES
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.parted_vae import (
     SHARPEST,

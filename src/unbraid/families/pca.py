@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid.families.base import Context, Family, Hyperparameter, ImageSource, Settings
-from unbraid.families.vae import COMMON
+from unbraid.families.common import COMMON
 from unbraid.models.networks import Shape
 from unbraid.models.pca import PCA
 

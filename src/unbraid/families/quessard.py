@@ -22,8 +22,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
+from unbraid.families.common import COMMON
 from unbraid.families.supervision import cyclic_of, grid_of
-from unbraid.families.vae import COMMON
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.rotations import ActionRotations
 from unbraid.objectives.likelihoods import bernoulli_nll

@@ -1,59 +1,44 @@
-"""What the families around the VAE have in common."""
+"""The VAE and beta-VAE."""
 
-from collections.abc import Mapping
 from types import MappingProxyType
+from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Draw, Hyper, Hyperparameter, Settings
-from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
-from unbraid.models.networks import Shape, network_pair
-from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
+from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.objectives.beta_vae import beta_vae
 
-IMAGES = Draw("images", "images")
-NOISE = Draw("noise", "normal", ("latents",))
 
-COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
-    {
-        "latents": Hyperparameter(10, "number of latents", 1, 1000, kind="int", structural=True),
-        "network": Hyperparameter(
-            "conv",
-            "encoder and decoder; your own as package.module:function",
-            kind="choice",
-            choices=("conv", "dense", "dense_norm", "resnet", ""),
-        ),
-        "likelihood": Hyperparameter("bernoulli", "of the pixels", kind="choice", choices=("bernoulli", "gaussian")),
-        "sigma": Hyperparameter(1.0, "standard deviation of Gaussian pixels", 1e-3, 1e3),
-        "learning_rate": Hyperparameter(1e-4, "of Adam", 0.0, 1.0),
-    }
+def vae_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
+    loss, logs = beta_vae(outputs, reconstruction, beta=hyper.get("beta", 1.0))
+    return loss, logs, {}
+
+
+VAE = Family(
+    title="Variational autoencoder",
+    build=build_vae,
+    players=(Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
+    hyperparameters=COMMON,
+    encode=encode_vae,
+    decode=decode_vae,
+    source="Kingma and Welling 2014",
 )
 
-
-def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
-    """A GaussianVAE under the name "vae"."""
-    latents = settings["latents"]
-    encoder, decoder = network_pair(settings["network"], shape, 2 * latents, latents)
-    return nn.ModuleDict({"vae": GaussianVAE(encoder, decoder)})
-
-
-def encode_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:  # noqa: ARG001
-    """Posterior means and log-variances."""
-    vae = modules["vae"]
-    assert isinstance(vae, GaussianVAE)
-    return vae.encode(images)
-
-
-def decode_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
-    """The mean image."""
-    vae = modules["vae"]
-    assert isinstance(vae, GaussianVAE)
-    return decoded_images(vae.decode(codes), settings["likelihood"])
-
-
-def outputs_and_reconstruction(
-    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context
-) -> tuple[VAEOutputs, Tensor]:
-    """The VAE's outputs on "images" with "noise", and the negative log-likelihood per image (n,)."""
-    outputs = modules["vae"](batch["images"], batch["noise"])
-    likelihood = context.settings["likelihood"]
-    return outputs, negative_log_likelihood(outputs.decoded, batch["images"], likelihood, hyper["sigma"])
+BETA_VAE = Family(
+    title="beta-VAE",
+    build=build_vae,
+    players=(Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
+    hyperparameters=MappingProxyType({**COMMON, "beta": Hyperparameter(4.0, "weight of the KL divergence", 0.0, 1e6)}),
+    encode=encode_vae,
+    decode=decode_vae,
+    source="Higgins et al. 2017, eq. 4",
+    presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16))}),
+)

@@ -26,8 +26,8 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
+from unbraid.families.common import COMMON, IMAGES
 from unbraid.families.supervision import named_factors
-from unbraid.families.vae import COMMON, IMAGES
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.weak_de import ClassPrior, class_moves, relation_inputs, tanh_layers
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood

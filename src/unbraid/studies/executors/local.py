@@ -12,8 +12,9 @@ import torch
 
 from unbraid._device import choose_device, n_cores
 from unbraid.datasets.base import FactorDataset
+from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
-from unbraid.families.table import FAMILIES, Family
+from unbraid.families.table import FAMILIES
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import perform, perform_alone, train
 from unbraid.studies.expand import setting_text

@@ -1,0 +1,72 @@
+"""Beta-TCVAE, with a standard normal or a learned prior."""
+
+from types import MappingProxyType
+from typing import Any
+
+from torch import Tensor, nn
+
+from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player, Settings
+from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.models.flows import FactorialFlow
+from unbraid.models.networks import Shape
+from unbraid.objectives.beta_tcvae import beta_tcvae
+
+
+def build_beta_tcvae(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    """A GaussianVAE and, if the prior is learned, a FactorialFlow under the name "prior"."""
+    modules = build_vae(shape, settings)
+    if settings["prior"] == "factorial_flow":
+        modules["prior"] = FactorialFlow(settings["latents"])
+    return modules
+
+
+def beta_tcvae_loss(
+    modules: nn.ModuleDict,
+    batch: Batch,
+    hyper: Hyper,
+    step: Any,  # noqa: ARG001
+    context: Context,
+) -> tuple[Tensor, Logs, Logs]:
+    outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
+    loss, logs = beta_tcvae(
+        outputs,
+        reconstruction,
+        n_train=context.n_images,
+        beta=hyper["beta"],
+        alpha=hyper["alpha"],
+        gamma=hyper["gamma"],
+        estimator=context.settings["estimator"],
+        log_prior=modules["prior"](outputs.sample) if "prior" in modules else None,
+    )
+    return loss, logs, {}
+
+
+BETA_TCVAE = Family(
+    title="beta-TCVAE",
+    build=build_beta_tcvae,
+    players=(Player("vae", ("vae", "prior"), beta_tcvae_loss, (IMAGES, NOISE)),),
+    hyperparameters=MappingProxyType(
+        {
+            **COMMON,
+            "beta": Hyperparameter(6.0, "weight of the total correlation", 0.0, 1e6),
+            "alpha": Hyperparameter(1.0, "weight of the information between images and latents", 0.0, 1e6),
+            "gamma": Hyperparameter(1.0, "weight of the dimension-wise KL", 0.0, 1e6),
+            "estimator": Hyperparameter(
+                "weighted", "of log q(z) from a batch", kind="choice", choices=("weighted", "stratified")
+            ),
+            "prior": Hyperparameter(
+                "normal",
+                "standard normal, or one learned normalizing flow per latent",
+                kind="choice",
+                choices=("normal", "factorial_flow"),
+            ),
+        }
+    ),
+    encode=encode_vae,
+    decode=decode_vae,
+    source="Chen et al. 2018, eq. 2",
+    presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}),
+    notes=(
+        "Curves of the three parts are the estimator's: compare them between runs of equal batch and data sizes only.",
+    ),
+)

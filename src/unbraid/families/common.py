@@ -1,0 +1,59 @@
+"""What the families around the VAE have in common."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from torch import Tensor, nn
+
+from unbraid.families.base import Batch, Context, Draw, Hyper, Hyperparameter, Settings
+from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
+from unbraid.models.networks import Shape, network_pair
+from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
+
+IMAGES = Draw("images", "images")
+NOISE = Draw("noise", "normal", ("latents",))
+
+COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
+    {
+        "latents": Hyperparameter(10, "number of latents", 1, 1000, kind="int", structural=True),
+        "network": Hyperparameter(
+            "conv",
+            "encoder and decoder; your own as package.module:function",
+            kind="choice",
+            choices=("conv", "dense", "dense_norm", "resnet", ""),
+        ),
+        "likelihood": Hyperparameter("bernoulli", "of the pixels", kind="choice", choices=("bernoulli", "gaussian")),
+        "sigma": Hyperparameter(1.0, "standard deviation of Gaussian pixels", 1e-3, 1e3),
+        "learning_rate": Hyperparameter(1e-4, "of Adam", 0.0, 1.0),
+    }
+)
+
+
+def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
+    """A GaussianVAE under the name "vae"."""
+    latents = settings["latents"]
+    encoder, decoder = network_pair(settings["network"], shape, 2 * latents, latents)
+    return nn.ModuleDict({"vae": GaussianVAE(encoder, decoder)})
+
+
+def encode_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:  # noqa: ARG001
+    """Posterior means and log-variances."""
+    vae = modules["vae"]
+    assert isinstance(vae, GaussianVAE)
+    return vae.encode(images)
+
+
+def decode_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
+    """The mean image."""
+    vae = modules["vae"]
+    assert isinstance(vae, GaussianVAE)
+    return decoded_images(vae.decode(codes), settings["likelihood"])
+
+
+def outputs_and_reconstruction(
+    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context
+) -> tuple[VAEOutputs, Tensor]:
+    """The VAE's outputs on "images" with "noise", and the negative log-likelihood per image (n,)."""
+    outputs = modules["vae"](batch["images"], batch["noise"])
+    likelihood = context.settings["likelihood"]
+    return outputs, negative_log_likelihood(outputs.decoded, batch["images"], likelihood, hyper["sigma"])
