@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from unbraid.datasets import ArrayDataset
 from unbraid.metrics import METRICS
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._sharing import shared, sharing
+from unbraid.scoring import score_each
 
 FACTORS = grid_factors(8)
 CODES = entangled_codes(FACTORS)
@@ -114,6 +116,88 @@ def test_what_a_metric_of_the_users_own_may_give_is_kept(tmp_path: Path, monkeyp
     assert kept["values"] == {"score": 0.5}
     assert kept["per_factor"] == {"shape": 0.0, "size": 1.0, "hue": 0.25}
     assert kept["arrays"] == {"arrays": ["a", "b"]}
+
+
+@pytest.mark.parametrize("kinds", [None, ("ordinal",) * 3])
+def test_a_users_own_metric_may_reuse_its_arrays(kinds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A permutation null in one buffer: sharing keyed by identity would give the same number each time."""
+    seen: list[list[float]] = []
+
+    def null(codes: np.ndarray, factors: np.ndarray) -> float:
+        buffer, rng = codes.copy(), np.random.default_rng(0)
+        draws = []
+        for _ in range(3):
+            rng.shuffle(buffer)
+            draws.append(unbraid.metrics.mig(buffer, factors, kinds=kinds).score)
+        seen.append(draws)
+        return draws[0]
+
+    monkeypatch.setattr("tests.test_scoring.own", null)
+    unbraid.score(CODES, FACTORS, metrics=["mig", "tests.test_scoring:own"])
+    null(CODES, FACTORS)
+    inside, outside = seen
+    assert inside == outside
+    assert len(set(inside)) == 3
+
+
+def test_a_users_own_gap_may_reuse_its_arrays() -> None:
+    seen: list[float] = []
+
+    def gap(factors: np.ndarray) -> np.ndarray:
+        buffer, rng = CODES.copy(), np.random.default_rng(0)
+        for _ in range(2):
+            rng.shuffle(buffer)
+            seen.append(unbraid.metrics.mig(buffer, FACTORS).score)
+        return (factors[:, 1] > 1) & (factors[:, 2] > 3)
+
+    unbraid.score(CODES, FACTORS, metrics=["zero_shot"], gap=gap)
+    assert len(set(seen)) == 2
+
+
+def test_a_users_own_metric_cannot_change_what_others_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def centre(codes: np.ndarray, factors: np.ndarray, log_variances: np.ndarray) -> float:  # noqa: ARG001
+        for array in (codes, factors, log_variances):
+            with pytest.raises(ValueError, match="read-only"):
+                array -= array.mean(axis=0)
+        return 0.0
+
+    codes, factors, spread = CODES.copy(), FACTORS.astype(float), np.zeros_like(CODES)
+    monkeypatch.setattr("tests.test_scoring.own", centre)
+    card = unbraid.score(codes, factors, metrics=["tests.test_scoring:own", "mig"], log_variances=spread)
+    assert card["mig"].score == unbraid.metrics.mig(CODES, FACTORS).score
+    np.testing.assert_array_equal(codes, CODES)
+    codes += 1.0  # still the caller's to change
+
+
+def test_results_hold_no_array_of_each_other_or_of_the_caller() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=QUICK, kinds=("categorical", "ordinal", "cyclic"))
+    held = [(name, each) for name, scored in card.scored.items() for each in scored.arrays.values()]
+    for place, (name, one) in enumerate(held):
+        assert not np.shares_memory(one, CODES)
+        for other_name, other in held[:place]:
+            assert name == other_name or not np.shares_memory(one, other)
+
+
+def test_generators_of_scores_may_be_woven_together() -> None:
+    """A scope left open across a yield would be the other's, and be closed out of turn."""
+    representation = unbraid.Representation(CODES, FACTORS)
+    chosen = {name: METRICS[name] for name in ("mig", "med", "modularity")}
+    first, second = score_each(representation, chosen), score_each(representation, chosen)
+    woven = [next(first), next(second), next(second), next(first)]
+    assert [name for name, _ in woven] == ["mig", "mig", "med", "med"]
+    second.close()
+    buffer = CODES.copy()
+    before = unbraid.metrics.mig(buffer, FACTORS).score
+    np.random.default_rng(0).shuffle(buffer)
+    assert unbraid.metrics.mig(buffer, FACTORS).score != before
+    assert [name for name, _ in first] == ["modularity"]
+
+
+def test_a_generator_of_scores_may_be_closed_in_another_thread() -> None:
+    working = score_each(unbraid.Representation(CODES, FACTORS), {name: METRICS[name] for name in ("mig", "med")})
+    next(working)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(working.close).result()
 
 
 def own(codes: object, factors: object) -> None:  # noqa: ARG001

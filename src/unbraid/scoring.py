@@ -20,7 +20,7 @@ from unbraid.factors import FactorSpace, predicate, whole_objects
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
-from unbraid.metrics._sharing import sharing
+from unbraid.metrics._sharing import Store, alone, sharing
 from unbraid.representation import Representation
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
@@ -261,30 +261,30 @@ def score_each(
     Raises:
         ValueError: unsound input.
     """
-    context = _context(representation, seed, gap)
-    with sharing():
-        inputs = _inputs(representation)
-        for done, (name, metric) in enumerate(chosen.items()):
-            if progress is not None:
-                progress(name, done, len(chosen))
-            started = time.perf_counter()
-            held = None
+    context, inputs = _context(representation, seed, gap), _inputs(representation)
+    work: Store = {}
+    for done, (name, metric) in enumerate(chosen.items()):
+        if progress is not None:
+            progress(name, done, len(chosen))
+        started = time.perf_counter()
+        seen, store, held = inputs, work, None
+        try:
             try:
-                try:
-                    result = _call(metric, inputs, context)
-                except NotDefined:
-                    if not metric.whole_objects or objects is None or "cyclic" not in inputs.kinds:
-                        raise
-                    held = objects()
-                    result = _call(metric, _inputs(held), _context(held, seed, None))
-                read = inputs if held is None else _inputs(held)
-                chance = None if metric.chance is None else metric.chance(read)
-                scored = Scored(metric, result, time.perf_counter() - started, held, chance)
-                _refuse_unsound(name, scored, inputs.factors.shape[1])
-            except Exception as error:
-                yield name, error
-            else:
-                yield name, scored
+                result = _call(name, metric, inputs, context, store)
+            except NotDefined:
+                if not metric.whole_objects or objects is None or "cyclic" not in inputs.kinds:
+                    raise
+                held = objects()
+                seen, store = _inputs(held), {}
+                result = _call(name, metric, seen, _context(held, seed, None), store)
+            with sharing(store):
+                chance = None if metric.chance is None else metric.chance(seen)
+            scored = Scored(metric, result, time.perf_counter() - started, held, chance)
+            _refuse_unsound(name, scored, inputs.factors.shape[1])
+        except Exception as error:
+            yield name, error
+        else:
+            yield name, scored
 
 
 def score_encoder(
@@ -459,6 +459,8 @@ def _context(representation: Representation, seed: int, gap: Gap | None) -> dict
     """What metrics may ask for by parameter name beyond codes and factors."""
     if isinstance(gap, str):
         gap = predicate(gap, representation.factor_names)
+    elif callable(gap):
+        gap = alone(gap)
     context = {
         "kinds": representation.factor_kinds,
         "seed": seed,
@@ -473,11 +475,17 @@ def _inputs(representation: Representation) -> Inputs:
     return check_inputs(representation.codes, representation.factors, representation.factor_kinds)
 
 
-def _call(metric: Metric, inputs: Inputs, context: Mapping[str, Any]) -> Any:
+def _call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
     accepted = inspect.signature(metric.function).parameters
     chosen = {name: value for name, value in context.items() if name in accepted}
-    with interruptible():
-        result = metric.function(inputs.codes, inputs.factors, **chosen)
+    if ":" in name:
+        codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
+        chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
+        with interruptible():
+            result = alone(metric.function)(codes, factors, **chosen)
+    else:
+        with interruptible(), sharing(store):
+            result = _of_its_own(metric.function(inputs.codes, inputs.factors, **chosen))
     if isinstance(result, int | float | np.number):
         return _Number(float(result))
     if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):
@@ -486,6 +494,19 @@ def _call(metric: Metric, inputs: Inputs, context: Mapping[str, Any]) -> Any:
             f"{metric.headline!r}"
         )
     return result
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _of_its_own(result: Any) -> Any:
+    """The result with copies of its arrays, which other results may hold as well."""
+    if not is_dataclass(result) or isinstance(result, type):
+        return result
+    return replace(result, **{name: each.copy() for name, each in _contents(result) if isinstance(each, np.ndarray)})
 
 
 @dataclass(frozen=True)

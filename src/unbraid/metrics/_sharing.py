@@ -1,7 +1,8 @@
 """Compute once per score card what several metrics need.
 
 A step marked `@shared` is an ordinary function; inside `with sharing():` its results are kept and
-handed out again for the very same arguments (arrays by identity, everything else by value).
+handed out again for the very same arguments (arrays by identity, everything else by value). That is sound only where
+nobody writes to an array, so that functions of a user's own are called `alone`.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -13,13 +14,34 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_scope: ContextVar[dict[Hashable, tuple[Any, Any]] | None] = ContextVar("unbraid_shared_work", default=None)
+Store = dict[Hashable, tuple[Any, Any]]
+_scope: ContextVar[Store | None] = ContextVar("unbraid_shared_work", default=None)
 
 
 @contextmanager
-def sharing() -> Iterator[None]:
-    """Keep the results of `@shared` steps until the block ends."""
-    token = _scope.set({})
+def sharing(store: Store | None = None) -> Iterator[None]:
+    """Keep the results of `@shared` steps in `store`, by default until the block ends.
+
+    Never `yield` within the block: whoever resumes a generator would work in its scope, and leave it out of turn.
+    """
+    with _in_scope({} if store is None else store):
+        yield
+
+
+def alone(function: Callable[P, R]) -> Callable[P, R]:
+    """A user's function, which may change its arrays between two calls: within it nothing is shared."""
+
+    @wraps(function)
+    def apart(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _in_scope(None):
+            return function(*args, **kwargs)
+
+    return apart
+
+
+@contextmanager
+def _in_scope(store: Store | None) -> Iterator[None]:
+    token = _scope.set(store)
     try:
         yield
     finally:
