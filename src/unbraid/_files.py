@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from unbraid.errors import UnbraidError
+
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
-class DiskFull(OSError):
+class DiskFull(UnbraidError, OSError):
     """There is no room for what has to be written."""
 
 

@@ -3,8 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import MappingProxyType
+
+from unbraid._suggest import suggestion
 
 ITSELF = "unbraid"
 
@@ -498,7 +499,6 @@ def keys_of(names: Iterable[str]) -> list[str]:
     """Keys of REFERENCES for these names, each once; raises as `bibtex` does."""
     for name in names:
         if name not in CITED:
-            near = get_close_matches(name, CITED, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else "give a metric, family or dataset, or unbraid"
+            hint = suggestion(name, CITED, few="give a metric, family or dataset, or unbraid")
             raise ValueError(f"nothing to cite for {name!r}; {hint}")
     return list(dict.fromkeys(key for name in names for key in CITED[name]))

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, is_dataclass, replace
-from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ import numpy as np
 import unbraid
 from unbraid._extras import require
 from unbraid._files import written_whole
+from unbraid._suggest import suggestion
 from unbraid.factors import FactorSpace, predicate, whole_objects
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
@@ -429,9 +429,7 @@ def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
 
 def _known(name: str) -> Metric:
     if name not in METRICS:
-        near = get_close_matches(name, METRICS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(METRICS)}"
-        raise ValueError(f"unknown metric {name!r}; {hint}")
+        raise ValueError(f"unknown metric {name!r}; {suggestion(name, METRICS)}")
     return METRICS[name]
 
 

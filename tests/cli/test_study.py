@@ -84,7 +84,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
     ("old", "new", "said"),
     [
         ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean seeds?"),
-        ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean beta?"),
+        ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean 'beta'?"),
         ("steps: 6", "steps: six", "study.yaml: steps: input should be a valid integer; got 'six'"),
         ("name: square", "name: squares", "unknown dataset 'squares'; did you mean 'square'?"),
         ("positions: 8", "position: 8", "dataset 'square' has no option 'position'"),
@@ -196,7 +196,7 @@ def test_the_executor_of_the_file_is_taken_unless_the_command_names_another(run,
 
 def test_options_that_do_not_go_together_are_refused(run, tmp_path: Path) -> None:
     code, _, error = run(SMALL, "--executor", "lokal")
-    assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean local?\n")
+    assert (code, error) == (2, "unbraid: unknown executor 'lokal'; did you mean 'local'?\n")
     code, _, error = run(SMALL, "--address", "auto")
     assert (code, error.count("\n")) == (2, 1)
     assert "--address" in error

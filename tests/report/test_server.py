@@ -153,11 +153,11 @@ def test_told_to_it_answers_to_addresses_but_to_no_strange_name() -> None:
 
 
 def test_ports_and_hosts_that_cannot_be(port: int) -> None:
-    with pytest.raises(OSError, match=f"127.0.0.1, port {port}: .*in use; choose another with --port"):
+    with pytest.raises(OSError, match=f"127.0.0.1, port {port}: .*in use; choose another port"):
         serve("127.0.0.1", port, get, post)
-    with pytest.raises(ValueError, match="--port must lie between 0 and 65535; got 70000"):
+    with pytest.raises(ValueError, match="port must lie between 0 and 65535; got 70000"):
         serve("127.0.0.1", 70_000, get, post)
-    with pytest.raises(OSError, match="--host no.such.host.invalid: "):
+    with pytest.raises(OSError, match="host no.such.host.invalid: "):
         serve("no.such.host.invalid", 0, get, post)
 
 

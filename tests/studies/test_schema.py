@@ -118,8 +118,8 @@ def test_a_file_that_is_no_study_is_refused(text, said):
 @pytest.mark.parametrize(
     ("family", "said"),
     [
-        ({"name": "beta_va"}, "families[1].name: unknown family 'beta_va'; did you mean beta_vae?"),
-        ({"name": "beta_vae", "betta": 4}, "families[1].betta: unknown; did you mean beta?"),
+        ({"name": "beta_va"}, "families[1].name: unknown family 'beta_va'; did you mean 'beta_vae'?"),
+        ({"name": "beta_vae", "betta": 4}, "families[1].betta: unknown; did you mean 'beta'?"),
         ({"name": "beta_vae", "seed": 4}, "families[1].seed: unknown; did you mean seeds?"),
         ({"name": "beta_vae", "beta": [1, "x"]}, "families[1].beta must be a number; got 'x'"),
         ({"name": "beta_vae", "beta": -1}, "families[1].beta must lie between 0 and 1e+06; got -1"),

@@ -237,7 +237,7 @@ def test_a_second_one_on_the_same_folder_is_turned_away(copy, processes):
     process.start()
     assert held.wait(300)
     before = {path: path.stat().st_mtime_ns for path in (copy / "out").rglob("*")}
-    with pytest.raises(ValueError, match="out: another `study run` is at work on it"):
+    with pytest.raises(ValueError, match="out: another process is at work on this study"):
         here(copy, SMALL.replace("seeds: 2", "seeds: 3"))
     assert {path: path.stat().st_mtime_ns for path in (copy / "out").rglob("*")} == before
     process.kill()

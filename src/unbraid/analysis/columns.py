@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._suggest import suggestion
 from unbraid.metrics import METRICS
 from unbraid.types import FloatArray
 
@@ -77,13 +78,11 @@ def why_not(values: FloatArray) -> str:
 
 def check_columns(frame: Any, columns: Iterable[str]) -> None:
     """Raise a ValueError that names the first column the frame lacks."""
-    from difflib import get_close_matches
-
     names: Sequence[str] = [str(name) for name in frame.columns]
     for column in columns:
         if column not in names:
-            near = get_close_matches(column, names, n=1) or [name for name in names if name.startswith(f"{column}.")]
-            hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+            own = [name for name in names if name.startswith(f"{column}.")]  # "mig" means "mig.score"
+            hint = f"did you mean {own[0]!r}?" if own else suggestion(column, names)
             raise ValueError(f"the results have no column {column!r}; {hint}")
 
 

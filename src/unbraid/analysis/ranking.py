@@ -11,6 +11,7 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid.analysis.natural_order import natural
+from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
 from unbraid.metrics.udr import Similarity, heavy_note
 from unbraid.representation import Representation
@@ -19,7 +20,7 @@ from unbraid.types import FloatArray, IntArray
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 
 
-class NothingToRank(ValueError):
+class NothingToRank(UnbraidError, ValueError):
     """No two models can be compared."""
 
 

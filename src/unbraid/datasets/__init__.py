@@ -2,10 +2,10 @@
 
 import inspect
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from unbraid._suggest import suggestion
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
@@ -88,7 +88,5 @@ def find(name: str) -> Dataset:
         ValueError: no such dataset; the message offers the nearest name.
     """
     if name not in DATASETS:
-        near = get_close_matches(name, DATASETS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(DATASETS)}"
-        raise ValueError(f"unknown dataset {name!r}; {hint}")
+        raise ValueError(f"unknown dataset {name!r}; {suggestion(name, DATASETS)}")
     return DATASETS[name]

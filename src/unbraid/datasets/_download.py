@@ -11,13 +11,14 @@ from urllib.request import Request, urlopen
 import unbraid
 from unbraid.datasets._official import CHUNK, OfficialFile, digest, mismatch
 from unbraid.datasets.base import Progress
+from unbraid.errors import UnbraidError
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 5  # in a row without a byte gained
 PAUSE = 1.0  # seconds before the next attempt, times their number
 
 
-class ChecksumMismatch(ValueError):
+class ChecksumMismatch(UnbraidError, ValueError):
     """A downloaded file is not the one whose checksum is known; it is kept under its temporary name."""
 
 
@@ -54,7 +55,7 @@ def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress:
         found = f"{algorithm}:{digest(part, algorithm)}"
         if found != file.checksum:
             raise ChecksumMismatch(
-                f"{mismatch(part, file, found)}. --no-verify accepts it as it is; "
+                f"{mismatch(part, file, found)}. verify=False accepts it as it is; "
                 f"or delete {part} and get it again from {file.address}"
             )
     part.replace(path)

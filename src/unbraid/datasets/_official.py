@@ -12,6 +12,7 @@ import numpy as np
 
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import Progress
+from unbraid.errors import UnbraidError
 from unbraid.factors import FactorSpace
 
 FOLDER = "official"  # under the folder of all datasets; what `unbraid data get` downloads goes there
@@ -39,7 +40,7 @@ class OfficialFile:
         return next((f"{algorithm}:{digest}" for algorithm, digest in known.items() if digest), "")
 
 
-class DatasetMissing(FileNotFoundError):
+class DatasetMissing(UnbraidError, FileNotFoundError):
     """A dataset needs a file that is not there; the message says where to get it and where to put it."""
 
 
@@ -107,7 +108,7 @@ def check(path: Path, file: OfficialFile, progress: Progress | None = None) -> s
     if file.size and size < file.size:
         raise ValueError(
             f"{path}: incomplete, {size:,} of {file.size:,} bytes; get it again from {file.address} "
-            "(or, if it is meant to be so, leave out the check with verify=False or --no-verify)"
+            "(or, if it is meant to be so, leave out the check with verify=False)"
         )
     algorithm, _, expected = (file.checksum or "sha256:").partition(":")
     found = digest(path, algorithm, progress)

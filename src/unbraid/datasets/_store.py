@@ -21,6 +21,7 @@ from typing import Any, BinaryIO
 import numba
 import numpy as np
 
+from unbraid._locks import wait_for_lock
 from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.types import IntArray, UInt8Array
@@ -303,24 +304,8 @@ def _alone(folder: Path) -> Iterator[list[Path]]:
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     with (folder.parent / f".{folder.name}.lock").open("a+b") as file:
-        locked = _lock(file)
+        locked = wait_for_lock(file)
         yield sorted(folder.parent.glob(f"{_part_prefix(folder)}*")) if locked else []
-
-
-def _lock(file: BinaryIO) -> bool:
-    try:
-        if sys.platform == "win32":
-            import msvcrt
-
-            file.seek(0)
-            msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-        else:
-            import fcntl
-
-            fcntl.flock(file, fcntl.LOCK_EX)
-    except OSError:
-        return False
-    return True
 
 
 def _size(n_bytes: int) -> str:

@@ -45,7 +45,9 @@ def scatter(source: Source, *, x: str = "", y: str = "") -> Drawn:
     y = y or _score(frame)
     x = x or next((name for name in ("udr.score", *headline_columns(frame)) if name != y and _known(frame, name)), "")
     if not x:
-        raise ValueError(f"{source.path}: there is no second score; give --set x=COLUMN, such as train.reconstruction")
+        raise ValueError(
+            f"{source.path}: there is no second score; give x, the name of a column such as train.reconstruction"
+        )
     return _dots(source, x, y)
 
 

@@ -3,10 +3,10 @@
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any
 
+from unbraid._suggest import suggestion
 from unbraid.figures import _codes, _runs, _studies
 from unbraid.figures._drawn import Drawn
 from unbraid.figures._source import SAID, Kind, Source
@@ -77,9 +77,7 @@ def draw(name: str, source: Source, options: Mapping[str, Any] | None = None) ->
 def find_figure(name: str) -> FigureRow:
     """The row of a figure; an unknown name raises a ValueError that offers the nearest."""
     if name not in FIGURES:
-        near = get_close_matches(name, FIGURES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(FIGURES)}"
-        raise ValueError(f"unknown figure {name!r}; {hint}")
+        raise ValueError(f"unknown figure {name!r}; {suggestion(name, FIGURES)}")
     return FIGURES[name]
 
 

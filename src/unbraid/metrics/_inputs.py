@@ -6,13 +6,14 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from unbraid.errors import UnbraidError
 from unbraid.metrics._sharing import shared
 from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
 
 
-class NotDefined(ValueError):
+class NotDefined(UnbraidError, ValueError):
     """The input is sound, but this metric has no meaning on it; a score card lists it as skipped."""
 
 

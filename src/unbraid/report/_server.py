@@ -13,6 +13,8 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from unbraid.errors import UnbraidError
+
 LARGEST_REQUEST = 65_536  # bytes
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -36,7 +38,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class Refused(Exception):
+class Refused(UnbraidError):
     """A request that is answered with an error, and why."""
 
     def __init__(self, status: int, reason: str) -> None:
@@ -89,21 +91,21 @@ def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = Fa
         OSError: the host is unknown, or the port taken.
     """
     if not 0 <= port <= 65_535:
-        raise ValueError(f"--port must lie between 0 and 65535; got {port}")
+        raise ValueError(f"port must lie between 0 and 65535; got {port}")
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror as error:
-        raise OSError(f"--host {host}: {error.strerror}") from None
+        raise OSError(f"host {host}: {error.strerror}") from None
     alone = ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
     if not alone and not allow_remote:
         raise ValueError(
-            f"--host {host} can be reached from other machines, and whoever reaches it reads the folder and starts "
-            "work on this machine; add --allow-remote if that is meant"
+            f"host {host} can be reached from other machines, and whoever reaches it reads the folder and starts "
+            "work on this machine; allow_remote says that this is meant"
         )
     try:
         return Server(family, (str(address[0]), port), get, post, _names(host, alone), alone)
     except OSError as error:
-        raise OSError(f"{host}, port {port}: {error.strerror}; choose another with --port") from None
+        raise OSError(f"{host}, port {port}: {error.strerror}; choose another port") from None
 
 
 def _names(host: str, alone: bool) -> frozenset[str]:

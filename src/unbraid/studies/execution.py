@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from unbraid._device import n_cores
 from unbraid._files import written_whole
+from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import tidy
@@ -23,7 +24,6 @@ from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.results import write_results
-from unbraid.studies.schema import suggestion
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import carry_study
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of

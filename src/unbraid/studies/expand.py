@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from unbraid._suggest import suggestion
 from unbraid.families.building import Member
 from unbraid.families.table import FAMILIES
 from unbraid.metrics import METRICS
 from unbraid.runs.folder import run_id
 from unbraid.scoring import choose
-from unbraid.studies.schema import FamilySection, StudyConfig, suggestion
+from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.storage.store import Surroundings
 from unbraid.training.loop import Plan
 from unbraid.training.train import config_of, members_of

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -17,6 +16,8 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import PydanticCustomError
+
+from unbraid._suggest import suggestion
 
 Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, strict=True)]
@@ -212,12 +213,6 @@ def explain(error: ValidationError) -> str:
 
 def _depth(fault: Any) -> int:
     return len(_cleaned(fault["loc"]))
-
-
-def suggestion(name: str, known: Any) -> str:
-    """`did you mean beta?`, or what there is."""
-    near = get_close_matches(name, list(known), n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(known) or 'none'}"
 
 
 def key_path(keys: tuple[int | str, ...]) -> str:

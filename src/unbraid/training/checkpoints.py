@@ -13,12 +13,13 @@ from safetensors.torch import save
 from torch import Tensor
 
 from unbraid._files import written_whole
+from unbraid.errors import UnbraidError
 from unbraid.training.population import Diverged, State
 
 FORMAT = "3"
 
 
-class CheckpointError(ValueError):
+class CheckpointError(UnbraidError, ValueError):
     """A checkpoint that cannot be continued: damaged, of another format, or of another training."""
 
 

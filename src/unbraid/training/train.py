@@ -1,13 +1,10 @@
 """Train one model or a population, each into a folder of its own."""
 
-import errno
 import math
 import shutil
-import sys
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -17,6 +14,8 @@ import numpy as np
 import torch
 
 from unbraid._device import memory_advice, n_cores
+from unbraid._locks import Held, locked
+from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Hyperparameter, code_parts
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
@@ -142,14 +141,8 @@ def find_family(name: str) -> Family:
         ValueError: no such family; the message offers the nearest name.
     """
     if name not in FAMILIES:
-        raise ValueError(f"unknown family {name!r}; {_near(name, FAMILIES)}")
+        raise ValueError(f"unknown family {name!r}; {suggestion(name, FAMILIES)}")
     return FAMILIES[name]
-
-
-def _near(name: str, known: Iterable[str]) -> str:
-    names = list(known)
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
 
 
 def members_of(
@@ -161,11 +154,11 @@ def members_of(
         ValueError: an unknown or impossible setting.
     """
     if preset is not None and preset not in row.presets:
-        raise ValueError(f"{family} has no preset {preset!r}; {_near(preset, row.presets)}")
+        raise ValueError(f"{family} has no preset {preset!r}; {suggestion(preset, row.presets)}")
     grid = row.presets[preset] if preset is not None else ({},)
     for name in given:
         if name not in row.hyperparameters:
-            raise ValueError(f"{family} has no hyperparameter {name!r}; {_near(name, row.hyperparameters)}")
+            raise ValueError(f"{family} has no hyperparameter {name!r}; {suggestion(name, row.hyperparameters)}")
         if any(name in entry for entry in grid):
             raise ValueError(f"{name} is set by preset {preset!r} already")
     lists = {name: _listed(value) for name, value in given.items()}
@@ -322,20 +315,10 @@ def _finished(folder: Path, names: Iterable[str]) -> dict[str, Run]:
 
 @contextmanager
 def _claimed(folder: Path, names: Iterable[str]) -> Iterator[None]:
-    """Keeps other processes from training the same runs; the locks die with this process.
-
-    One byte of one file stands for each run: hundreds of locks, one open file.
-    """
-    with (folder / LOCK).open("a+b") as file:
-        if sys.platform != "win32":
-            import fcntl
-
-            for name in names:
-                try:
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(name[:15], 16))
-                except OSError as error:
-                    if error.errno in (errno.EACCES, errno.EAGAIN):
-                        raise ValueError(f"{folder / name}: another process is training this run") from None
-                    if error.errno != errno.ENOLCK:  # a file system without locks
-                        raise
-        yield
+    """Keep other processes from training the same runs."""
+    places = {int(name[:15], 16): name for name in names}
+    try:
+        with locked(folder / LOCK, tuple(places)):
+            yield
+    except Held as error:
+        raise ValueError(f"{folder / places[error.place]}: another process is training this run") from None

@@ -9,13 +9,14 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+from unbraid.errors import UnbraidError
 from unbraid.report.live.program import UNARY, Program, Step
 
 TOLERANCE = 1e-4  # between what the steps and the model make of a code
 PROBE = 1024.0  # far from 0, so that a scale is not lost beside a shift
 
 
-class NotTraced(ValueError):
+class NotTraced(UnbraidError, ValueError):
     """The decoder does what a page cannot."""
 
 

@@ -74,11 +74,9 @@ def run(
 
 
 def _join(ray: Any, address: str) -> None:
-    silent = f"--address {address}: no Ray cluster answers there; `ray start --head` starts one"
+    silent = f"address {address}: no Ray cluster answers there; `ray start --head` starts one"
     if address.startswith("ray://"):
-        raise ValueError(
-            f"--address {address}: Ray's client is not supported; start the study on a node of the cluster"
-        )
+        raise ValueError(f"address {address}: Ray's client is not supported; start the study on a node of the cluster")
     host, _, port = _recorded(address).rpartition(":")
     if port.isdigit():
         # Ray itself would try for minutes, and then end this process.
@@ -87,13 +85,13 @@ def _join(ray: Any, address: str) -> None:
         except OSError as error:
             raise ValueError(f"{silent} ({error})") from None
     elif address != "auto":
-        raise ValueError(f"--address {address}: write auto, or host:port")
+        raise ValueError(f"address {address}: write auto, or host:port")
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError:
         raise ValueError(silent) from None
     except RuntimeError as error:  # such as another version of Ray or Python
-        raise ValueError(f"--address {address}: {' '.join(str(error).split())}") from None
+        raise ValueError(f"address {address}: {' '.join(str(error).split())}") from None
 
 
 def _recorded(address: str) -> str:
@@ -122,7 +120,7 @@ def _check_cores(nodes: Sequence[Mapping[str, float]], address: str, gpus: float
     """Raises ValueError where tasks would wait forever."""
     if not any(node.get("CPU", 0) >= 1 and node.get("GPU", 0) >= gpus for node in nodes):
         wanted = "one core" + (f" and {gpus:g} GPU" if gpus else "")
-        raise ValueError(f"--address {address}: no node of the cluster offers {wanted} for a run; see `ray status`")
+        raise ValueError(f"address {address}: no node of the cluster offers {wanted} for a run; see `ray status`")
 
 
 def _run(

@@ -1,8 +1,6 @@
 """The folder of a study: names, what is in it, and who may write."""
 
-import errno
 import json
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -11,6 +9,7 @@ from typing import Any
 
 import unbraid
 from unbraid._files import written_whole
+from unbraid._locks import Held, locked
 
 FORMAT = 1
 YAML, ABOUT, RESULTS, LOCK = "study.yaml", "study.json", "results.parquet", ".lock"
@@ -134,15 +133,8 @@ def claimed(folder: Path) -> Iterator[None]:
     Raises:
         ValueError: another process is at work on it.
     """
-    with (folder / LOCK).open("a+b") as file:
-        if sys.platform != "win32":
-            import fcntl
-
-            try:
-                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                if error.errno in (errno.EACCES, errno.EAGAIN):
-                    raise ValueError(f"{folder}: another `study run` is at work on it") from None
-                if error.errno != errno.ENOLCK:  # a file system without locks
-                    raise
-        yield
+    try:
+        with locked(folder / LOCK):
+            yield
+    except Held:
+        raise ValueError(f"{folder}: another process is at work on this study") from None
