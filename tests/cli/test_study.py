@@ -83,7 +83,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean seeds?"),
+        ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
         ("beta: [1, 4]", "betta: 4", "families[0].betta: unknown; did you mean 'beta'?"),
         ("steps: 6", "steps: six", "study.yaml: steps: input should be a valid integer; got 'six'"),
         ("name: square", "name: squares", "unknown dataset 'squares'; did you mean 'square'?"),

@@ -58,7 +58,7 @@ def test_where_runs_are_trained_is_no_part_of_what_they_are():
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"famillies": []}, "famillies: unknown; did you mean families?"),
+        ({"famillies": []}, "famillies: unknown; did you mean 'families'?"),
         ({"families": []}, "families: list should have at least 1 item"),
         ({"families": [{"beta": 4}]}, "families[0].name: is missing"),
         ({"families": [{"name": "vae", "seeds": [0, -1]}]}, "families[0].seeds[1]: input should be greater than"),
@@ -73,7 +73,7 @@ def test_where_runs_are_trained_is_no_part_of_what_they_are():
         ({"dataset": 3}, "dataset: "),
         ({"metrics": "mig"}, "metrics: "),
         ({"metrics": [3]}, "metrics[0]: input should be a valid string; got 3"),
-        ({"udr": {"similarty": "lasso"}}, "udr.similarty: unknown; did you mean similarity?"),
+        ({"udr": {"similarty": "lasso"}}, "udr.similarty: unknown; did you mean 'similarity'?"),
         ({"udr": {"similarity": "cosine"}}, "udr.similarity: input should be 'lasso' or 'spearman'; got 'cosine'"),
         ({"udr": {"alpha": "auto"}}, "udr.alpha: "),
         ({"udr": {"kl_threshold": -1}}, "udr.kl_threshold: input should be greater than or equal to 0; got -1"),
@@ -83,7 +83,7 @@ def test_where_runs_are_trained_is_no_part_of_what_they_are():
         ({"executor": {"name": "rays"}}, "executor.name: input should be 'local' or 'ray'; got 'rays'"),
         ({"executor": "rays"}, "executor.name: input should be 'local' or 'ray'; got 'rays'"),
         ({"executor": {"address": "auto"}}, "executor.name: is missing"),
-        ({"executor": {"name": "ray", "adress": "auto"}}, "executor.adress: unknown; did you mean address?"),
+        ({"executor": {"name": "ray", "adress": "auto"}}, "executor.adress: unknown; did you mean 'address'?"),
         ({"executor": {"name": "ray", "address": 6379}}, "executor.address: input should be a valid string; got 6379"),
         ({"executor": {"name": "ray", "gpus_per_run": 2}}, "executor.gpus_per_run: input should be less than or equal"),
         ({"executor": {"name": "local", "processes": -1}}, "executor.processes: input should be greater than or equal"),
@@ -120,7 +120,7 @@ def test_a_file_that_is_no_study_is_refused(text, said):
     [
         ({"name": "beta_va"}, "families[1].name: unknown family 'beta_va'; did you mean 'beta_vae'?"),
         ({"name": "beta_vae", "betta": 4}, "families[1].betta: unknown; did you mean 'beta'?"),
-        ({"name": "beta_vae", "seed": 4}, "families[1].seed: unknown; did you mean seeds?"),
+        ({"name": "beta_vae", "seed": 4}, "families[1].seed: unknown; did you mean 'seeds'?"),
         ({"name": "beta_vae", "beta": [1, "x"]}, "families[1].beta must be a number; got 'x'"),
         ({"name": "beta_vae", "beta": -1}, "families[1].beta must lie between 0 and 1e+06; got -1"),
         ({"name": "beta_vae", "beta": []}, "families[1].beta has no values"),

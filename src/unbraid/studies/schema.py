@@ -194,7 +194,7 @@ def read(path: Path) -> tuple[StudyConfig, str]:
 
 
 def explain(error: ValidationError) -> str:
-    """The first fault as `families[1].betta: unknown; did you mean beta?`."""
+    """The first fault as `families[1].betta: unknown; did you mean 'beta'?`."""
     faults = error.errors()
     outer = _cleaned(faults[0]["loc"])
     # Of a value that may be one thing or a list, the branch that came furthest knows what is wrong.
