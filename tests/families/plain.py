@@ -17,11 +17,13 @@ from torch import Tensor, nn
 
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
-from unbraid.families.building import Member
+from unbraid.families.building import Member, build_member
 from unbraid.families.table import FAMILIES
+from unbraid.models.networks import NETWORKS
+from unbraid.models.resnet import layer_norm, resnet_encoder
 from unbraid.training.population import make_context, make_population
 
-__all__ = ["FAMILIES", "Member", "make_context", "make_population"]
+__all__ = ["FAMILIES", "NETWORKS", "layer_norm"]
 
 Weights: TypeAlias = Mapping[str, Tensor]  # by name, "vae.encoder.1.weight"
 Terms: TypeAlias = dict[str, Tensor]
@@ -31,6 +33,12 @@ SPACE = FactorSpace(("angle", "hue", "shape"), (5, 4, 3), ("cyclic", "cyclic", "
 PIXELS = np.random.default_rng(1).integers(0, 256, size=(60, 1, 3, 2), dtype=np.uint8)  # height 1, width 3, 2 channels
 DATASET = ArrayDataset(PIXELS, SPACE)
 N_PIXELS, HIDDEN, BATCH = 6, 5, 4
+# As much supervision as 60 images have.
+SMALL: dict[str, dict[str, Any]] = {
+    "ada_gvae": {"pairs": 60}, "ada_ml_vae": {"pairs": 60}, "lsbd_vae": {"pairs": 20},
+    "quessard": {"trajectories": 50}, "forward_vae": {"transitions": 100}, "weak_de": {"labels": 60},
+    "factor_vae": {"discriminator_width": 4},
+}  # fmt: skip
 
 
 def tiny_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
@@ -73,12 +81,11 @@ def play(
     """
     moves: list[Move] = []
     population = _population(family, moves, total, batch_size, hyper)
-    rng = np.random.default_rng(2)
     state = population.state(0)
     trained = {name.split("/", 2)[2] for name in state if name.startswith("first/")}
-    for name in sorted(trained):
-        shape = tuple(state[f"model/{name}"].shape)
-        state[f"model/{name}"] = torch.from_numpy(rng.normal(0, 0.6, shape))
+    state |= {
+        f"model/{name}": value for name, value in _chosen({name: state[f"model/{name}"] for name in trained}).items()
+    }
     population.load_state(0, state)
     logs = []
     for step in range(first_step, first_step + steps):
@@ -97,17 +104,84 @@ def draws_of(family: str, steps: int, *, batch_size: int, **hyper: Any) -> list[
     return moves
 
 
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """The first images of the dataset and what a member with weights chosen here makes of them."""
+
+    images: Tensor
+    weights: Weights
+    codes: Tensor
+    log_variances: Tensor | None
+    decoded: Tensor
+
+
+def coded(family: str, **hyper: Any) -> Coded:
+    """Encode four images and decode their codes, as is done after training; a family without training is fitted."""
+    row, member = FAMILIES[family], _member(family, hyper)
+    context = make_context(row, [member], DATASET, batch_size=BATCH, steps=1)
+    modules = build_member(row, DATASET.image_shape, context.settings, 0).double().eval()
+    table = torch.from_numpy(PIXELS).double().permute(0, 3, 1, 2) / 255
+    if row.fit:
+        row.fit(modules, lambda positions: table[positions], context)
+    else:
+        modules.load_state_dict({**modules.state_dict(), **_chosen(dict(modules.named_parameters()))})
+    with torch.no_grad():
+        codes, log_variances = row.encode(modules, table[:BATCH], context.settings)
+        decoded = row.decode(modules, codes, context.settings)
+    return Coded(table[:BATCH], modules.state_dict(), codes, log_variances, decoded)
+
+
+def untrained(family: str, seed: int = 0, **hyper: Any) -> Weights:
+    """The weights of a member before its first step."""
+    return _built(family, DATASET.image_shape, _member(family, hyper), seed).state_dict()
+
+
+def untrained_at(shape: tuple[int, ...], family: str, **hyper: Any) -> nn.ModuleDict:
+    """The networks of a family for images of this shape, with its default sizes."""
+    defaults = {name: each.default for name, each in FAMILIES[family].hyperparameters.items()}
+    return _built(family, shape, Member(0, {**defaults, **hyper}), 0)
+
+
+def resnet_critic(shape: tuple[int, ...], n_outputs: int) -> nn.Module:
+    return resnet_encoder(shape, n_outputs, layer_norm)
+
+
+def _built(family: str, shape: tuple[int, ...], member: Member, seed: int) -> nn.ModuleDict:
+    context = make_context(FAMILIES[family], [member], DATASET, batch_size=BATCH, steps=1)
+    return build_member(FAMILIES[family], shape, context.settings, seed)
+
+
+def _chosen(weights: Weights) -> dict[str, Tensor]:
+    rng = np.random.default_rng(2)
+    return {name: torch.from_numpy(rng.normal(0, 0.6, tuple(weights[name].shape))) for name in sorted(weights)}
+
+
+def _member(family: str, hyper: Mapping[str, Any]) -> Member:
+    defaults = {name: each.default for name, each in FAMILIES[family].hyperparameters.items()}
+    if "network" in defaults:
+        defaults["network"] = f"{__name__}:tiny_pair"
+    assert hyper.keys() <= defaults.keys()
+    return Member(5, {**defaults, **SMALL.get(family, {}), **hyper})
+
+
+def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]]) -> Any:
+    """Members that differ in these hyperparameters, whose one player minimises `loss`; stacked if they are several."""
+    row = replace(FAMILIES[family], players=tuple(replace(each, loss=loss) for each in FAMILIES[family].players))
+    return _made(row, [_member(family, hyper) for hyper in hypers], 100, BATCH)
+
+
 def _population(
     family: str, moves: list[Move], total: int, batch_size: int, hyper: Mapping[str, Any], *, idle: bool = False
 ) -> Any:
     row = FAMILIES[family]
     row = replace(row, players=tuple(_watched(player, moves, idle) for player in row.players))
-    defaults = {name: each.default for name, each in row.hyperparameters.items()}
-    assert hyper.keys() <= defaults.keys()
-    member = Member(5, {**defaults, "network": f"{__name__}:tiny_pair", **hyper})
-    context = make_context(row, [member], DATASET, batch_size=batch_size, steps=total)
+    return _made(row, [_member(family, hyper)], total, batch_size)
+
+
+def _made(row: Any, members: list[Member], total: int, batch_size: int) -> Any:
+    context = make_context(row, members, DATASET, batch_size=batch_size, steps=total)
     options: dict[str, Any] = {"device": torch.device("cpu"), "precision": torch.float64}
-    return make_population(row, [member], DATASET, context, **options)
+    return make_population(row, members, DATASET, context, **options)
 
 
 def _watched(player: Any, moves: list[Move], idle: bool) -> Any:

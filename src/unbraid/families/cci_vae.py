@@ -43,7 +43,7 @@ CCI_VAE = Family(
     presets=MappingProxyType(
         {
             "udr": tuple({"c_max": float(c_max)} for c_max in (5, 10, 25, 50, 75, 100)),
-            "lsbd": ({"c_max": 15.0, "capacity_steps": 3500},),
+            "lsbd": ({"latents": 4, "c_max": 15.0, "capacity_steps": 3500},),
         }
     ),
 )

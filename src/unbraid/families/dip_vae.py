@@ -48,7 +48,12 @@ DIP_VAE_I = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kumar et al. 2018, eq. 6",
-    presets=MappingProxyType({"udr": tuple({"lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS)}),
+    presets=MappingProxyType(
+        {
+            "udr": tuple({"lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS),
+            "lsbd": ({"latents": 4, "lambda_od": 1.0, "lambda_d": 10.0},),
+        }
+    ),
 )
 
 DIP_VAE_II = Family(
@@ -65,5 +70,10 @@ DIP_VAE_II = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kumar et al. 2018, eq. 7",
-    presets=MappingProxyType({"udr": tuple({"lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS)}),
+    presets=MappingProxyType(
+        {
+            "udr": tuple({"lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS),
+            "lsbd": ({"latents": 4, "lambda_od": 1.0, "lambda_d": 1.0},),
+        }
+    ),
 )

@@ -83,5 +83,10 @@ FACTOR_VAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kim and Mnih 2018, algorithm 2",
-    presets=MappingProxyType({"udr": tuple({"gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100))}),
+    presets=MappingProxyType(
+        {
+            "udr": tuple({"gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
+            "lsbd": ({"latents": 4, "gamma": 1.0},),
+        }
+    ),
 )

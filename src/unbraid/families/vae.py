@@ -30,6 +30,7 @@ VAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kingma and Welling 2014",
+    presets=MappingProxyType({"dci": ({"network": "resnet"},), "lsbd": ({"latents": 4},)}),
 )
 
 BETA_VAE = Family(
@@ -40,5 +41,11 @@ BETA_VAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Higgins et al. 2017, eq. 4",
-    presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16))}),
+    presets=MappingProxyType(
+        {
+            "udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
+            "dci": ({"network": "resnet", "beta": 6.0},),
+            "lsbd": ({"latents": 4, "beta": 5.0},),
+        }
+    ),
 )
