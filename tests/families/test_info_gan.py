@@ -78,14 +78,14 @@ class Game:
 
 @pytest.mark.parametrize("code_prior", ["uniform", "normal"])
 @pytest.mark.parametrize("likelihood", ["bernoulli", "gaussian"])
-def test_a_step_of_five_moves_of_the_critic_and_one_of_the_generator(code_prior: str, likelihood: str) -> None:
+def test_two_steps_of_five_moves_of_the_critic_and_one_of_the_generator(code_prior: str, likelihood: str) -> None:
     game = Game(code_prior, likelihood)
-    played = play("info_gan", code_prior=code_prior, likelihood=likelihood, **SETTINGS)
+    played = play("info_gan", 2, code_prior=code_prior, likelihood=likelihood, **SETTINGS)
     movers = {
         "critic": Mover(game.critic, ("critic.",), RATE, 0.0, 0.9),
         "generator": Mover(game.generator, ("generator.",), RATE, 0.0, 0.9),
     }
-    check(played, movers, MOVES)
+    check(played, movers, 2 * MOVES)
     assert len(set(game.seen)) > 4  # the critic's batches are new ones
 
 
