@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.families.test_supervised_losses import TINY, bernoulli, first_move
 from tests.training.examples import SPACE, member
-from tests.training.test_supervised_losses import TINY, bernoulli, first_move
 from unbraid.families.building import make_supply
 from unbraid.families.mtd import OBJECTIVE, swapped
 from unbraid.families.table import FAMILIES

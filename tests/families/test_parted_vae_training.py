@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import torch
 
+from tests.families.test_supervised_losses import TINY, bernoulli, first_move
 from tests.training.examples import SPACE, member
-from tests.training.test_supervised_losses import TINY, bernoulli, first_move
 from unbraid.factors import FactorSpace
 from unbraid.families.building import build_member, make_supply
 from unbraid.families.table import FAMILIES
