@@ -21,7 +21,8 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
-from unbraid import FactorSpace, Representation
+from unbraid import Representation
+from unbraid.factors import FactorSpace
 from unbraid.metrics import beta_vae_score, d_lsbd, factor_vae_score, irs
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.metrics._interventions import draw_pairs, group_rows, mean_differences

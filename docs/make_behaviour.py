@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid import FactorSpace, Representation, score
+from unbraid import Representation, score
+from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, udr
 from unbraid.types import FloatArray, IntArray
 

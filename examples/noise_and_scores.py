@@ -6,7 +6,8 @@ stays at 1: it saturates.
 
 import numpy as np
 
-from unbraid import FactorSpace, score
+from unbraid import score
+from unbraid.factors import FactorSpace
 from unbraid.plots import plot_curves
 
 space = FactorSpace(

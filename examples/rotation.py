@@ -6,7 +6,8 @@ they were after a quarter turn; a linear classifier does not mind.
 
 import numpy as np
 
-from unbraid import FactorSpace, score
+from unbraid import score
+from unbraid.factors import FactorSpace
 from unbraid.plots import plot_curves
 
 space = FactorSpace(("size", "height"), (8, 8), ("ordinal", "ordinal"))

@@ -6,7 +6,7 @@ that each factor turns, even when the whole space is rotated; colours go around 
 
 import numpy as np
 
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.metrics import d_lsbd
 from unbraid.plots import plot_circles
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray
 
 SPACE = FactorSpace(("shape", "size", "hue"), (3, 4, 8), ("categorical", "ordinal", "cyclic"))

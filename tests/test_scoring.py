@@ -13,8 +13,8 @@ import pytest
 
 import unbraid
 from tests.examples import entangled_codes, grid_factors
-from unbraid import FactorSpace
 from unbraid.datasets import ArrayDataset
+from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._sharing import shared, sharing

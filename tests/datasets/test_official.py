@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 from scipy.io import savemat
 
-from unbraid import FactorSpace, datasets
+from unbraid import datasets
 from unbraid.datasets import _containers, _official
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing, OfficialFile
 from unbraid.datasets._store import Content, StoredImages, write
@@ -33,6 +33,7 @@ from unbraid.datasets.official import (
     teapots,
 )
 from unbraid.datasets.sprites import sprites_space
+from unbraid.factors import FactorSpace
 
 NPZ, HDF5 = OfficialFile("x.npz", "somewhere"), OfficialFile("x.hdf5", "somewhere")
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
-from unbraid import FactorSpace, datasets
+from unbraid import datasets
 from unbraid.datasets import from_array, from_folder
 from unbraid.datasets._store import content_of, write
-from unbraid.factors import FactorTable
+from unbraid.factors import FactorSpace, FactorTable
 
 SHAPES, SIZES = ("box", "disc"), (0.5, 1.0, 2.0)
 

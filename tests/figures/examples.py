@@ -6,7 +6,8 @@ import numpy as np
 
 import unbraid
 from tests.report.example_study import ExampleStudy, example_results, keep_rankings
-from unbraid import FactorSpace, Representation
+from unbraid import Representation
+from unbraid.factors import FactorSpace
 from unbraid.figures import Source
 
 SPACE = FactorSpace(("shape", "pos_x", "pos_y", "hue"), (2, 3, 3, 8), ("categorical", "ordinal", "ordinal", "cyclic"))

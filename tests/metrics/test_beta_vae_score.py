@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.metrics import beta_vae_score
 from unbraid.metrics.beta_vae_score import logistic_regression
 from unbraid.types import FloatArray

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, d_lsbd
 from unbraid.metrics.d_lsbd import turned_back
 from unbraid.types import FloatArray

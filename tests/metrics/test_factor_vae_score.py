@@ -5,7 +5,7 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from tests.metrics.test_beta_vae_score import SPACE, mixed_codes
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.metrics import factor_vae_score
 
 FACTORS = grid_factors()

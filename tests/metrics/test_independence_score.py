@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, independence_score
 from unbraid.metrics.independence_score import independence_from_actions
 from unbraid.types import FloatArray

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid import FactorSpace, datasets
+from unbraid import datasets
 from unbraid.datasets import ArrayDataset
-from unbraid.factors import FactorTable
+from unbraid.factors import FactorSpace, FactorTable
 from unbraid.plots import plot_factors
 
 

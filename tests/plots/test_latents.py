@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from tests.examples import SPACE, entangled_codes, grid_factors
-from unbraid import FactorSpace
+from unbraid.factors import FactorSpace
 from unbraid.plots import plot_latents
 from unbraid.plots._style import PALETTE
 from unbraid.plots.latents import factor_rows

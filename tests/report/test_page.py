@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from tests.examples import SPACE, entangled_codes, grid_factors
-from unbraid import FactorSpace, Representation, ScoreCard, score
+from unbraid import Representation, ScoreCard, score
+from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report._content import dead_codes, description, number_text
