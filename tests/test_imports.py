@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+import unbraid
+
 SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # Each package may import those of lower rank, and itself.
@@ -21,7 +23,7 @@ RANKS = {
     "training": 5,
     "studies": 6,
     "report": 7,
-    "figures": 8,
+    "figures": 8, "ranking": 8,
     "cli": 9,
 }  # fmt: skip
 # Resolved at call time only: score cards and studies show themselves in notebooks.
@@ -123,3 +125,14 @@ print(len(metrics.METRICS))
     done = run(path + code, "-I", "-S")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
+
+
+def test_the_package_shows_what_it_promises_and_nothing_else() -> None:
+    assert dir(unbraid) == sorted([*unbraid.__all__, "__version__"])
+    for name in unbraid.__all__:
+        assert getattr(unbraid, name) is not None
+
+
+def test_what_has_moved_is_still_found_and_says_where() -> None:
+    with pytest.warns(DeprecationWarning, match=r"unbraid\.FactorSpace is unbraid\.factors\.FactorSpace now"):
+        assert unbraid.FactorSpace is unbraid.factors.FactorSpace  # pyright: ignore[reportAttributeAccessIssue]

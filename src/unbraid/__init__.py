@@ -1,11 +1,12 @@
 """Measure, train and select disentangled representations."""
 
 from importlib import import_module, metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from warnings import warn
 
 if TYPE_CHECKING:
-    from unbraid import datasets, metrics
-    from unbraid.factors import FactorSpace
+    from unbraid import datasets, families, metrics, plots
+    from unbraid.ranking import rank
     from unbraid.representation import Representation
     from unbraid.runs.run import Run, load_run
     from unbraid.scoring import ScoreCard, score, score_encoder
@@ -15,44 +16,51 @@ if TYPE_CHECKING:
 __version__ = metadata.version("unbraid")
 
 __all__ = [
-    "FactorSpace",
     "Representation",
     "Run",
     "ScoreCard",
     "Study",
     "datasets",
+    "families",
     "load_run",
     "metrics",
+    "plots",
+    "rank",
     "score",
     "score_encoder",
     "train",
 ]
 
 _HOMES = {
-    "FactorSpace": "unbraid.factors",
     "Representation": "unbraid.representation",
     "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scoring",
     "Study": "unbraid.studies.study",
     "load_run": "unbraid.runs.run",
+    "rank": "unbraid.ranking",
     "score": "unbraid.scoring",
     "score_encoder": "unbraid.scoring",
     "train": "unbraid.training.train",
 }
+_TRAINS = {"Run", "Study", "families", "load_run", "train"}
+_MOVED = {"FactorSpace": "unbraid.factors"}
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
-    if name in _HOMES:
-        if _HOMES[name].startswith(("unbraid.training.", "unbraid.runs.", "unbraid.studies.")):
-            from unbraid._extras import require
+    if name in _TRAINS:
+        from unbraid._extras import require
 
-            require("torch", "train", f"unbraid.{name}")
+        require("torch", "train", f"unbraid.{name}")
+    if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
-    if name in {"datasets", "metrics"}:
+    if name in __all__:
         return import_module(f"unbraid.{name}")
+    if name in _MOVED:
+        warn(f"unbraid.{name} is {_MOVED[name]}.{name} now", DeprecationWarning, stacklevel=2)
+        return getattr(import_module(_MOVED[name]), name)
     raise AttributeError(f"module 'unbraid' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+    return [*__all__, "__version__"]

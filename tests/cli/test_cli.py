@@ -198,11 +198,11 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     scores = json.loads((tmp_path / "udr.json").read_text())["scores"]
     assert min(scores, key=lambda path: scores[path]) == files[0]
     assert printed.splitlines()[-1].strip().endswith("turned.npz") or "turned.npz" in printed.splitlines()[-2]
-    assert "all latents count as informative" in error
+    assert "no posterior: all latents count as informative" in error
     Representation(codes, 2 - factors).save(tmp_path / "other.npz")
     code, _, error = unbraid_cli("udr", files[0], str(tmp_path / "other.npz"))
     assert code == 2
-    assert "other.npz: its samples are not those of" in error
+    assert "other.npz: its rows are not the samples of" in error
 
 
 def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:

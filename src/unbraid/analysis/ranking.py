@@ -241,9 +241,11 @@ def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, st
 
 
 def _nothing(reasons: Mapping[str, str]) -> str:
-    counts = Counter(reasons.values())
-    why = "; ".join(f"{count} x {reason}" for reason, count in counts.items()) or "there are no finished runs"
-    return f"no two models can be compared: {why}"
+    runs: dict[str, list[str]] = {}
+    for run, reason in reasons.items():
+        runs.setdefault(reason, []).append(run)
+    why = "; ".join(f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items())
+    return f"no two models can be compared: {why or 'there are no finished runs'}"
 
 
 def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: int | None) -> tuple[str, ...]:

@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._progress import stage_progress
-from unbraid.representation import Representation
 
 
 def udr(
@@ -27,10 +26,10 @@ def udr(
     seed: Annotated[int, typer.Option(help="Of the draw of comparisons.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write scores and pairs to this .json file.")] = None,
 ) -> None:
-    """Rank models by Unsupervised Disentanglement Ranking: the more alike to its siblings, the better.
+    """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
 
-    The files must hold codes of the same samples in the same order. Where every file has log_variances, latents
-    that carry no information (KL to the standard normal prior) are left out; otherwise all count as informative.
+    The files must hold codes of the same samples in the same order. Latents that carry no information (KL to the
+    standard normal prior) are left out; of a file without log_variances, all count as informative.
 
     Examples:
 
@@ -43,34 +42,26 @@ def udr(
     if json is not None and not json.parent.is_dir():
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
     from unbraid._files import written_whole
-    from unbraid.metrics import udr as rank
-    from unbraid.metrics.udr import heavy_note
+    from unbraid.ranking import rank
 
-    models = [Representation.load(path) for path in files]
-    for path, model in zip(files, models, strict=True):
-        if len(model) != len(models[0]) or not np.array_equal(model.factors, models[0].factors):
-            raise ValueError(f"{path}: its samples are not those of {files[0]} (same rows, same factors, same order)")
-    kl = [each for model in models if (each := model.mean_kl()) is not None]
-    complete = len(kl) == len(models)
     with stage_progress("comparing models") as progress:
-        result = rank(
-            [model.codes for model in models],
-            kl=kl if complete else None,
+        ranking = rank(
+            files,
             similarity=similarity,
             kl_threshold=kl_threshold,
             n_comparisons=n_comparisons,
             seed=seed,
             progress=partial(progress, "comparing models"),
         )
-    notes = heavy_note([str(path) for path in files], result.largest)
-    order = np.argsort(-result.scores, kind="stable")
+    for path, reason in ranking.left_out.items():
+        raise ValueError(f"{path}: {reason}")
     if json is not None:
         content = {
             "similarity": similarity,
-            "kl_threshold": kl_threshold if complete else None,
-            "scores": {str(path): float(value) for path, value in zip(files, result.scores, strict=True)},
-            "notes": list(notes),
-            "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in result.pairs],
+            "kl_threshold": kl_threshold,
+            "scores": {run: float(value) for run, value in zip(ranking.runs, ranking.scores, strict=True)},
+            "notes": list(ranking.notes),
+            "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in ranking.pairs],
         }
         with written_whole(json) as temporary:
             temporary.write_text(json_format.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
@@ -79,11 +70,8 @@ def udr(
     table.add_column("UDR", justify="right")
     table.add_column("informative latents", justify="right")
     table.add_column("model")
-    for rank_, model in enumerate(order, start=1):
-        informative = kl[model] > kl_threshold if complete else np.ones(models[model].codes.shape[1], bool)
-        table.add_row(str(rank_), f"{result.scores[model]:.3f}", str(int(informative.sum())), str(files[model]))
+    for place, model in enumerate(ranking.order, start=1):
+        table.add_row(str(place), f"{ranking.scores[model]:.3f}", str(ranking.informative[model]), ranking.runs[model])
     Console().print(table)
-    for note in notes:
+    for note in ranking.notes:
         typer.echo(f"note: {note}", err=True)
-    if not complete:
-        typer.echo("not every file has log_variances: all latents count as informative", err=True)

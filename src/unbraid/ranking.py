@@ -1,0 +1,128 @@
+"""Which of many models is best, without labels: arrays, files, runs or a whole study."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from unbraid.analysis.ranking import Candidate, Compare, Ranking, RankingOptions, rank_models
+from unbraid.metrics.udr import Similarity
+from unbraid.representation import Representation
+from unbraid.runs.folder import CONFIG, codes_file, read_folder
+from unbraid.types import ArrayLike
+
+if TYPE_CHECKING:
+    from unbraid.runs.run import Run
+    from unbraid.studies.study import Study
+
+Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
+
+
+def rank(
+    models: "Study | Mapping[str, Model] | Sequence[Model]",
+    *,
+    groups: Sequence[str] | None = None,
+    compare: Compare | None = None,
+    similarity: Similarity | None = None,
+    alpha: Literal["cv"] | float | None = None,
+    kl_threshold: float | None = None,
+    aggregate: Literal["paper", "dlib"] | None = None,
+    n_comparisons: int | None = None,
+    seed: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """Rank models without labels, by how well their latents match those of the other models (UDR).
+
+    Args:
+        models: a study; or models, by name or in a list: codes (n_samples, n_codes), a `Representation`, a
+            representation file, a run or its folder. All are codes of the same samples in the same order.
+        groups: one label per model; models of other groups are not compared. Default: of runs, their settings are
+            compared as `compare` says; all other models with each other.
+        compare: "same-hyperparameters", "same-family" or "all"; default for a study what its YAML says, else "all".
+        similarity, alpha, kl_threshold, aggregate, n_comparisons, seed: as in `unbraid.metrics.udr`; default for a
+            study what its YAML says, else those of `RankingOptions`.
+        progress: called as progress(done, total), in models.
+
+    Returns:
+        Ranking. `best` is the name of the best model, `scores` from 0, higher is better, `to_frame()` all of them, the
+        best first; `left_out` says which could not be compared, and why.
+
+    Raises:
+        NothingToRank: no two models can be compared; the message gives the reasons.
+        ValueError: an option is out of range, or there are not as many groups as models.
+        FileNotFoundError: there is no such file or folder.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
+
+    Example:
+        >>> codes = np.random.default_rng(0).normal(size=(500, 3))
+        >>> found = rank({"one": codes, "flipped": -codes[:, ::-1], "noise": codes[::-1] ** 2}, similarity="spearman")
+        >>> found.best, found.scores.round(2).tolist()
+        ('one', [0.51, 0.51, 0.04])
+    """
+    given = {
+        "compare": compare, "similarity": similarity, "alpha": alpha, "kl_threshold": kl_threshold,
+        "aggregate": aggregate, "n_comparisons": n_comparisons, "seed": seed,
+    }  # fmt: skip
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if hasattr(models, "known_folder"):
+        return _rank_study(models, chosen, groups, progress)
+    named = models if isinstance(models, Mapping) else _named(models)  # pyright: ignore[reportArgumentType]
+    if groups is not None and len(groups) != len(named):
+        raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
+    candidates = [_candidate(name, model) for name, model in named.items()]
+    if any(not each.samples for each in candidates):  # arrays alone do not say which samples they are of
+        candidates = [replace(each, samples=f"{len(each.codes)} rows") for each in candidates]
+    if groups is not None:
+        candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
+    default = "all" if groups is None else "same-family"
+    return rank_models(candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress)
+
+
+def _rank_study(
+    study: Any, chosen: Mapping[str, Any], groups: object, progress: Callable[[int, int], None] | None
+) -> Ranking:
+    from unbraid.studies.study_ranking import rank_study, ranking_options
+
+    if groups is not None:
+        raise ValueError("a study has its own groups, its families and settings; choose by compare")
+
+    def told(_: str, done: int, total: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    return rank_study(study, replace(ranking_options(study), **chosen), progress=told)
+
+
+def _named(models: Sequence[Model]) -> dict[str, Model]:
+    """Files and runs by their paths, arrays by their place."""
+    named: dict[str, Model] = {
+        str(getattr(model, "path", model if isinstance(model, str | Path) else f"model {place}")): model
+        for place, model in enumerate(models)
+    }
+    if len(named) < len(models):
+        raise ValueError("two of the models are the same file; give each once, or name them by a mapping")
+    return named
+
+
+def _candidate(name: str, model: Model) -> Candidate:
+    path = getattr(model, "path", model)
+    if isinstance(path, str | Path):
+        return _of_path(name, Path(path))
+    if isinstance(model, Representation):
+        return Candidate.of(name, "", "", model)
+    codes = np.asarray(model)
+    if codes.ndim != 2 or codes.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: codes must be (n_samples, n_codes) numbers; got {codes.dtype} {codes.shape}")
+    return Candidate(name, "", "", codes)
+
+
+def _of_path(name: str, path: Path) -> Candidate:
+    if not (path / CONFIG).is_file():
+        return Candidate.of(name, "", "", Representation.load(path))
+    config, _ = read_folder(path)
+    setting = ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))
+    return Candidate.of(name, config["family"], setting, Representation.load(codes_file(path)))
