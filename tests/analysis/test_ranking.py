@@ -174,9 +174,7 @@ def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
 
 def test_nothing_to_compare_is_refused_with_the_reasons() -> None:
     lonely = [candidate(f"run{n}", BASE, f"beta={n}") for n in range(3)]
-    with pytest.raises(
-        NothingToRank, match="compared: run0, run1, run2: the only run of its setting"
-    ):
+    with pytest.raises(NothingToRank, match="compared: run0, run1, run2: the only run of its setting"):
         rank_models(lonely)
     with pytest.raises(NothingToRank, match="no finished runs"):
         rank_models([])
