@@ -21,7 +21,7 @@ def disk_is_full(error: BaseException) -> bool:
     return isinstance(error, DiskFull) or (isinstance(error, OSError) and error.errno in _FULL)
 
 
-def settle(folder: Path) -> None:
+def fsync_directory(folder: Path) -> None:
     """Have the names in a folder on the disk, so that a rename which follows never comes before them."""
     if os.name == "nt":  # a folder cannot be opened there
         return
@@ -33,7 +33,7 @@ def settle(folder: Path) -> None:
 
 
 @contextmanager
-def written_whole(path: str | Path) -> Iterator[Path]:
+def atomic_write(path: str | Path) -> Iterator[Path]:
     """A temporary name beside `path`, renamed to it when the block succeeds and removed when it does not.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
@@ -144,7 +144,7 @@ class Representation:
         write = _WRITERS.get(path.suffix.lower())
         if write is None:
             raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             write(self, temporary)
 
     @classmethod

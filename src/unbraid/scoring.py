@@ -14,7 +14,7 @@ import numpy as np
 
 import unbraid
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid._suggest import suggestion
 from unbraid.factors import FactorSpace, predicate, whole_objects
 from unbraid.metrics import METRICS, Metric, NotDefined
@@ -144,7 +144,7 @@ class ScoreCard:
             text = page(self)
         else:
             raise ValueError(f"{path}: a score card is saved as .json or .html")
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
     def __str__(self) -> str:

@@ -49,9 +49,9 @@ def test_both_are_those_of_many_random_trials() -> None:
 
 def test_a_method_whose_seeds_do_not_matter_scores_1_and_one_whose_settings_do_not_a_little_above_a_half() -> None:
     assert probabilities(*search(6, 20, 1.0, 0.0)) == (1.0, 1.0)
-    best_of_seed, transferred = probabilities(*search(6, 60, 0.0, 1.0))
-    assert best_of_seed == pytest.approx(6 / 7, abs=0.02)
-    assert transferred == pytest.approx(0.5 + 1 / 12, abs=0.04)  # a tie with itself counts
+    within_seed_win_rate, across_seed_win_rate = probabilities(*search(6, 60, 0.0, 1.0))
+    assert within_seed_win_rate == pytest.approx(6 / 7, abs=0.02)
+    assert across_seed_win_rate == pytest.approx(0.5 + 1 / 12, abs=0.04)  # a tie with itself counts
 
 
 @pytest.mark.parametrize(
@@ -80,8 +80,8 @@ def test_pca_is_warned_of_by_its_scores() -> None:
     frame = frame_of(beta_vae=search(3, 4, 0.2, 1.0), pca=search(3, 4, 1.0, 0.0))
     vae, pca = suitability(frame, None, "mig.score")
     assert (vae.family, vae.warning, vae.suitable) == ("beta_vae", "", True)
-    assert (vae.best_of_seed, vae.transferred) == probabilities(*search(3, 4, 0.2, 1.0))
-    assert (pca.family, pca.best_of_seed, pca.suitable) == ("pca", 1.0, False)
+    assert (vae.within_seed_win_rate, vae.across_seed_win_rate) == probabilities(*search(3, 4, 0.2, 1.0))
+    assert (pca.family, pca.within_seed_win_rate, pca.suitable) == ("pca", 1.0, False)
     assert "as with PCA" in pca.warning
 
 

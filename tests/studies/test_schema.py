@@ -10,9 +10,9 @@ from unbraid.families.table import FAMILIES
 from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
 from unbraid.studies.schema import OPTIONS, StudyConfig, parse
-from unbraid.studies.storage.store import Surroundings
+from unbraid.studies.storage.store import StudyEnvironment
 
-AROUND = Surroundings(
+AROUND = StudyEnvironment(
     {"name": "square", "options": {}, "n_images": 64, "image_shape": [64, 64, 1], "content": "0" * 16}, "cpu", "float32"
 )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
 
 FORMAT = 1
@@ -59,7 +59,7 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
     }
     compared = np.array(list(ranking.matrices), dtype=np.int32).reshape(-1, 2)
     entries = [matrix.ravel() for matrix in ranking.matrices.values()]
-    with written_whole(path) as temporary, temporary.open("wb") as file:
+    with atomic_write(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(
             file,
             allow_pickle=False,

@@ -9,7 +9,7 @@ import numpy as np
 from unbraid.analysis.ranking import Ranking
 from unbraid.types import ArrayLike, FloatArray
 
-PUBLISHED = 0.807  # `transferred` of the VAEs for which UDR was shown to work
+PUBLISHED = 0.807  # `across_seed_win_rate` of the VAEs for which UDR was shown to work
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 
 
@@ -19,8 +19,8 @@ class Suitability:
 
     family: str
     metric: str
-    best_of_seed: float | None  # probability in [0, 1]
-    transferred: float | None  # probability in [0, 1]
+    within_seed_win_rate: float | None  # probability in [0, 1]
+    across_seed_win_rate: float | None  # probability in [0, 1]
     n_settings: int
     n_seeds: int
     likeness: float | None  # least similarity of an informative latent to its match, over seeds of one setting
@@ -44,24 +44,25 @@ def probabilities(
         higher_is_better: of the metric.
 
     Returns:
-        `best_of_seed`: the best model of a random seed is at least as good as a random model of the search. With n
-        settings that do not matter it is about n / (n + 1).
-        `transferred`: the setting that is best under a random seed gives, under another random seed, a model at least
-        as good as that of a random setting. With settings that do not matter, a little above a half.
+        `within_seed_win_rate`: how often the best model of a random seed is at least as good as a random model of the
+        search. With n settings that do not matter it is about n / (n + 1).
+        `across_seed_win_rate`: how often the setting that is best under a random seed gives, under another random seed,
+        a model at least as good as that of a random setting. With settings that do not matter, a little above a half.
         Both are 1 for a method such as PCA, whose seeds do not matter. All choices are gone through, none is drawn.
 
     Raises:
         ValueError: fewer than two settings or seeds, or a seed of which no setting has another.
 
     Reference:
-        Duan et al. 2020 (UDR), "UDR assumptions and limitations", 1, in words: `best_of_seed`. The measure they take
-        it from, Locatello et al. 2019, section 5.4, compares on another seed: `transferred`; its 80.7 % is theirs.
+        Duan et al. 2020 (UDR), "UDR assumptions and limitations", 1, in words: `within_seed_win_rate`. The measure they
+        take it from, Locatello et al. 2019, section 5.4, compares on another seed: `across_seed_win_rate`; the 80.7 %
+        are its.
     """
     values = np.asarray(scores, dtype=float) * (1 if higher_is_better else -1)
     grid = _grid(values, list(settings), list(seeds))
     best = np.nanargmax(grid, axis=0)
     chosen = grid[best, np.arange(grid.shape[1])]
-    best_of_seed = float(np.mean([(values <= value).mean() for value in chosen]))
+    within_seed_win_rate = float(np.mean([(values <= value).mean() for value in chosen]))
     outcomes = []
     for seed, setting in enumerate(best):
         for other in range(grid.shape[1]):
@@ -70,7 +71,7 @@ def probabilities(
                 outcomes.append((column[np.isfinite(column)] <= grid[setting, other]).mean())
     if not outcomes:
         raise ValueError("no setting that is best under one seed was run under another")
-    return best_of_seed, float(np.mean(outcomes))
+    return within_seed_win_rate, float(np.mean(outcomes))
 
 
 def suitability(
@@ -91,21 +92,21 @@ def suitability(
     checked = []
     for family, rows in frame.groupby("family", sort=True):
         likeness = None if ranking is None else _likeness(ranking, str(family))
-        best_of_seed = transferred = None
+        within_seed_win_rate = across_seed_win_rate = None
         reason = "" if metric in rows else f"there are no scores by {metric}"
         known = rows[rows[metric].notna()] if not reason else rows[:0]
         if not reason:
             try:
-                best_of_seed, transferred = probabilities(
+                within_seed_win_rate, across_seed_win_rate = probabilities(
                     known[metric], known["setting"], known["seed"], higher_is_better=higher_is_better
                 )
             except ValueError as error:
                 reason = str(error)
         checked.append(
             Suitability(
-                str(family), metric, best_of_seed, transferred,
+                str(family), metric, within_seed_win_rate, across_seed_win_rate,
                 known["setting"].nunique(), known["seed"].nunique(), likeness,
-                warning=_warning(str(family), metric, best_of_seed, likeness), reason=reason,
+                warning=_warning(str(family), metric, within_seed_win_rate, likeness), reason=reason,
             )
         )  # fmt: skip
     return checked
@@ -145,14 +146,14 @@ def _likeness(ranking: Ranking, family: str) -> float | None:
     return float(min(within)) if within else None
 
 
-def _warning(family: str, metric: str, best_of_seed: float | None, likeness: float | None) -> str:
+def _warning(family: str, metric: str, within_seed_win_rate: float | None, likeness: float | None) -> str:
     if likeness is not None and likeness >= SAME:
         return (
             f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match "
             f"at least {likeness:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, "
             "and cannot choose"
         )
-    if best_of_seed == 1:
+    if within_seed_win_rate == 1:
         return (
             f"whatever the seed, the best {family} is as good by {metric} as any other, as with PCA: seeds make no "
             "difference, so that their agreement, which is all that UDR sees, says nothing"

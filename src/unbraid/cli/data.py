@@ -217,12 +217,12 @@ def show(
         raise ValueError(f"--out {out}: the name must end in .png")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
-    from unbraid._files import written_whole
+    from unbraid._files import atomic_write
     from unbraid.plots import plot_factors
 
     dataset = _opened(name, _options(name, sets, None, False))
     sheet = plot_factors(dataset, columns=columns, scale=scale, title=Path(name).name)
-    with written_whole(out) as temporary:
+    with atomic_write(out) as temporary:
         sheet.savefig(temporary, format="png")
     typer.echo(f"wrote {out}")
 

@@ -57,9 +57,9 @@ def report(
         raise FileNotFoundError(
             f"{path}: neither the folder of a study nor of a run; there is no study.yaml or {CONFIG}"
         )
-    from unbraid._files import written_whole
+    from unbraid._files import atomic_write
 
-    with written_whole(out) as temporary:
+    with atomic_write(out) as temporary:
         temporary.write_text(html, encoding="utf-8")
     if path != given:
         from unbraid.studies.storage.remote import publish

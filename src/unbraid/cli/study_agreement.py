@@ -121,9 +121,9 @@ def _check_out(out: Path | None) -> None:
 
 
 def _write(out: Path, frame: Any) -> None:
-    from unbraid._files import written_whole
+    from unbraid._files import atomic_write
 
-    with written_whole(out) as temporary:
+    with atomic_write(out) as temporary:
         frame.to_csv(temporary, index=False)
 
 

@@ -187,12 +187,12 @@ def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitabi
     for each in checks:
         if each.warning:
             _say(console, f"warning: {each.warning}")
-        elif each.best_of_seed is not None and each.transferred is not None:
+        elif each.within_seed_win_rate is not None and each.across_seed_win_rate is not None:
             _say(
                 console,
                 f"{each.family}: by {each.metric}, the best model of a seed is at least as good as a random one in "
-                f"{each.best_of_seed:.0%} of cases, and its setting under another seed in {each.transferred:.0%} "
-                f"(published VAEs {PUBLISHED:.0%}, PCA 100%)",
+                f"{each.within_seed_win_rate:.0%} of cases, and its setting under another seed in "
+                f"{each.across_seed_win_rate:.0%} (published VAEs {PUBLISHED:.0%}, PCA 100%)",
             )
 
 

@@ -34,7 +34,7 @@ def traverse(
         raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
     if not scale > 0:
         raise ValueError(f"--scale must be above 0; got {scale:g}")
-    from unbraid._files import written_whole
+    from unbraid._files import atomic_write
     from unbraid.plots import plot_traversals
     from unbraid.runs.run import load_run
     from unbraid.runs.traversals import traverse as decode
@@ -51,6 +51,6 @@ def traverse(
         title=f"{model.config['family']}, seed {model.config['seed']}, {model.status['step']} steps"
         + ("" if found.kl is None else "; framed in blue: informative codes"),
     )
-    with written_whole(out) as temporary:
+    with atomic_write(out) as temporary:
         picture.savefig(temporary, format="png", dpi=picture.dpi)
     typer.echo(f"wrote {out}")

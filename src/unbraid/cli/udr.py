@@ -41,7 +41,7 @@ def udr(
         raise ValueError(f"udr compares models with each other; give two or more files (got {len(files)})")
     if json is not None and not json.parent.is_dir():
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
-    from unbraid._files import written_whole
+    from unbraid._files import atomic_write
     from unbraid.ranking import rank
 
     with stage_progress("comparing models") as progress:
@@ -63,7 +63,7 @@ def udr(
             "notes": list(ranking.notes),
             "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in ranking.pairs],
         }
-        with written_whole(json) as temporary:
+        with atomic_write(json) as temporary:
             temporary.write_text(json_format.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("rank", justify="right")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.datasets._rendering import MIXING, Composed
 from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets.base import FactorDataset, Progress
@@ -143,7 +143,7 @@ def _noted(place: Path, stamps: Mapping[str, Any], compute: Callable[[], str]) -
     found = compute()
     with suppress(OSError):  # a place that cannot be written: computed again next time
         place.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(place) as temporary:
+        with atomic_write(place) as temporary:
             temporary.write_text(json.dumps({"content": found, "about": about}) + "\n", encoding="utf-8")
     return found
 

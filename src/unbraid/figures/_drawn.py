@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
 
@@ -40,7 +40,7 @@ class Drawn:
         path = Path(path)
         if path.suffix != ".csv":
             raise ValueError(f"{path}: the data of a figure is saved as .csv")
-        with written_whole(path) as temporary:
+        with atomic_write(path) as temporary:
             temporary.write_text(self.csv(), encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.plots._style import ACCENT, DIVERGING, GRID, INK, MARK, MUTED, PALETTE
 
 Theme = Literal["light", "dark"]
@@ -94,7 +94,7 @@ def save_figure(figure: Figure, path: str | Path, *, theme: Theme = "light") -> 
         ".svg": {"Date": None},
         ".png": {"Software": None},
     }
-    with matplotlib.rc_context(settings), written_whole(path) as temporary:
+    with matplotlib.rc_context(settings), atomic_write(path) as temporary:
         set_theme(figure, theme).savefig(
             temporary, format=path.suffix[1:], dpi=DPI, bbox_inches="tight", pad_inches=0.06,
             metadata=undated[path.suffix],

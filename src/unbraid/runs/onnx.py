@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 import unbraid
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.runs.run import Run
 
 Part = Literal["decoder", "encoder"]
@@ -61,7 +61,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({reason})") from error
     proto = program.model_proto
     onnx.helper.set_model_props(proto, {"unbraid": unbraid.__version__, "config": json.dumps(dict(run.config))})
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         onnx.save(proto, temporary)
         difference = _difference(temporary, network, example)
         if difference is not None and not difference <= TOLERANCE:

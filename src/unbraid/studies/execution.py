@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, cast
 
 from unbraid._device import n_cores
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
@@ -18,7 +18,7 @@ from unbraid.runs.folder import tidy
 from unbraid.scoring import Progress
 from unbraid.studies.added import score_added
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
-from unbraid.studies.expand import Planned, Surroundings, check_metrics, expand, metric_names
+from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, expand, metric_names
 from unbraid.studies.holdout.answers import FILE as ANSWERS
 from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
@@ -47,7 +47,9 @@ class Extra:
     finish: Callable[[Study, Progress], None]
     # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
     # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
-    tasks: Callable[[Study, FactorDataset, Surroundings], tuple[Sequence[Task], Mapping[str, FactorDataset]]] = no_tasks
+    tasks: Callable[[Study, FactorDataset, StudyEnvironment], tuple[Sequence[Task], Mapping[str, FactorDataset]]] = (
+        no_tasks
+    )
 
 
 # Told of every run as it ends, within a context that lasts as long as the session.
@@ -105,16 +107,16 @@ def run_study(
     return study.runs()
 
 
-def _keep(study: Study, around: Surroundings) -> None:
+def _keep(study: Study, around: StudyEnvironment) -> None:
     folder = study.known_folder()
     (folder / store.RUNS).mkdir(exist_ok=True)
-    with written_whole(folder / store.YAML) as temporary:
+    with atomic_write(folder / store.YAML) as temporary:
         temporary.write_text(study.text, encoding="utf-8")
-    store.write_surroundings(folder, study.source, around)
+    store.write_environment(folder, study.source, around)
 
 
 def all_tasks(
-    study: Study, dataset: FactorDataset, around: Surroundings
+    study: Study, dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset], list[Planned]]:
     """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
 

@@ -12,7 +12,7 @@ from unbraid.metrics import METRICS
 from unbraid.runs.folder import run_id
 from unbraid.scoring import choose
 from unbraid.studies.schema import FamilySection, StudyConfig
-from unbraid.studies.storage.store import Surroundings
+from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.loop import Plan
 from unbraid.training.train import config_of, members_of
 from unbraid.types import Kind
@@ -31,7 +31,7 @@ class Planned:
     config: Mapping[str, Any]  # as config.json holds it
 
 
-def expand(study: StudyConfig, around: Surroundings) -> list[Planned]:
+def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
     """The runs of a study: families in the order given, seeds in the inner loop, equal ones once.
 
     Raises:

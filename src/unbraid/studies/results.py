@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.runs.folder import read_folder
 from unbraid.studies.holdout.results import columns as generalisation_columns
 from unbraid.studies.scores import read_scores
@@ -94,7 +94,7 @@ def write_results(study: "Study", path: Path | None = None) -> Path:
     if path.suffix not in (".csv", ".parquet"):
         raise ValueError(f"{path}: results are written as .csv or .parquet")
     frame = results(study)
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         if path.suffix == ".csv":
             frame.to_csv(temporary, index=False)
         else:

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.representation import Representation
@@ -63,7 +63,7 @@ def _keep(folder: Path, kept: dict[str, Any], missing: Sequence[str], card: Scor
     for part in ("metrics", "skipped"):
         others = {name: entry for name, entry in kept.get(part, {}).items() if name not in missing}
         content[part] = {**others, **content[part]}
-    with written_whole(folder / SCORES) as temporary:
+    with atomic_write(folder / SCORES) as temporary:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 

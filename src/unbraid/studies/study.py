@@ -17,7 +17,7 @@ from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import missing_metrics, read_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import local_folder
-from unbraid.studies.storage.store import Surroundings
+from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 
 State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
@@ -128,11 +128,11 @@ class Study:
 
     def planned(self) -> list[Planned]:
         """The runs of the YAML, done or not."""
-        return expand(self.config, self.surroundings())
+        return expand(self.config, self.environment())
 
-    def surroundings(self) -> Surroundings:
+    def environment(self) -> StudyEnvironment:
         """The dataset, device and precision of the runs: those the folder began with, else those met here."""
-        known = store.read_surroundings(self.folder, self.source) if self.folder else None
+        known = store.read_environment(self.folder, self.source) if self.folder else None
         if known is None:
             known = self.meet()[1]
         return known
@@ -150,7 +150,7 @@ class Study:
         """
         return open_dataset(self.source)
 
-    def meet(self, progress: Progress | None = None) -> tuple[FactorDataset, Surroundings]:
+    def meet(self, progress: Progress | None = None) -> tuple[FactorDataset, StudyEnvironment]:
         """Open the dataset, and see what the runs are to be trained on.
 
         Args:
@@ -161,14 +161,14 @@ class Study:
         """
         read = partial(progress, "reading images") if progress else None
         dataset, described = opened_dataset(self.source, read)
-        known = store.read_surroundings(self.folder, self.source) if self.folder else None
+        known = store.read_environment(self.folder, self.source) if self.folder else None
         device, precision = self.config.device, self.config.precision
         if device == "auto":
             device = known.device if known else choose_device("auto").type
         if precision == "auto":
             kept = known is not None and known.device == device
             precision = known.precision if known and kept else choose_precision("auto", torch.device(device))
-        return dataset, Surroundings(described, device, precision)
+        return dataset, StudyEnvironment(described, device, precision)
 
     def runs(self) -> list[StudyRun]:
         """Every run of the YAML and every representation added, with its state."""
@@ -179,7 +179,7 @@ class Study:
     def no_longer_planned(self) -> list[Path]:
         """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
         planned = {each.id for each in self.planned()}
-        content = self.surroundings().dataset["content"]
+        content = self.environment().dataset["content"]
         folders = (path.parent for path in sorted((self.known_folder() / store.RUNS).glob(f"*/{CONFIG}")))
         return [
             path

@@ -12,7 +12,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.errors import UnbraidError
 from unbraid.training.population import Diverged, State
 
@@ -58,7 +58,7 @@ def save_checkpoint(path: Path, progress: Progress, facts: Mapping[str, str]) ->
         "diverged": [progress.diverged.step, progress.diverged.reason] if progress.diverged else None,
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_bytes(save(tensors, metadata))
 
 

@@ -11,7 +11,7 @@ from safetensors.torch import save
 
 import unbraid
 from unbraid._extras import require
-from unbraid._files import settle, written_whole
+from unbraid._files import atomic_write, fsync_directory
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, make_supply, structural_settings
 from unbraid.families.table import FAMILIES
@@ -29,7 +29,7 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
     """
     config = {**config, **_met(config, dataset)}
     _write(working / CONFIG, config)
-    with written_whole(working / WEIGHTS) as temporary:
+    with atomic_write(working / WEIGHTS) as temporary:
         temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))
     _write_curves(working / CURVES, trained)
     status = {
@@ -43,7 +43,7 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
     if not trained.diverged:
         Run(working, config, status, config["device"]).representation(dataset).save(working / CODES)
     _write(working / STATUS, status)
-    settle(working)
+    fsync_directory(working)
     working.rename(target)
     tidy(target)
     return Run(target, config, status)
@@ -72,10 +72,10 @@ def _write_curves(path: Path, trained: Trained) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         pq.write_table(pa.table({"step": trained.curve_steps, **trained.curves}), temporary)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")

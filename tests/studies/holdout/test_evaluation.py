@@ -7,7 +7,14 @@ import pytest
 
 from unbraid.datasets import ArrayDataset, SubsetDataset, leave_out
 from unbraid.factors import FactorSpace
-from unbraid.studies.holdout.evaluation import Answers, ask_heads, ask_regressors, guessing, head_accuracies, summary
+from unbraid.studies.holdout.evaluation import (
+    HoldoutResult,
+    evaluate_heads,
+    evaluate_regressors,
+    guessing,
+    head_accuracies,
+    summary,
+)
 from unbraid.studies.holdout.splits import compositional_holdouts, zero_shot_holdout, zero_shot_parts
 from unbraid.types import ArrayLike, FloatArray
 
@@ -33,9 +40,9 @@ def memorising(images: ArrayLike) -> FloatArray:
     return np.eye(12)[4 * shape + size]
 
 
-def answers(encode, **options) -> Iterator[tuple[str, Answers]]:
+def answers(encode, **options) -> Iterator[tuple[str, HoldoutResult]]:
     for holdout in compositional_holdouts(SPACE, NAMES, **options):
-        yield holdout.split, ask_heads(encode, leave_out(PIXELS, holdout.without), NAMES)
+        yield holdout.split, evaluate_heads(encode, leave_out(PIXELS, holdout.without), NAMES)
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +78,7 @@ def test_codes_that_say_nothing_are_at_chance() -> None:
         for head in ("mlp", "linear"):
             assert each.accuracy[head].tolist() == [0.0, 0.0, 0.0]
     holdout = compositional_holdouts(SPACE, NAMES, n_combinations=1)[1]
-    each = ask_heads(lambda images: np.zeros((len(levels(images)), 2)), leave_out(PIXELS, holdout.without), NAMES)
+    each = evaluate_heads(lambda images: np.zeros((len(levels(images)), 2)), leave_out(PIXELS, holdout.without), NAMES)
     assert each.accuracy["linear"] == pytest.approx(each.chance, abs=0.1)
 
 
@@ -94,18 +101,18 @@ def test_heads_learn_from_images_of_the_training_and_are_tested_on_the_others() 
 
     (holdout,) = compositional_holdouts(SPACE, NAMES, combinations=[[2, 1]], n_random=0)
     part = leave_out(PIXELS, holdout.without)
-    each = ask_heads(spying, part, NAMES)
+    each = evaluate_heads(spying, part, NAMES)
     rows = np.concatenate(seen)
     np.testing.assert_array_equal(rows[:440], levels(PIXELS.images(part.positions)))
     assert {tuple(row[:2]) for row in rows[440:]} == {(2.0, 1.0)}
     assert (each.n_train, each.n_test, len(rows)) == (440, 40, 480)
     seen.clear()
-    each = ask_heads(spying, part, NAMES, n_rows=30, seed=2)
+    each = evaluate_heads(spying, part, NAMES, n_rows=30, seed=2)
     rows = np.concatenate(seen)
     assert (each.n_train, each.n_test) == (30, 30)
     assert len(np.unique(rows, axis=0)) == 60
     assert ((rows[:30, :2] == [2, 1]).all(axis=1).any(), (rows[30:, :2] == [2, 1]).all()) == (False, True)
-    again = ask_heads(perfect, part, NAMES, n_rows=30, seed=2)
+    again = evaluate_heads(perfect, part, NAMES, n_rows=30, seed=2)
     assert again.accuracy["mlp"].tolist() == each.accuracy["mlp"].tolist()
 
 
@@ -165,7 +172,7 @@ def test_the_gap_is_seen_by_no_regressor() -> None:
         return np.where(inside[:, None], -rows, rows)
 
     part = leave_out(dataset, zero_shot_holdout(space, gap, seed=5).without)
-    errors = ask_regressors(turned, part, gap, seed=5)
+    errors = evaluate_regressors(turned, part, gap, seed=5)
     expected = [part.positions, *zero_shot_parts(space, gap, seed=5)]
     np.testing.assert_array_equal(np.concatenate(seen), space.factors(np.concatenate(expected)))
     for each in errors.values():
@@ -176,11 +183,11 @@ def test_the_gap_is_seen_by_no_regressor() -> None:
     off = np.sqrt(((2 * inside) ** 2).mean(axis=0)) / train.std(axis=0)
     assert errors["lasso"].gap == pytest.approx(off, rel=0.01)
     assert set(errors) == {"lasso", "forest"}
-    few = ask_regressors(turned, part, gap, n_rows=50, seed=5)
+    few = evaluate_regressors(turned, part, gap, n_rows=50, seed=5)
     assert few["lasso"].gap.min() > 1.0
 
 
 def test_a_factor_that_the_part_lacks_is_an_error() -> None:
     part = SubsetDataset(PIXELS, np.arange(100))
     with pytest.raises(ValueError, match="factors column 0 is constant"):
-        ask_heads(perfect, part, NAMES)
+        evaluate_heads(perfect, part, NAMES)

@@ -19,7 +19,7 @@ from unbraid.factors import FactorSpace
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import FILE
-from unbraid.studies.holdout.evaluation import ask_heads, ask_regressors, summary
+from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
 from unbraid.studies.schema import parse
 from unbraid.studies.study import Study
 
@@ -175,7 +175,7 @@ def test_columns_are_what_the_runs_say_by_hand(study, data):
             without = model.config["dataset"]["options"]["without"]
             part = leave_out(whole, without)
             if isinstance(without, list):
-                errors = ask_regressors(model.encode, part, "x > 4 and y > 4")
+                errors = evaluate_regressors(model.encode, part, "x > 4 and y > 4")
                 for name, each in errors.items():
                     row = table.loc[run.id]
                     assert row[f"zero_shot.{name}.gap"] == pytest.approx(each.gap.mean())
@@ -183,7 +183,7 @@ def test_columns_are_what_the_runs_say_by_hand(study, data):
                     assert row[f"zero_shot.{name}.cost"] == pytest.approx(each.gap.mean() - each.ordinary.mean())
             else:
                 accuracies["random" if "random" in without else "combination"].append(
-                    ask_heads(model.encode, part, ["y", "x"])
+                    evaluate_heads(model.encode, part, ["y", "x"])
                 )
         assert [len(each) for each in accuracies.values()] == [2, 1]
         for split, prefix in (("combination", ""), ("random", "random_")):

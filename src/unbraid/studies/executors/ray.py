@@ -15,7 +15,7 @@ from typing import Any
 import unbraid
 from unbraid._device import worker_variables
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.local import TRIES, check_memory
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
@@ -163,7 +163,7 @@ class _Session:
         folder = Path(task.folder)
         if folder not in self.marked:
             folder.mkdir(parents=True, exist_ok=True)
-            with written_whole(folder / MARK) as temporary:
+            with atomic_write(folder / MARK) as temporary:
                 temporary.write_text(self.mark, encoding="utf-8")
             self.marked.add(folder)
         if files is None and not task.target.exists() and not task.working.exists():
@@ -275,7 +275,7 @@ def _receive(task: Task, files: Files) -> None:
         had = pack(task.target)
         for name, content in files.items():
             if had.get(name) != content:
-                with written_whole(task.target.parent / name) as temporary:
+                with atomic_write(task.target.parent / name) as temporary:
                     temporary.write_bytes(content)
         return
     arriving = Path(tempfile.mkdtemp(dir=task.folder, prefix=f".{task.id}."))

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import open_run
-from unbraid.studies.holdout.evaluation import Encode, ask_heads, ask_regressors
+from unbraid.studies.holdout.evaluation import Encode, evaluate_heads, evaluate_regressors
 from unbraid.studies.storage import store
 
 FILE = "held_out.json"
@@ -73,7 +73,7 @@ def _answer(encode: Encode, dataset: FactorDataset, question: Question) -> dict[
 def _of_heads(
     encode: Encode, part: SubsetDataset, factors: list[str], n_rows: int, seed: int, **_: Any
 ) -> dict[str, Any]:
-    answers = ask_heads(encode, part, factors, n_rows=n_rows, seed=seed)
+    answers = evaluate_heads(encode, part, factors, n_rows=n_rows, seed=seed)
     return {
         "accuracy": {head: values.tolist() for head, values in answers.accuracy.items()},
         "chance": answers.chance.tolist(),
@@ -83,7 +83,7 @@ def _of_heads(
 
 
 def _of_regressors(encode: Encode, part: SubsetDataset, gap: str, n_rows: int, seed: int) -> dict[str, Any]:
-    errors = ask_regressors(encode, part, gap, n_rows=n_rows, seed=seed)
+    errors = evaluate_regressors(encode, part, gap, n_rows=n_rows, seed=seed)
     names = part.space.names
     return {
         "errors": {

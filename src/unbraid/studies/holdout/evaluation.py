@@ -5,7 +5,7 @@ Alone, for a model of one's own:
     for holdout in compositional_holdouts(dataset.space, ["shape", "scale"]):
         part = leave_out(dataset, holdout.without)
         encode = ...  # of a model trained on `part`
-        answers.append(ask_heads(encode, part, ["shape", "scale"]))
+        answers.append(evaluate_heads(encode, part, ["shape", "scale"]))
 
 and `summary` of the answers to held-out combinations, beside that of the answers to random splits.
 """
@@ -35,7 +35,7 @@ BATCH = 256
 
 
 @dataclass(frozen=True, eq=False)
-class Answers:
+class HoldoutResult:
     """What heads say of images that the model was trained without."""
 
     accuracy: Mapping[str, FloatArray]  # by head, (3,): first factor, second factor, both at once
@@ -60,9 +60,9 @@ class Errors:
     ordinary: FloatArray  # (n_factors,) on other images that the model did not see either
 
 
-def ask_heads(
+def evaluate_heads(
     encode: Encode, part: SubsetDataset, factors: Sequence[str], *, n_rows: int = N_ROWS, seed: int = 0
-) -> Answers:
+) -> HoldoutResult:
     """Train heads on codes of the images a model was trained on; test them on the images it was trained without.
 
     Args:
@@ -73,8 +73,8 @@ def ask_heads(
         seed: of the draw and of the perceptrons.
 
     Returns:
-        Answers. Heads as in `unbraid.metrics.mlp_accuracy` and `linear_accuracy`, one per factor; both factors count
-        as named where both heads are right.
+        HoldoutResult. Heads as in `unbraid.metrics.mlp_accuracy` and `linear_accuracy`, one per factor; both factors
+        count as named where both heads are right.
 
     Raises:
         ValueError: unknown factors, codes that are not such, or a factor with one level in the part.
@@ -97,7 +97,7 @@ def ask_heads(
         seed=seed,
     )
     whole = space.factors(np.arange(len(space)))[:, columns]
-    return Answers(accuracy, guessing(whole, space.factors(test)[:, columns]), len(train), len(test))
+    return HoldoutResult(accuracy, guessing(whole, space.factors(test)[:, columns]), len(train), len(test))
 
 
 def head_accuracies(
@@ -153,7 +153,7 @@ def summary(accuracy: ArrayLike, chance: ArrayLike) -> Summary:
     return Summary(score, accuracies.std(axis=0, ddof=1) / (1 - chances))
 
 
-def ask_regressors(
+def evaluate_regressors(
     encode: Encode, part: SubsetDataset, gap: str, *, n_rows: int = N_ROWS, seed: int = 0
 ) -> dict[str, Errors]:
     """Errors of the DCI regressors on a gap that model and regressors were trained without, and on ordinary images.

@@ -16,7 +16,7 @@ from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import run_id
 from unbraid.studies.executors.task import Task
-from unbraid.studies.expand import Planned, Surroundings, expand
+from unbraid.studies.expand import Planned, StudyEnvironment, expand
 from unbraid.studies.holdout.splits import Holdout, compositional_holdouts, zero_shot_holdout
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.storage import store
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def held_out_tasks(
-    study: "Study", dataset: FactorDataset, around: Surroundings
+    study: "Study", dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset]]:
     """The runs without some images that the sections `compositional` and `zero_shot` ask for, and their images.
 
@@ -110,7 +110,7 @@ def terms(config: StudyConfig, kind: str) -> dict[str, Any]:
     return {"factors": list(section.factors), "combinations": pairs, **chosen}
 
 
-def _described(part: SubsetDataset, around: Surroundings, holdout: Holdout) -> dict[str, Any]:
+def _described(part: SubsetDataset, around: StudyEnvironment, holdout: Holdout) -> dict[str, Any]:
     """The dataset of a config, by which a finished run opens it again."""
     return {
         **around.dataset,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import unbraid
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 
 FORMAT = 1
@@ -17,7 +17,7 @@ RUNS, FAILED, ADDED = "runs", "failed", "added"
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class StudyEnvironment:
     """What decides the runs of a study beside its YAML; kept in the folder, so that they stay the same runs."""
 
     dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
@@ -54,7 +54,7 @@ def check_folder(folder: Path) -> None:
         raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
 
 
-def read_surroundings(folder: Path, source: Mapping[str, Any]) -> Surroundings | None:
+def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironment | None:
     """What the runs of the folder were trained on; None where that is not known of this dataset.
 
     Args:
@@ -66,10 +66,10 @@ def read_surroundings(folder: Path, source: Mapping[str, Any]) -> Surroundings |
     about = read_json(folder / ABOUT)
     if about.get("source") != _plain(source):
         return None
-    return Surroundings(about["dataset"], about["device"], about["precision"])
+    return StudyEnvironment(about["dataset"], about["device"], about["precision"])
 
 
-def write_surroundings(folder: Path, source: Mapping[str, Any], around: Surroundings) -> None:
+def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:
     write_json(
         folder / ABOUT,
         {"format": FORMAT, "unbraid": unbraid.__version__, "source": _plain(source), **asdict(around)},
@@ -122,7 +122,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
-    with written_whole(path) as temporary:
+    with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 

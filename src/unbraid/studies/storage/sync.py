@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from unbraid._extras import require
-from unbraid._files import written_whole
+from unbraid._files import atomic_write
 from unbraid.runs.folder import CONFIG, WORKING
 
 RECORD, INCOMING = ".remote", ".incoming"
@@ -205,5 +205,5 @@ def _agree(folder: Path, agreed: Agreed, within: Iterable[str]) -> None:
         text = json.dumps(entries)
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             path.parent.mkdir(parents=True, exist_ok=True)
-            with written_whole(path) as temporary:
+            with atomic_write(path) as temporary:
                 temporary.write_text(text, encoding="utf-8")

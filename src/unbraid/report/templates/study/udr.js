@@ -80,7 +80,7 @@ function showSuitability(families) {
   byId("udr-suitability").hidden = !families.length;
   const share = (value) => (value === null ? "–" : `${(100 * value).toFixed(0)} %`);
   byId("udr-suitability").querySelector("tbody").replaceChildren(...families.map((each) => make("tr", {}, make("th", { scope: "row" }, swatch(each.family), each.family),
-    make("td", { class: "num" }, share(each.best_of_seed)), make("td", { class: "num" }, share(each.transferred)), make("td", { class: "num" }, each.likeness === null ? "–" : each.likeness.toFixed(3)),
+    make("td", { class: "num" }, share(each.within_seed_win_rate)), make("td", { class: "num" }, share(each.across_seed_win_rate)), make("td", { class: "num" }, each.likeness === null ? "–" : each.likeness.toFixed(3)),
     make("td", { class: "why" }, each.warning || each.reason || "nothing speaks against it"))));
   byId("udr-judge").textContent = families.length ? labelOf(families[0].metric) : "";
 }
