@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
 from matplotlib.figure import Figure
 
+from unbraid.plots._shown import Panels, ShownAxes, ShownFigure
 from unbraid.types import FloatArray, IntArray
 
 # A page may put its own colours in place of these five, so that a figure follows its light or dark scheme.
@@ -51,10 +52,10 @@ def new_axes(width: float, height: float) -> Axes:
     """Axes of exactly this size in inches, with room for tick labels and a label on the left and below."""
     left, right, bottom, top = 0.62, 0.12, 0.46, 0.1
     whole_width, whole_height = left + width + right, bottom + height + top
-    figure = Figure(figsize=(whole_width, whole_height))
+    figure = ShownFigure(figsize=(whole_width, whole_height))
     figure.patch.set_alpha(0.0)
     place = (left / whole_width, bottom / whole_height, width / whole_width, height / whole_height)
-    return figure.add_axes(place)
+    return figure.add_axes(place, axes_class=ShownAxes)
 
 
 def new_panels(
@@ -66,13 +67,13 @@ def new_panels(
     down = -(-count // across)
     if figure is None:
         width, height = across * (panel[0] + left) + 0.1, down * (panel[1] + above + below)
-        figure = Figure(figsize=(width, height))
+        figure = ShownFigure(figsize=(width, height))
         figure.patch.set_alpha(0.0)
         figure.subplots_adjust(
             left / width, below / height, 1 - 0.1 / width, 1 - above / height,
             wspace=left / panel[0], hspace=(above + below) / panel[1],
         )  # fmt: skip
-    return [figure.add_subplot(down, across, place + 1) for place in range(count)]
+    return Panels(figure.add_subplot(down, across, place + 1, axes_class=ShownAxes) for place in range(count))
 
 
 def tidy(axes: Axes, *, frame: bool = True) -> None:

@@ -7,6 +7,7 @@ from matplotlib.figure import Figure
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace
+from unbraid.plots._shown import ShownFigure
 from unbraid.plots._style import FONT_SIZE, GRID, INK, MUTED
 from unbraid.types import FloatArray, IntArray
 
@@ -47,7 +48,7 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
     )
     across, down = (scale * part for part in size)
     down += scale * MARGIN
-    figure = Figure(figsize=(across / DPI, down / DPI), dpi=DPI)
+    figure = ShownFigure(figsize=(across / DPI, down / DPI), dpi=DPI)
 
     def write(text: str, x: float, y: float, size: float, colour: str, **options: Any) -> None:
         figure.text(

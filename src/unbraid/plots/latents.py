@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
+from unbraid.plots._shown import Panels, ShownFigure
 from unbraid.plots._style import DIVERGING, FONT_SIZE, GRID, INK, MUTED, PALETTE, level_colours
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -77,14 +78,14 @@ def plot_latents(
         panels[0].yaxis.set_label_coords(-0.32, 0.5)
     for ax, head in zip(grid[0], heads, strict=True):
         ax.set_title(head, fontsize=FONT_SIZE, color=INK, pad=5, parse_math=False)
-    return [list(panels) for panels in grid]
+    return Panels(list(panels) for panels in grid)
 
 
 def new_grid(n_rows: int, n_columns: int, panel: tuple[float, float] = PANEL) -> Figure:
     """A figure with room for so many panels of this size in inches."""
     left, right, top, bottom = MARGIN
     width, height = left + right + n_columns * panel[0], top + bottom + n_rows * panel[1]
-    figure = Figure(figsize=(width, height))
+    figure = ShownFigure(figsize=(width, height))
     figure.patch.set_alpha(0.0)
     figure.subplots_adjust(
         left / width, bottom / height, 1 - right / width, 1 - top / height, wspace=0.12, hspace=0.16

@@ -3,6 +3,7 @@
 import numpy as np
 from matplotlib.figure import Figure
 
+from unbraid.plots._shown import ShownFigure
 from unbraid.plots._style import FONT_SIZE, GRID, INK, MUTED
 from unbraid.plots.traversals import DPI, GAP, MARGIN, sheet_of
 from unbraid.types import ArrayLike, FloatArray
@@ -39,7 +40,7 @@ def plot_reconstructions(
     block = columns * (width + GAP) - GAP, 2 * (height + GAP) - GAP
     top = MARGIN + HEAD * (1 + bool(title))
     size = max(block[0] + 2 * MARGIN, 240), top + n_rows * (block[1] + BETWEEN) - BETWEEN + MARGIN
-    figure = Figure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
+    figure = ShownFigure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
     small = FONT_SIZE * 0.72 * scale
     lines = ([(title, INK, "bold")] if title else []) + [("images, and their reconstructions below", MUTED, "normal")]
     for number, (text, colour, weight) in enumerate(lines):

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
+from unbraid.plots._shown import ShownFigure
 from unbraid.plots._style import ACCENT, FONT_SIZE, GRID, INK, MUTED
 from unbraid.types import FloatArray
 
@@ -71,7 +72,7 @@ def plot_traversals(
         max(2 * MARGIN + columns * (block[0] + BETWEEN) - BETWEEN, 2 * MARGIN + pair[0], 320),
         start + -(-n_codes // columns) * row_step,
     )
-    figure = Figure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
+    figure = ShownFigure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
 
     def write(text: str, x: float, y: float, colour: str, **options: object) -> None:
         figure.text(x / size[0], 1 - y / size[1], text, color=colour, parse_math=False, va="top", **options)  # pyright: ignore[reportArgumentType]
