@@ -12,14 +12,15 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid._files import atomic_write
+from unbraid._shown import Shown
 from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 
 
-@dataclass(frozen=True, eq=False)
-class Representation:
+@dataclass(frozen=True, eq=False, repr=False)
+class Representation(Shown):
     """What an encoder makes of a dataset whose factors are known.
 
     Args:

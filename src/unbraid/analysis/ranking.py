@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from unbraid._extras import require
+from unbraid._shown import Shown
 from unbraid.analysis.natural_order import natural
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
@@ -66,8 +67,8 @@ class RankingOptions:
         return {"same-hyperparameters": (family, setting), "same-family": (family,), "all": ()}[self.compare]
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Shown):
     """UDR of the runs that could be compared, in the order given, and why others could not."""
 
     runs: tuple[str, ...]

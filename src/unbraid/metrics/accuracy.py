@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from unbraid._shown import Shown
 from unbraid.metrics._probes import adam_linear_predictions, best_linear_predictions, perceptrons
 from unbraid.metrics._trial import Trial, accuracies, adjusted, guessing, trial
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class Accuracy:
+@dataclass(frozen=True, eq=False, repr=False)
+class Accuracy(Shown):
     score: float
     mean_accuracy: float
     per_factor: FloatArray  # (n_factors,) chance-adjusted accuracy

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics.dci import Predicted, train_valid_test
 from unbraid.metrics.dci_boosted import boosted_predicted
@@ -16,8 +17,8 @@ from unbraid.types import ArrayLike, FloatArray, Kind
 Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]
 
 
-@dataclass(frozen=True, eq=False)
-class Amari:
+@dataclass(frozen=True, eq=False, repr=False)
+class Amari(Shown):
     score: float
     error: float  # as in the paper, unbounded
     importance: FloatArray  # (n_codes, n_factors)

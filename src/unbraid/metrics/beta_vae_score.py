@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.metrics._interventions import check_counts, draw_pairs, group_rows, mean_differences
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -12,8 +13,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 N_NEWTON = 100
 
 
-@dataclass(frozen=True, eq=False)
-class BetaVAEScore:
+@dataclass(frozen=True, eq=False, repr=False)
+class BetaVAEScore(Shown):
     score: float  # accuracy on test points
     train_accuracy: float
     per_factor: FloatArray  # (n_factors,) accuracy on the test points whose fixed factor this is

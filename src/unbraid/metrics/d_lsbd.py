@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._interventions import combinations
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -16,8 +17,8 @@ STANDING_STILL = 1e-24  # of the mean squared code: variance that is only roundi
 OVERLAP = np.pi / 4
 
 
-@dataclass(frozen=True, eq=False)
-class DLSBD:
+@dataclass(frozen=True, eq=False, repr=False)
+class DLSBD(Shown):
     score: float
     smallest_plane_angle: float  # radians, between any two subgroups' planes; pi / 2 where there is one subgroup
     per_subgroup: FloatArray  # (n_subgroups,)

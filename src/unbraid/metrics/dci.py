@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, split_rows
 from unbraid.metrics._sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -13,8 +14,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 Completeness: TypeAlias = Literal["mean", "weighted"]
 
 
-@dataclass(frozen=True, eq=False)
-class DCI:
+@dataclass(frozen=True, eq=False, repr=False)
+class DCI(Shown):
     disentanglement: float
     completeness: float
     informativeness: float  # mean test error over factors; lower is better
@@ -29,8 +30,8 @@ class DCI:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, eq=False)
-class DisentanglementCompleteness:
+@dataclass(frozen=True, eq=False, repr=False)
+class DisentanglementCompleteness(Shown):
     disentanglement: float
     completeness: float
     per_code: FloatArray  # (n_codes,)

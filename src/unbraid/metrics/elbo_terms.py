@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._aggregate import (
     check_log_variances,
     deviations,
@@ -23,8 +24,8 @@ NEGLIGIBLE = 50.0  # nats below a sample's own density at which rows are left ou
 LOG_TWO_PI = float(np.log(2 * np.pi))
 
 
-@dataclass(frozen=True, eq=False)
-class ELBOTerms:
+@dataclass(frozen=True, eq=False, repr=False)
+class ELBOTerms(Shown):
     index_code_mi: float  # nats, as all that follow
     total_correlation: float
     dimension_wise_kl: float

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.stats import rankdata
 
+from unbraid._shown import Shown
 from unbraid.metrics._logistic import one_vs_rest_regression
 from unbraid.metrics._probes import linear_logits
 from unbraid.metrics._sharing import shared
@@ -14,8 +15,8 @@ from unbraid.metrics._trial import Trial, standardised_codes, trial
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class Explicitness:
+@dataclass(frozen=True, eq=False, repr=False)
+class Explicitness(Shown):
     score: float
     auc: float
     per_factor: FloatArray  # (n_factors,) 2 AUC - 1, mean over the classes of the factor

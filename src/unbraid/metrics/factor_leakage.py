@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, Kind
@@ -12,8 +13,8 @@ from unbraid.types import ArrayLike, FloatArray, Kind
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
 
 
-@dataclass(frozen=True, eq=False)
-class FactorLeakage:
+@dataclass(frozen=True, eq=False, repr=False)
+class FactorLeakage(Shown):
     nm_auc: float
     auc: float
     mean: float  # nats

@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.metrics._interventions import Groups, check_counts, draw_batches, group_rows, least_variances
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class FactorVAEScore:
+@dataclass(frozen=True, eq=False, repr=False)
+class FactorVAEScore(Shown):
     score: float  # accuracy on test votes
     train_accuracy: float
     per_factor: FloatArray  # (n_factors,) accuracy on the test votes whose fixed factor this is

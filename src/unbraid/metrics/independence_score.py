@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._interventions import combinations
 from unbraid.metrics.d_lsbd import cyclic_sizes
@@ -14,8 +15,8 @@ STANDING_STILL = 1e-9  # length of a move, over the typical length of a code, th
 CHUNK = 8192  # rows whose directions are held at once
 
 
-@dataclass(frozen=True, eq=False)
-class IndependenceScore:
+@dataclass(frozen=True, eq=False, repr=False)
+class IndependenceScore(Shown):
     score: float
     per_subgroup: FloatArray  # (n_subgroups,) 1 less the mean overlap of each subgroup with the others
     subgroups: IntArray  # (n_subgroups,) columns of the factors that were stepped along and move the codes

@@ -5,12 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import as_levels, bin_equal_width, check_inputs
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class IRS:
+@dataclass(frozen=True, eq=False, repr=False)
+class IRS(Shown):
     score: float
     per_code: FloatArray  # (n_codes,) 1 less the least normalised deviation; 0 for a constant code
     robustness: FloatArray  # (n_codes, n_factors); 0 for a constant code

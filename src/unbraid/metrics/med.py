@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unbraid._shown import Shown
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class MED:
+@dataclass(frozen=True, eq=False, repr=False)
+class MED(Shown):
     score: float
     completeness: float
     mutual_information: FloatArray  # (n_codes, n_factors), nats

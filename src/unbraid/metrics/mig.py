@@ -5,13 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._information import binned_information, factor_entropy, mutual_information
 from unbraid.metrics._inputs import as_levels, bin_equal_width, check_inputs
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
-@dataclass(frozen=True, eq=False)
-class MIG:
+@dataclass(frozen=True, eq=False, repr=False)
+class MIG(Shown):
     score: float
     ceiling: float
     per_factor: FloatArray  # (n_factors,)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._aggregate import (
     check_log_variances,
     deviations,
@@ -21,8 +22,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 DRAWS = 1_500_000  # held at once
 
 
-@dataclass(frozen=True, eq=False)
-class ExactMIG:
+@dataclass(frozen=True, eq=False, repr=False)
+class ExactMIG(Shown):
     score: float
     standard_error: float  # of the score; 0 for quadrature
     per_factor: FloatArray  # (n_factors,)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, Kind
@@ -13,8 +14,8 @@ from unbraid.types import ArrayLike, FloatArray, Kind
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
 
 
-@dataclass(frozen=True, eq=False)
-class Modularity:
+@dataclass(frozen=True, eq=False, repr=False)
+class Modularity(Shown):
     score: float
     per_code: FloatArray  # (n_codes,); 0 for a dead code
     weights: FloatArray  # (n_codes,) of each code in the score, summing to 1 unless every code is dead

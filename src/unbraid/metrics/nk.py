@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._alignment import align, beyond_luck
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
@@ -14,8 +15,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 TIE = 1e-6  # weight, in nats, of what decides between codes that are equally informative
 
 
-@dataclass(frozen=True, eq=False)
-class NK:
+@dataclass(frozen=True, eq=False, repr=False)
+class NK(Shown):
     score: float
     drop: float
     per_factor: FloatArray  # (n_factors,) difference of the chance-adjusted accuracies

@@ -7,6 +7,7 @@ from typing import Literal
 import numba
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._trial import Trial, trial
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -14,8 +15,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
 
 
-@dataclass(frozen=True, eq=False)
-class SAP:
+@dataclass(frozen=True, eq=False, repr=False)
+class SAP(Shown):
     score: float
     per_factor: FloatArray  # (n_factors,)
     predictability: FloatArray  # (n_codes, n_factors) squared correlation or accuracy of each code alone

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._trial import Trial, adjusted, class_shares, guessing, trial
@@ -16,8 +17,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 MOST_BINS = 1000  # of bins="paper"; the assignment of bins to classes takes the cube of their number
 
 
-@dataclass(frozen=True, eq=False)
-class SNC:
+@dataclass(frozen=True, eq=False, repr=False)
+class SNC(Shown):
     score: float
     mean_accuracy: float
     per_factor: FloatArray  # (n_factors,) chance-adjusted accuracy

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numba
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._group_lasso import cross_validated, separate
 from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
@@ -20,8 +21,8 @@ HEAVY = 1.05  # weights of uncorrelated standardised latents are at most 1
 NAMED = 5  # models in one note
 
 
-@dataclass(frozen=True, eq=False)
-class UDR:
+@dataclass(frozen=True, eq=False, repr=False)
+class UDR(Shown):
     scores: FloatArray  # (n_models,) median of each row of pairs
     pairs: FloatArray  # (n_models, n_models) UDR_ij, i the targets, j the predictors; NaN where not compared
     informative: IntArray  # (n_models,) number of informative latents

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._shown import Shown
 from unbraid.metrics._forest import regression_forest
 from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, split_rows
 from unbraid.metrics.dci import notes_on_kinds
@@ -17,8 +18,8 @@ Gap: TypeAlias = ArrayLike | Callable[[FloatArray], ArrayLike]
 Regressor: TypeAlias = Literal["lasso", "forest"]
 
 
-@dataclass(frozen=True, eq=False)
-class ZeroShot:
+@dataclass(frozen=True, eq=False, repr=False)
+class ZeroShot(Shown):
     score: float  # mean of per_factor
     ordinary: float  # the same on test rows outside the gap
     per_factor: FloatArray  # (n_factors,) NRMSE on the rows of the gap

@@ -1,0 +1,41 @@
+"""How results show themselves: in one line in a terminal, as a small table in a notebook, never as whole arrays."""
+
+from collections.abc import Mapping
+from dataclasses import fields
+from html import escape
+from typing import Any
+
+import numpy as np
+
+LONGEST = 60  # characters of any one value
+
+
+class Shown:
+    """A dataclass whose arrays are told by their shape; declare it with `repr=False`."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join(f'{name}={text}' for name, text in self._told())})"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr><th>{escape(name)}</th><td>{escape(text)}</td></tr>" for name, text in self._told())
+        return f"<table><caption>{type(self).__name__}</caption>{rows}</table>"
+
+    def _told(self) -> list[tuple[str, str]]:
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # pyright: ignore[reportArgumentType]
+        return [(name, told(value)) for name, value in values.items() if value is not None and not _empty(value)]
+
+
+def told(value: Any) -> str:
+    """A value in a few characters: `0.133`, `(10, 5) float64`, `24 matrices`."""
+    if isinstance(value, float | np.floating):
+        return f"{value:.4g}"
+    if isinstance(value, np.ndarray):
+        return f"{value.shape} {value.dtype}"
+    if isinstance(value, Mapping):
+        return f"{{{len(value)} entries}}"
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def _empty(value: Any) -> bool:
+    return isinstance(value, str | tuple | Mapping) and not value
