@@ -1,4 +1,4 @@
-"""Files that are either whole or absent."""
+"""Files that are either whole or absent, and names from outside that stay below their folder."""
 
 import errno
 import os
@@ -30,6 +30,38 @@ def fsync_directory(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def below(folder: str | Path, name: str) -> Path:
+    """The path of what a file, a store or a request names below a folder.
+
+    Args:
+        folder: where it lies, and stays.
+        name: with / between its parts; of something that is there or not.
+
+    Raises:
+        ValueError: it is empty or hidden, leads out of the folder, by itself or by a link, or would on another system:
+            absolute, with a drive, a backslash or a NUL.
+    """
+    parts = [part for part in name.split("/") if part not in ("", ".")]
+    if not parts or name[0] == "/" or name[1:2] == ":" or "\\" in name or "\0" in name:
+        raise ValueError(f"{name!r} is no path below {folder}; give a relative one with / between its parts")
+    if any(part.startswith(".") for part in parts):
+        raise ValueError(f"{name!r} is hidden or leads out of {folder}")
+    path = str(folder)
+    for part in parts:
+        path = os.path.join(path, part)  # tables name many thousands: pathlib takes four times as long
+        if os.path.islink(path) and not _stays(Path(path), Path(folder)):
+            raise ValueError(f"{name!r} is a link that leads out of {folder}, or to what is hidden in it")
+    return Path(path)
+
+
+def _stays(link: Path, folder: Path) -> bool:
+    try:
+        found = link.resolve().relative_to(folder.resolve())
+    except (ValueError, OSError, RuntimeError):  # elsewhere, or links in a circle
+        return False
+    return not any(part.startswith(".") for part in found.parts)
 
 
 @contextmanager

@@ -1,0 +1,62 @@
+"""Names that come from outside: each stays below its folder, or is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from unbraid._files import below
+
+
+@pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
+def test_a_name_below_a_folder(name: str, tmp_path: Path) -> None:
+    assert below(tmp_path, name) == tmp_path / name
+    assert below(tmp_path, name).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", ".", "./", "..", "../x", "a/../../x", "a/..", "a/../b", "/etc/passwd", "//etc/passwd", ".hidden", "a/.b/c",
+        "C:/x", "C:x", "c:", "a\\b", "..\\x", "\\x", "\\\\server\\share\\x", "//server/share/x", "\\\\?\\C:\\x",
+        "a\0b", "\0",
+    ],
+)  # fmt: skip
+def test_what_is_no_name_below_a_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"below|hidden or leads out"):
+        below(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("target", "stays"),
+    [
+        ("inside/x", True),
+        ("inside", True),
+        ("not/there", True),
+        ("../outside/x", False),
+        ("../outside", False),
+        ("inside/../../outside", False),
+        (".hidden/x", False),
+        ("link", False),  # to itself
+    ],
+)
+def test_a_link_stays_below_its_folder_or_is_refused(target: str, stays: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    for place in ("folder/inside", "folder/.hidden", "outside"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / "x").write_text("x")
+    (folder / "link").symlink_to(target)
+    for name in ("link", "link/x"):
+        if stays:
+            assert below(folder, name) == folder / name
+        else:
+            with pytest.raises(ValueError, match=f"{name!r} is a link that leads out of"):
+                below(folder, name)
+    assert below(folder, "inside/x").read_text() == "x", "others are as they were"
+
+
+def test_a_folder_may_be_reached_by_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "x").write_text("x")
+    (tmp_path / "real" / "again").symlink_to(tmp_path / "real" / "x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert below(tmp_path / "link", "again").read_text() == "x"
