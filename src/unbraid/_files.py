@@ -2,9 +2,10 @@
 
 import errno
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from unbraid.errors import UnbraidError
@@ -62,6 +63,21 @@ def _stays(link: Path, folder: Path) -> bool:
     except (ValueError, OSError, RuntimeError):  # elsewhere, or links in a circle
         return False
     return not any(part.startswith(".") for part in found.parts)
+
+
+def remove(path: Path) -> None:
+    """Remove a file, or a folder with all in it, if it is there."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def remove_with_folder(path: Path) -> None:
+    """Remove a file, and the folder that it lies in where nothing else is left."""
+    path.unlink()
+    with suppress(OSError):  # it holds other files
+        path.parent.rmdir()
 
 
 @contextmanager

@@ -22,12 +22,12 @@ from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
 from unbraid.models.networks import dense_pair
+from unbraid.runs.folder import CHECKPOINT as FILE
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
 from unbraid.studies.executors.work import DiskFull
 from unbraid.studies.storage.remote import mirror_of
 from unbraid.studies.study import StudyProgress
-from unbraid.training.checkpoints import FILE
 
 HERE = "tests.studies.test_ray"
 SLOW = SMALL.replace("steps: 6", "steps: 400").replace("beta: [1, 4], network: dense", f'network: "{HERE}:gated"')

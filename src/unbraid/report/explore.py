@@ -21,6 +21,7 @@ from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
 from unbraid.runs.run import open_run
 from unbraid.studies.scores import complete_scores, read_scores
+from unbraid.studies.storage.remote import publish
 from unbraid.studies.storage.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study
 
@@ -80,6 +81,7 @@ class RunSite:
     def _score(self, run: str, metric: str) -> str:
         folder = self.run_folder(run)
         complete_scores(folder, [metric])
+        publish(self.folder)
         reason = read_scores(folder).get("skipped", {}).get(metric, "")
         return f"not defined here: {reason}" if reason else ""
 

@@ -25,7 +25,7 @@ from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.results import write_results
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import carry_study
+from unbraid.studies.storage.remote import carry_study, discard
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import check_trackers, tracked
@@ -199,6 +199,8 @@ class Session:
         for task in self.tasks.values():
             if task.target.exists():
                 tidy(task.target)
+                if task.working.exists():  # of a machine that was lost before it removed it
+                    discard(task.working)
                 for left in task.target.glob(f".{ANSWERS}.*.part"):  # of a process that was killed while it wrote
                     left.unlink()
             state = self._state(task)
@@ -238,6 +240,8 @@ class Session:
             store.write_failure(self.folder, failure)
         else:
             store.forget_failure(self.folder, outcome.id)
+        if self.tasks[outcome.id].target.exists():
+            discard(self.tasks[outcome.id].working)
         self.taken.pop(outcome.id, None)
         self.doing.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state

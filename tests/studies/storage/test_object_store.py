@@ -1,5 +1,6 @@
 """Studies in an object store: a server that speaks S3 over HTTP, and machines that come and go."""
 
+import hashlib
 import json
 import shutil
 import signal
@@ -16,11 +17,11 @@ from safetensors import safe_open
 from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
+from unbraid.runs.folder import CHECKPOINT as FILE
 from unbraid.studies.storage import remote
 from unbraid.studies.storage.remote import address, carried, local_folder, mirror_of
-from unbraid.studies.storage.sync import Mirror, pull, push
+from unbraid.studies.storage.sync import Mirror, discard, pull, push
 from unbraid.studies.study import StudyProgress
-from unbraid.training.checkpoints import FILE
 
 QUICK = SMALL.replace("beta: [1, 4]", "beta: 4")
 
@@ -95,6 +96,51 @@ def test_what_was_interrupted_continues_on_another_machine(
     assert not [name for name in stored(bucket) if ".part/" in name]
 
 
+def test_what_is_lost_here_comes_back_from_the_store(
+    bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From two machines: weights deleted, then the whole mirror; nothing leaves the store, and nothing is retrained."""
+    yaml = str(written(tmp_path, QUICK.replace("  - {name: pca, latents: 3}\n", "")))
+    machines = [tmp_path / name for name in ("cache", "other")]
+
+    def command(machine: Path, *words: str) -> str:
+        monkeypatch.setenv("UNBRAID_DATA", str(machine))
+        monkeypatch.setattr(sys, "argv", ["unbraid", "study", *words])
+        main()
+        return capsys.readouterr().out
+
+    def run(machine: Path) -> None:
+        assert "2 finished" in command(machine, "run", yaml, "--out", bucket, "--processes", "0")
+
+    def status(machine: Path) -> None:
+        said = json.loads(command(machine, "status", bucket, "--json"))
+        assert [each["state"] for each in said] == ["finished"] * 2
+
+    def runs(folder: Path) -> dict[str, str]:
+        files = [path for path in (folder / "studies").glob("*/runs/*/*") if path.is_file()]
+        return {"/".join(path.parts[-3:]): hashlib.md5(path.read_bytes()).hexdigest() for path in files}
+
+    run(machines[0])
+    status(machines[1])
+    before = stored(bucket)
+    digests = {name: tag.strip('"') for name, tag in before.items() if name.startswith("runs/")}
+    assert sum(name.endswith("weights.safetensors") for name in digests) == 2
+    monkeypatch.setattr("unbraid.studies.executors.work.train_here", lambda *_, **__: pytest.fail("retrained"))
+    for machine in machines:
+        for damage in ("weights", "mirror"):
+            for path in (machine / "studies").glob("*/runs/*/*.safetensors" if damage == "weights" else "*"):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+            if damage == "mirror":
+                status(machine)
+            run(machine)
+            for each in machines:
+                status(each)
+                assert runs(each) == digests, f"the mirror of {each.name}"
+            after = stored(bucket)
+            assert after.keys() == before.keys()
+            assert {name: after[name] for name in digests} == {name: before[name] for name in digests}
+
+
 def test_a_folder_on_its_way_up_is_not_taken_for_whole(bucket: str, tmp_path: Path) -> None:
     """config.json is the last file to arrive."""
     sent: list[str] = []
@@ -133,7 +179,7 @@ def test_each_side_gets_what_the_other_changed(bucket: str, tmp_path: Path) -> N
         (one.folder / name).write_text(name)
     push(one)
     pull(other)
-    (one.folder / "a").unlink()
+    (one.folder / "a").unlink()  # not taken for removed
     (one.folder / "b").write_text("B1")
     (other.folder / "c").write_text("C1")
     (other.folder / ".lock").write_text("hidden files stay")
@@ -142,10 +188,11 @@ def test_each_side_gets_what_the_other_changed(bucket: str, tmp_path: Path) -> N
     pull(one)
     pull(other)
     for side in (one, other):
-        assert {path.name: path.read_text() for path in side.folder.glob("[!.]*")} == {"b": "B1", "c": "C1"}
+        found = {path.name: path.read_text() for path in side.folder.glob("[!.]*")}
+        assert found == {"a": "a", "b": "B1", "c": "C1"}
     before = stored(bucket)
     push(one)
-    assert stored(bucket) == before == {name: before[name] for name in "bc"}
+    assert stored(bucket) == before == {name: before[name] for name in "abc"}
 
 
 def test_checkpoints_go_up_while_a_run_is_at_work(bucket: str, tmp_path: Path) -> None:
@@ -159,7 +206,8 @@ def test_checkpoints_go_up_while_a_run_is_at_work(bucket: str, tmp_path: Path) -
         assert set(stored(bucket)) == {f"runs/a.part/{FILE}"}
         (mirror.folder / "runs/a.part").rename(mirror.folder / "runs/a")
         (mirror.folder / "runs/a/config.json").write_text("{}")
-    assert set(stored(bucket)) == {f"runs/a/{FILE}", "runs/a/config.json"}
+        discard(mirror, "runs/a.part")
+    assert set(stored(bucket)) == {"runs/a/config.json"}
 
 
 def test_an_open_study_is_left_alone_while_a_process_works_on_it(bucket: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import perform_alone
 from unbraid.studies.storage.remote import carried
-from unbraid.studies.storage.sync import Mirror, pull
+from unbraid.studies.storage.sync import Mirror, discard, pull
 
 MARK = ".driver"  # a file beside the runs; its content tells a node that it sees the same folder as the driver
 
@@ -61,7 +61,10 @@ def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[St
             mirror = Mirror(order.store, Path(scratch))
             pull(mirror, *names)
             with carried(mirror, *names):
-                return Answer(perform_alone(datasets, here, tell), {})
+                outcome = perform_alone(datasets, here, tell)
+                if here.target.exists():
+                    discard(mirror, names[1])
+            return Answer(outcome, {})
         unpack(order.files or {}, folder)
         outcome = perform_alone(datasets, here, tell)
         return Answer(outcome, pack(here.target))

@@ -2,7 +2,8 @@
 
 Such a study has a folder here that mirrors it, beside the datasets in the cache. All that reads and writes studies
 works on that folder; it is brought up to date when the study is opened, and what changes in it goes up while the study
-runs. The store is the truth: the folder may be deleted at any time when no study runs.
+runs. The store is the truth: the folder, or any file in it, may be deleted at any time when no study runs, and comes
+back from the store as the study is opened.
 """
 
 import re
@@ -13,7 +14,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
+from unbraid._files import remove
 from unbraid.datasets._store import cache_root
+from unbraid.studies.storage import sync
+from unbraid.studies.storage.agreed import all_sent, begin_changes
 from unbraid.studies.storage.sync import Mirror, pull, push
 
 if TYPE_CHECKING:
@@ -67,13 +71,30 @@ def publish(folder: Path) -> None:
         OSError: the store cannot be reached or written; the same call continues.
     """
     if mirror := mirror_of(folder):
+        begin_changes(folder)
         push(mirror)
+        if not _at_work(folder):
+            all_sent(folder)
+
+
+def discard(path: Path) -> None:
+    """Remove a file or folder of a study, if it is there; by the next upload also from the store that it is kept in.
+
+    Raises:
+        ValueError: it is kept in a store, and of a finished run.
+    """
+    path = path.absolute()
+    for folder in path.parents:
+        if mirror := mirror_of(folder):
+            return sync.discard(mirror, path.relative_to(folder).as_posix())
+    return remove(path)
 
 
 @contextmanager
 def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Callable[[], None]]:
     """Upload what changes while the block runs, now and then, and at its end; gives what to call to upload soon."""
     ended, due = threading.Event(), threading.Event()
+    begin_changes(mirror.folder)
 
     def work() -> None:
         while not ended.is_set():
@@ -91,6 +112,7 @@ def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Call
         due.set()
         thread.join()
         push(mirror, *within)
+        all_sent(mirror.folder)
 
 
 @contextmanager

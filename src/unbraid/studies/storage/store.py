@@ -10,6 +10,7 @@ from typing import Any
 import unbraid
 from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
+from unbraid.studies.storage.remote import discard
 
 FORMAT = 1
 YAML, ABOUT, RESULTS, LOCK = "study.yaml", "study.json", "results.parquet", ".lock"
@@ -103,7 +104,8 @@ def write_failure(folder: Path, failure: Failure) -> None:
 
 
 def forget_failure(folder: Path, run: str) -> None:
-    (folder / FAILED / f"{run}.json").unlink(missing_ok=True)
+    if (path := folder / FAILED / f"{run}.json").exists():
+        discard(path)
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from unbraid._extras import require
+from unbraid.studies.storage.remote import discard
 from unbraid.studies.tracking.record import Record
 
 
@@ -34,6 +35,6 @@ def write(record: Record, folder: Path) -> None:
             dict(record.settings), {f"score/{name}": value for name, value in record.scores.items()}
         ):
             cast(Any, writer.file_writer).add_summary(summary)
-    shutil.rmtree(target, ignore_errors=True)
+    discard(target)
     target.parent.mkdir(parents=True, exist_ok=True)
     working.rename(target)

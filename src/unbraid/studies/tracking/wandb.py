@@ -5,11 +5,11 @@ wandb sync study/tracking/wandb/wandb/offline-run-*   # to send them after all
 
 import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from unbraid._extras import require
+from unbraid.studies.storage.remote import discard
 from unbraid.studies.tracking.record import Record
 
 
@@ -19,7 +19,7 @@ def write(record: Record, folder: Path) -> None:
     wandb = require("wandb", "track", "track: wandb")
     run = record.run
     for before in folder.glob(f"wandb/offline-run-*-{run.id}"):
-        shutil.rmtree(before)
+        discard(before)
     quiet = {"silent": True, "console": "off", "disable_git": True, "disable_code": True, "save_code": False}
     unasked = {"x_disable_stats": True, "x_disable_meta": True, "x_save_requirements": False}
     project = re.sub(r"[/\\#?%:]+", "_", record.study)
