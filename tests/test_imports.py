@@ -19,7 +19,7 @@ RANKS = {
     "_files": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
     "plots": 3, "scoring": 3, "families": 3, "analysis": 3,
-    "runs": 4,
+    "runs": 4, "score_file": 4,
     "training": 5,
     "studies": 6,
     "report": 7,

@@ -5,7 +5,7 @@ import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import Store, alone, sharing
+from unbraid.metrics.deciding import Decision, decision
 from unbraid.representation import Representation
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
@@ -31,6 +32,7 @@ Progress = Callable[[str, int, int], None]
 Objects = Callable[[], Representation]
 Gap = str | BoolArray | Callable[[FloatArray], BoolArray]
 LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
+UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as text
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,12 +68,21 @@ class Scored:
         return (f"on {len(self.objects):,} images of whole objects, encoded for it", *notes)
 
 
+@dataclass(frozen=True)
+class FailedMetric:
+    """A metric that raised an error."""
+
+    reason: str  # one line
+    details: str = ""  # the traceback
+
+
 @dataclass(frozen=True, eq=False)
 class ScoreCard:
     """The scores of one representation.
 
     `card["mig"]` is the Result of one metric; `scored` maps each metric id to its result and the seconds it took,
-    `skipped` each metric that has no meaning here to the reason.
+    `skipped` each metric that has no meaning here to the reason. `decided_by` says of each what its number depends on
+    beside codes and factors (see `unbraid.metrics.deciding`).
     """
 
     representation: Representation
@@ -81,22 +92,29 @@ class ScoreCard:
     gap: str | None = None  # as text, where it was given so
     path: str | None = None
     chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
+    failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # of a run of a study; `score` raises instead
+    decided_by: Mapping[str, Decision] = field(default_factory=dict)
 
     def __getitem__(self, metric: str) -> Any:
         if metric in self.skipped:
             raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
+        if metric in self.failed:
+            raise KeyError(f"{metric} failed: {self.failed[metric].reason}")
         return self.scored[metric].result
 
     def to_dict(self) -> dict[str, Any]:
         """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
         names = self.representation.factor_names
+        factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
         return {
             "unbraid": unbraid.__version__,
-            "seed": self.seed,
+            "seed": int(self.seed),
             **({} if self.gap is None else {"gap": self.gap}),
             "input": self._input(),
-            "metrics": {name: _metric_dict(scored, names) for name, scored in self.scored.items()},
+            "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
             "skipped": dict(self.skipped),
+            **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
+            "decided_by": {name: {**each, **factors} for name, each in self.decided_by.items()},
         }
 
     def to_frame(self) -> Any:
@@ -155,6 +173,7 @@ class ScoreCard:
             direction = "higher" if scored.metric.higher_is_better else "lower"
             lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
         lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
+        lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -239,7 +258,10 @@ def score(
     if not scored:
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
-    return ScoreCard(representation, scored, skipped, seed, gap=gap if isinstance(gap, str) else None)
+    told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
+    decided_by = {name: decision(name, metric, seed=seed, gap=told) for name, metric in chosen.items()}
+    text = gap if isinstance(gap, str) else None
+    return ScoreCard(representation, scored, skipped, seed, gap=text, decided_by=decided_by)
 
 
 def score_each(
@@ -521,6 +543,11 @@ def _refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
     per_factor = np.asarray(getattr(scored.result, "per_factor", np.zeros(n_factors)))
     if per_factor.shape != (n_factors,):
         raise fault(f"metric {name} gave per_factor of shape {per_factor.shape}; expected one number per factor")
+    if per_factor.dtype.kind not in "biuf":
+        raise fault(f"metric {name} gave per_factor of {per_factor.dtype}; expected one number per factor")
+    notes = getattr(scored.result, "notes", ())
+    if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
+        raise fault(f"metric {name} gave notes that are no list of texts: {notes!r:.100}")
     for value, number in {**scored.arrays, "per_factor": per_factor, **scored.values}.items():
         number = np.asarray(number)
         if number.dtype.kind == "f" and not np.isfinite(number).all():
@@ -536,7 +563,8 @@ def _contents(result: Any) -> list[tuple[str, Any]]:
     return [(field.name, getattr(result, field.name)) for field in fields(result)]
 
 
-def _metric_dict(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
+def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
+    """What `ScoreCard.to_dict` has of one metric."""
     per_factor = getattr(scored.result, "per_factor", None)
     described: dict[str, Any] = {
         "headline": scored.metric.headline,
@@ -554,7 +582,7 @@ def _metric_dict(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
     small = {
         name: array.tolist()
         for name, array in scored.arrays.items()
-        if array.size <= LARGEST_ARRAY and of_rows not in array.shape
+        if array.size <= LARGEST_ARRAY and of_rows not in array.shape and array.dtype.kind in "biufU"
     }
     described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
     return described

@@ -69,6 +69,48 @@ def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -
     assert "1 runs in the folder are no longer in the YAML; they stay, outside the results" in printed
 
 
+def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:  # noqa: F811
+    name = "tests.studies.examples:broken"
+    line = f"metric {name} failed for 6 of 6 runs: ZeroDivisionError: nothing to divide by"
+    out = tmp_path / "out"
+    code, printed, _ = run(SMALL.replace("dci_lasso]", f"'{name}']"))
+    assert code == 0
+    hint = f"unbraid study status {out} tells why each failed; --retry failed tries these again"
+    assert printed.splitlines() == [f"6 finished: {out}", line, hint]
+    assert line in unbraid_cli("study", "status", str(out))[1].splitlines()
+    listed = json.loads(unbraid_cli("study", "status", str(out), "--json")[1])
+    assert {each["failed_metrics"][name] for each in listed} == {"ZeroDivisionError: nothing to divide by"}
+    monkeypatch.setattr("tests.studies.examples.broken", lambda *_: 0.5)
+    code, printed, _ = run(SMALL.replace("dci_lasso]", f"'{name}']"), "--retry", "failed")
+    assert printed == f"6 finished: {out}\n"
+
+
+def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+    gap = "zero_shot: {gap: 'y > 5 and x > 5', n_rows: 64}"
+    text = SMALL.replace("dci_lasso", "sap, zero_shot").replace("[1, 4]", "1").replace("seeds: 2", f"seeds: 1\n{gap}")
+    assert run(text)[0] == 0
+    out = tmp_path / "out"
+    unbraid_cli("study", "export", str(out), "--out", str(tmp_path / "before.csv"))
+    frame = pd.read_csv(tmp_path / "before.csv")
+    folder = out / "runs" / frame["run"][0]
+    kept = (folder / "scores.json").read_bytes()
+    for options in (
+        ("--factors", "y", "--seed", "9", "--metrics", "mig,sap"),
+        ("--metrics", "mig"),
+        ("--metrics", "zero_shot", "--gap", "y > 3"),
+        ("--seed", "3", "--metrics", "sap,nk", "--json", str(tmp_path / "mine.json")),
+    ):
+        code, _, error = unbraid_cli("score", str(folder), *options)
+        assert code == 0
+        assert f"left {folder / 'scores.json'} as it is" in error
+        assert (folder / "scores.json").read_bytes() == kept
+    assert json.loads((tmp_path / "mine.json").read_text())["seed"] == 3
+    code, _, error = unbraid_cli("score", str(folder), "--metrics", "mig,irs", "--factors", "y,x")
+    assert f"wrote irs to {folder / 'scores.json'}" in error
+    unbraid_cli("study", "export", str(out), "--out", str(tmp_path / "after.csv"))
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "after.csv")[frame.columns], frame, check_exact=True)
+
+
 def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) -> None:
     code, printed, _ = run(SMALL, "--dry-run")
     assert code == 0

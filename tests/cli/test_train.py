@@ -55,7 +55,7 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
 
     code, printed, error = unbraid_cli("score", str(folder), "--metrics", "mig,mig_exact")
     assert code == 0
-    assert f"wrote {folder / 'scores.json'}" in error
+    assert f"wrote mig, mig_exact to {folder / 'scores.json'}" in error
     card = json.loads((folder / "scores.json").read_text())
     assert card["input"]["path"] == str(folder)
     assert card["input"]["n_samples"] == 4096

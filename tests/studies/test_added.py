@@ -87,10 +87,11 @@ def test_more_metrics_reach_what_was_added(study, tmp_path):
     assert table.loc["mine", "sap.score"] == score(PLACES, PLACES, metrics=["sap"])["sap"].score
     opened(tmp_path, YAML.replace("[mig]", "[mig, 'math:hypot']")).run(processes=0)
     state = opened(tmp_path, YAML.replace("[mig]", "[mig, 'math:hypot']")).results().set_index("run").loc["mine"]
-    assert state["state"] == "failed"
-    assert "math:hypot" in state["reason"]
+    assert state["state"] == "finished"
+    assert state["reason"].startswith("metric math:hypot: ValueError: ")
+    assert np.isnan(state["math:hypot.score"])
     richer.run(processes=0)
-    assert richer.results().set_index("run").loc["mine", "state"] == "finished"
+    assert richer.results().set_index("run").loc["mine", "reason"] is None
 
 
 def test_an_encoder_of_ones_own_is_given_the_images_of_the_study(study, tmp_path):
@@ -173,10 +174,22 @@ def test_names_must_be_free_and_names(study, tmp_path):
     assert [path.name for path in (study.known_folder() / "added").iterdir()] == ["mine"]
 
 
-def test_a_metric_that_fails_leaves_nothing_half_added(study, tmp_path):
-    failing = opened(tmp_path, YAML.replace("[mig]", "['math:hypot']"))
-    with pytest.raises(ValueError, match="math:hypot"):
-        add(failing, [saved(tmp_path / "mine.npz")], family="mine")
+@pytest.mark.usefixtures("study")
+def test_a_metric_that_fails_is_told_and_what_was_added_stays(tmp_path):
+    failing = opened(tmp_path, YAML.replace("[mig]", "[mig, 'math:hypot']"))
+    failing.run(processes=0)
+    (run,) = add(failing, [saved(tmp_path / "mine.npz")], family="mine")
+    assert (run.state, list(run.failed_metrics)) == ("finished", ["math:hypot"])
+    assert failing.results().set_index("run").loc["mine", "udr.score"] > 0
+
+
+def test_what_is_stopped_leaves_nothing_half_added(study, tmp_path, monkeypatch):
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("unbraid.studies.added.complete_scores", stop)
+    with pytest.raises(KeyboardInterrupt):
+        add(study, [saved(tmp_path / "mine.npz")], family="mine")
     assert list((study.known_folder() / "added").iterdir()) == []
 
 

@@ -279,18 +279,63 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_stops_no_other(whole, tmp_
     assert json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())["attempts"] == 2
 
 
-def test_what_failed_and_then_succeeds_is_forgotten(tmp_path):
-    failing = SMALL.replace("dci_lasso]", "'tests.studies.examples:broken']")
-    study = here(tmp_path, failing)
-    runs = study.runs()
-    assert {run.state for run in runs} == {"failed"}
-    assert runs[0].reason == "metric tests.studies.examples:broken: ZeroDivisionError: nothing to divide by"
-    assert study.results()["mig.score"].notna().all()  # what could be computed is kept
-    trained = times(tmp_path)
-    study = here(tmp_path, SMALL, retry="failed")
+def test_what_failed_and_then_succeeds_is_forgotten(tmp_path, monkeypatch):
+    study = here(tmp_path, bad("refusing"))
+    assert len(list((study.folder / "failed").iterdir())) == 2
+    monkeypatch.setattr(examples, "_refuse", lambda: None)
+    study = here(tmp_path, bad("refusing"), retry="failed")
     assert {run.state for run in study.runs()} == {"finished"}
     assert not list((study.folder / "failed").iterdir())
+
+
+def test_a_metric_that_fails_takes_no_model_out_of_the_study(whole, tmp_path, monkeypatch):
+    broken = "tests.studies.examples:broken"
+    reason = "ZeroDivisionError: nothing to divide by"
+    text = SMALL.replace("dci_lasso]", f"'{broken}', dci_lasso]\nudr: {{similarity: spearman, compare: all}}")
+    study = here(tmp_path, text)
+    runs, frame = study.runs(), study.results()
+    assert [(run.state, run.reason) for run in runs] == [("finished", f"metric {broken}: {reason}")] * 6
+    assert [dict(run.failed_metrics) for run in runs] == [{broken: reason}] * 6
+    assert not (study.folder / "failed").exists()
+    assert frame[f"{broken}.score"].isna().all()
+    assert frame["reason"].tolist() == [run.reason for run in runs]
+    assert frame["udr.score"].notna().all()
+    shared = [name for name in whole.results() if name not in ("seconds", "reason")]
+    pd.testing.assert_frame_equal(frame[shared], whole.results()[shared], check_exact=True)
+
+    trained, scored = times(tmp_path), times(tmp_path, SCORES)
+    monkeypatch.setattr(examples, "broken", examples.spread)  # of the same file: not a change
+    here(tmp_path, text)
+    assert times(tmp_path, SCORES) == scored
+    study = here(tmp_path, text, retry="failed")
     assert times(tmp_path) == trained
+    assert {(run.state, run.reason, not run.failed_metrics) for run in study.runs()} == {("finished", None, True)}
+    spreads = [load_run(run.path).codes().codes.std() for run in study.runs()]
+    assert study.results()[f"{broken}.score"].tolist() == pytest.approx(spreads)
+
+
+def test_a_gap_that_changes_gives_new_numbers(tmp_path):
+    text = (
+        SMALL.replace("[mig, dci_lasso]", "[mig, zero_shot]")
+        .replace("beta: [1, 4]", "beta: 1")
+        .replace("seeds: 2", "seeds: 1")
+    )
+    found = []
+    for gap in ("y > 5 and x > 5", "y > 3 and x > 3"):
+        study = here(tmp_path, f"{text}\nzero_shot: {{gap: '{gap}', n_rows: 64}}")
+        codes = load_run(study.runs()[0].path).codes()
+        frame = study.results()
+        assert frame["zero_shot.score"][0] == unbraid.score(codes, metrics="zero_shot", gap=gap)["zero_shot"].score
+        found.append(frame)
+    assert (found[0]["zero_shot.score"] != found[1]["zero_shot.score"]).all()
+    assert found[0]["mig.score"].equals(found[1]["mig.score"])
+
+    # Until it is run, a study with another gap has no number rather than that of another gap.
+    (tmp_path / "out" / "study.yaml").write_text(f"{text}\nzero_shot: {{gap: 'y > 4', n_rows: 64}}")
+    looked_at = Study.load(tmp_path / "out")
+    assert {run.state for run in looked_at.runs()} == {"waiting"}
+    assert looked_at.results()["mig.score"].equals(found[0]["mig.score"])
+    assert "zero_shot.score" not in looked_at.results()
 
 
 def test_memory_that_is_not_there_is_a_reason(tmp_path):
@@ -328,7 +373,7 @@ def test_a_damaged_record_is_named(copy):
     study = Study.load(copy / "out")
     run = study.runs()[0]
     (run.path / SCORES).write_text("{")
-    with pytest.raises(ValueError, match=r"scores.json is damaged .*delete it and it is computed again"):
+    with pytest.raises(ValueError, match=r"scores.json: not the scores of .*delete it and it is computed again"):
         study.runs()
     (run.path / SCORES).unlink()
     assert study.runs()[0].state == "waiting"

@@ -28,11 +28,26 @@ def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
     if beside:
         line += f"\n{len(beside)} more failed, of those that see fewer images"
     if failed or beside:
-        line += (
-            f"\nthe first that failed: {next(iter({**failed, **beside}.values()))}"
-            f"\nunbraid study status {folder} tells why each failed; --retry failed tries these again"
-        )
+        line += f"\nthe first that failed: {next(iter({**failed, **beside}.values()))}"
+    metrics = failed_metrics(runs)
+    line += "".join(f"\n{each}" for each in metrics)
+    if failed or beside or metrics:
+        line += f"\nunbraid study status {folder} tells why each failed; --retry failed tries these again"
     return line
+
+
+def failed_metrics(runs: "Sequence[StudyRun]") -> list[str]:
+    """For each metric that failed, of how many runs and why."""
+    reasons: dict[str, list[str]] = {}
+    for run in runs:
+        for name, reason in run.failed_metrics.items():
+            reasons.setdefault(name, []).append(reason)
+    lines = []
+    for name, said in reasons.items():
+        others = len(set(said)) - 1
+        more = f" (and {others} other reasons)" if others else ""
+        lines.append(f"metric {name} failed for {len(said)} of {len(runs)} runs: {said[0]}{more}")
+    return lines
 
 
 def described(run: "StudyRun") -> dict[str, Any]:
@@ -44,6 +59,7 @@ def described(run: "StudyRun") -> dict[str, Any]:
         "seed": run.seed,
         "state": run.state,
         "reason": run.reason,
+        "failed_metrics": dict(run.failed_metrics),
         "path": str(run.path),
     }
 
@@ -65,6 +81,8 @@ def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
     for failure in failures(study.known_folder()):
         if failure.id not in listed:
             _tell(console, "failed", failure)
+    for line in failed_metrics(runs):
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
     for kind, (done, expected) in answered(study, runs).items():
         console.print(f"{kind}: {done} of {expected} runs without some images have been asked", highlight=False)
     if left := study.no_longer_planned():

@@ -99,14 +99,11 @@ def _of_run(path: Path, compare: Path | None) -> str:
 
 def _score(run: Path, diverged: bool) -> None:
     """Every metric, where the run has no scores yet."""
-    from dataclasses import replace
-
-    from unbraid.representation import Representation
-    from unbraid.runs.folder import CODES, SCORES
-    from unbraid.scoring import score
+    from unbraid.runs.folder import SCORES
+    from unbraid.scoring import choose
+    from unbraid.studies.scores import complete_scores
 
     if diverged or (run / SCORES).is_file():
         return
     with metric_progress() as progress:
-        card = score(Representation.load(run / CODES), progress=progress)
-    replace(card, path=str(run)).save(run / SCORES)
+        complete_scores(run, list(choose("all")), progress=progress)

@@ -35,8 +35,9 @@ def score(
 ) -> None:
     """Score codes against factors by every published metric.
 
-    The scores of a run are also kept in its folder, as scores.json. A metric that judges whole objects (d_lsbd) has
-    them encoded, as many as 10 000 images hold, where the codes in the folder are those of images drawn at random.
+    The folder of a run keeps what its scores.json lacks, if it was asked for with all factors, seed 0 and no gap; what
+    stands there, such as the scores of a study, is never changed. A metric that judges whole objects (d_lsbd) has them
+    encoded, as many as 10 000 images hold, where the codes in the folder are those of images drawn at random.
 
     Examples:
 
@@ -54,7 +55,7 @@ def score(
     from dataclasses import replace
 
     from unbraid.representation import Representation, example_path
-    from unbraid.runs.folder import SCORES, codes_file
+    from unbraid.runs.folder import codes_file
     from unbraid.runs.objects import objects_of
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
@@ -62,13 +63,9 @@ def score(
     chosen = "all" if metrics == "all" else _listed(metrics)
     choose(chosen)
     path = file or example_path()
-    outs = [out for out in (json, html) if out is not None]
-    if path.is_dir():
-        outs.insert(0, path / SCORES)
-        representation = Representation.load(codes_file(path))
-    else:
-        representation = Representation.load(path)
-    names = representation.factor_names if factors is None else tuple(_listed(factors))
+    representation = Representation.load(codes_file(path) if path.is_dir() else path)
+    every = representation.factor_names
+    names = every if factors is None else tuple(_listed(factors))
     representation = representation.keep_factors(names)
 
     def objects() -> Representation:
@@ -80,13 +77,25 @@ def score(
             card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, objects=whole, progress=progress)
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
-    kept = () if factors is None else names
-    card = replace(card, path="the shipped example" if example else str(path), chosen_factors=kept)
+    chosen_factors = () if names == every else names
+    card = replace(card, path="the shipped example" if example else str(path), chosen_factors=chosen_factors)
+    outs = [out for out in (json, html) if out is not None]
     for out in outs:
         card.save(out)
     _print(card)
+    if path.is_dir():
+        typer.echo(_kept(path, card), err=True)
     for out in outs:
         typer.echo(f"wrote {out}", err=True)
+
+
+def _kept(run: Path, card: "ScoreCard") -> str:
+    """What the folder of a run keeps of the scores."""
+    from unbraid.runs.folder import SCORES
+    from unbraid.studies.scores import keep_by_hand
+
+    names = keep_by_hand(run, card)
+    return f"wrote {', '.join(names)} to {run / SCORES}" if names else f"left {run / SCORES} as it is"
 
 
 def _listed(text: str) -> list[str]:

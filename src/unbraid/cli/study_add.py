@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._study_tables import failed_metrics
 
 
 def add(
@@ -50,6 +51,8 @@ def add(
         )
     for run in runs:
         typer.echo(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
+    for line in failed_metrics(runs):
+        typer.echo(line)
 
 
 def _setting(texts: list[str] | None) -> dict[str, float | int | str] | None:

@@ -25,7 +25,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
 
 
 def score_table(card: ScoreCard) -> dict[str, Any]:
-    """The score table alone: groups of rows, and what was skipped."""
+    """The score table alone: groups of rows, what was skipped, and what failed."""
     names = card.representation.factor_names
     rows = {name: _row(name, scored, names) for name, scored in card.scored.items()}
     groups = []
@@ -33,11 +33,15 @@ def score_table(card: ScoreCard) -> dict[str, Any]:
         members = [row for name, row in rows.items() if _group(name, card.scored[name].metric) == group]
         if members:
             groups.append({"title": title, "about": about, "rows": members})
-    skipped = [
+    failed = {name: each.reason for name, each in card.failed.items()}
+    return {"groups": groups, "skipped": _without_score(card.skipped), "failed": _without_score(failed)}
+
+
+def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
+    return [
         {"id": name, "title": METRICS[name].title if name in METRICS else name, "reason": reason}
-        for name, reason in card.skipped.items()
+        for name, reason in reasons.items()
     ]
-    return {"groups": groups, "skipped": skipped}
 
 
 def description(card: ScoreCard, dead: IntArray) -> dict[str, Any]:
@@ -271,7 +275,7 @@ def _code_cell(code: int | None, reference: int | None, dead: IntArray, share: f
 
 
 def _reproduce(card: ScoreCard) -> dict[str, str | None]:
-    chosen = [*card.scored, *card.skipped]
+    chosen = [*card.scored, *card.skipped, *card.failed]
     every = set(chosen) == set(METRICS)
     only = "" if every else f"metrics={chosen!r}, "
     only += "" if card.gap is None else f"gap={card.gap!r}, "

@@ -20,7 +20,7 @@ from unbraid.report.study_page import page_content, study_data
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
 from unbraid.runs.run import open_run
-from unbraid.studies.scores import complete_scores, read_scores
+from unbraid.studies.scores import complete_scores, missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage.remote import publish
 from unbraid.studies.storage.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study
@@ -80,10 +80,12 @@ class RunSite:
 
     def _score(self, run: str, metric: str) -> str:
         folder = self.run_folder(run)
-        complete_scores(folder, [metric])
+        complete_scores(folder, [metric], retry=True)
         publish(self.folder)
-        reason = read_scores(folder).get("skipped", {}).get(metric, "")
-        return f"not defined here: {reason}" if reason else ""
+        scores = read_scores(folder)
+        if metric in scores.failed:
+            raise ValueError(scores.failed[metric].reason)
+        return f"not defined here: {scores.skipped[metric]}" if metric in scores.skipped else ""
 
 
 class StudySite(RunSite):
@@ -194,8 +196,7 @@ def _unscored(folder: Path) -> list[str]:
     """What can be asked for: nothing of a run without codes."""
     if (folder / WEIGHTS).is_file() and read_folder(folder)[1].get("state") != "finished":
         return []
-    scores = read_scores(folder)
-    return [name for name in ON_DEMAND if name not in {**scores.get("metrics", {}), **scores.get("skipped", {})}]
+    return missing_metrics(read_scores(folder), wanted_scores(ON_DEMAND), retry=True)
 
 
 def _listing(folder: Path, path: str) -> str:

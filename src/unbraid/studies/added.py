@@ -53,13 +53,12 @@ def add(
         progress: called as progress(what is done, done, all).
 
     Returns:
-        The runs added, in the order of the files, with their scores in place. All of them or, where one is refused,
-        none.
+        The runs added, in the order of the files, with their scores in place, and why a metric could not be computed.
+        All of them or, where one is refused, none.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it is no representation, or not one of the images of the study in their order; a name is taken; a
-            metric cannot be computed.
+        ValueError: it is no representation, or not one of the images of the study in their order; a name is taken.
     """
     folder = study.known_folder()
     if not (folder / store.ABOUT).exists():
@@ -80,7 +79,7 @@ def add(
             part.mkdir(parents=True)
             representation.save(part / CODES)
             store.write_json(part / CONFIG, about)
-            complete_scores(part, metric_names(study.config), gap=_gap(study))
+            complete_scores(part, metric_names(study.config), gap=study.config.gap)
         for part, name in zip(parts, names, strict=True):
             store.forget_failure(folder, name)
             part.rename(folder / store.ADDED / name)
@@ -112,20 +111,16 @@ def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int
 
 def score_added(study: Study, progress: Progress) -> None:
     """Compute what the scores of added representations lack, since the study asks for more; faults are recorded."""
-    runs = added_runs(study.known_folder())
+    runs = added_runs(study.known_folder(), study.wanted_scores())
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
         try:
-            complete_scores(run.path, metric_names(study.config), gap=_gap(study))
+            complete_scores(run.path, metric_names(study.config), gap=study.config.gap, retry=True)
         except ValueError as error:
             failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
             store.write_failure(study.known_folder(), failure)
         else:
             store.forget_failure(study.known_folder(), run.id)
-
-
-def _gap(study: Study) -> str | None:
-    return study.config.zero_shot.gap if study.config.zero_shot else None
 
 
 def _check_names(study: Study, names: Sequence[str], files: Sequence[str | Path]) -> None:

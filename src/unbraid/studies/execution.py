@@ -15,7 +15,7 @@ from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import tidy
-from unbraid.scoring import Progress
+from unbraid.scoring import Progress, choose
 from unbraid.studies.added import score_added
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
 from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, expand, metric_names
@@ -24,6 +24,7 @@ from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.results import write_results
+from unbraid.studies.scores import wanted_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import carry_study, discard
 from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
@@ -167,11 +168,8 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
 
 
 def _task(study: Study, planned: Planned) -> Task:
-    zero_shot = study.config.zero_shot
-    return Task(
-        planned.id, planned.config, str(study.known_folder().absolute() / store.RUNS), metric_names(study.config),
-        zero_shot.gap if zero_shot else None,
-    )  # fmt: skip
+    folder = str(study.known_folder().absolute() / store.RUNS)
+    return Task(planned.id, planned.config, folder, metric_names(study.config), study.config.gap)
 
 
 class Session:
@@ -188,7 +186,11 @@ class Session:
     ) -> None:
         self.folder = folder
         self.planned = {each.id: each for each in planned}
-        self.tasks = {task.id: task for task in tasks}
+        self.tasks = {task.id: replace(task, retry=retry == "failed") for task in tasks}
+        self.wanted = {
+            terms: wanted_scores(terms[0], gap=terms[1], rows=choose(terms[0]) if terms[0] else {})
+            for terms in {(task.metrics, task.gap) for task in tasks}
+        }
         self.listeners: list[Listener] = []
         self.progress = progress
         self.taken: dict[str, int] = {}
@@ -203,19 +205,17 @@ class Session:
                     discard(task.working)
                 for left in task.target.glob(f".{ANSWERS}.*.part"):  # of a process that was killed while it wrote
                     left.unlink()
-            state = self._state(task)
-            if state == "failed" and retry == "failed":
-                continue
-            if state != "waiting":
-                self.done[task.id] = state
+            run = self._run(task)
+            again = task.retry and (run.state == "failed" or run.failed_metrics)
+            unanswered = run.state == "finished" and missing_answers(task.target, task.questions)
+            if run.state != "waiting" and not again and not unanswered:
+                self.done[task.id] = run.state
         left = [task for task in self.tasks.values() if task.id not in self.done]
         self.waiting = sorted(left, key=lambda task: not task.working.exists())  # those begun come first
         self._tell()
 
-    def _state(self, task: Task) -> str:
-        state = state_of(self.folder, self._planned(task), task.metrics).state
-        unanswered = state == "finished" and bool(missing_answers(task.target, task.questions))
-        return "waiting" if unanswered else state
+    def _run(self, task: Task) -> StudyRun:
+        return state_of(self.folder, self._planned(task), self.wanted[task.metrics, task.gap])
 
     def _planned(self, task: Task) -> Planned:
         if task.id in self.planned:
@@ -245,9 +245,9 @@ class Session:
         self.taken.pop(outcome.id, None)
         self.doing.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state
-        run = state_of(self.folder, planned, self.tasks[outcome.id].metrics)
+        run = self._run(self.tasks[outcome.id])
         for told in self.listeners:
-            told(replace(run, state=outcome.state, reason=outcome.reason))
+            told(replace(run, state=outcome.state, reason=outcome.reason or run.reason))
         self._tell()
 
     def after(self, what: str, done: int, total: int) -> None:

@@ -4,19 +4,23 @@ Columns, in this order:
     run, family, setting, seed, state, reason, dataset, steps, seconds
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
-    <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined
+    <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
+                                   failed (`reason` says why), or where what is kept is on other terms than the study's
     and what the tables of COLUMNS add, such as udr.score.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from unbraid._extras import require
 from unbraid._files import atomic_write
+from unbraid.metrics import METRICS
+from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import read_folder
 from unbraid.studies.holdout.results import columns as generalisation_columns
-from unbraid.studies.scores import read_scores
+from unbraid.studies.scores import missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
 from unbraid.studies.study_ranking import udr_columns
 
@@ -36,9 +40,9 @@ def results(study: "Study") -> Any:
         ValueError: the study has no folder, or a file in it is damaged.
     """
     pandas = require("pandas", "table", "results of a study")
-    runs = study.runs()
+    runs, wanted = study.runs(), study.wanted_scores()
     configs = {planned.id: planned.config for planned in study.planned()}
-    rows = {run.id: _row(run, configs.get(run.id, {})) for run in runs}
+    rows = {run.id: {**_row(run, configs.get(run.id, {})), **_numbers(run, wanted)} for run in runs}
     for columns in COLUMNS:
         for name, values in columns(study, runs).items():
             rows[name].update(values)
@@ -63,9 +67,25 @@ def _row(run: "StudyRun", config: Mapping[str, Any]) -> dict[str, Any]:
         status = read_folder(run.path)[1]
         row |= {"seconds": status["seconds"]}
         row |= {f"train.{name}": value for name, value in status["last"].items()}
-    for metric, entry in read_scores(run.path).get("metrics", {}).items() if run.path.is_dir() else ():
-        row |= {f"{metric}.{name}": value for name, value in entry["values"].items()}
     return row
+
+
+def _numbers(run: "StudyRun", wanted: Mapping[str, Decision]) -> dict[str, float]:
+    """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed."""
+    if not run.path.is_dir():
+        return {}
+    scores = read_scores(run.path)
+    terms = {**wanted_scores(scores.metrics), **wanted}
+    outdated = missing_metrics(scores, terms)
+    numbers = {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
+    for metric, entry in scores.metrics.items():
+        if metric not in outdated:
+            numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
+    return numbers
+
+
+def _headline(metric: str) -> str:
+    return METRICS[metric].headline if metric in METRICS else "score"
 
 
 def _ordered(rows: Any) -> list[str]:

@@ -134,6 +134,11 @@ class StudyConfig(Section):
     track: list[Literal["tensorboard", "wandb", "mlflow"]] = []
     executor: ExecutorSection | None = None
 
+    @property
+    def gap(self) -> str | None:
+        """Rows that the metric zero_shot keeps out of its training."""
+        return self.zero_shot.gap if self.zero_shot else None
+
     def executor_with(self, name: str | None, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """An executor and its options: what is given here, then what the file says of it; by default "local"."""
         planned = self.executor

@@ -1,18 +1,30 @@
-"""scores.json of a run: only what it lacks is computed."""
+"""scores.json of a run: what it lacks is computed, and what decided each number is kept beside it.
+
+Every entry, be it a number, a reason why there is none, or an error, counts only where `decided_by` says the same as
+what is wanted of it. Another gap, seed or version of a metric, or another source of a metric of the user's, and it is
+computed again; what is wanted on other terms than those of the folder is nobody's to write here.
+"""
 
 import json
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from unbraid._files import atomic_write
+from unbraid._files import atomic_write, disk_is_full
 from unbraid.datasets.base import FactorDataset
-from unbraid.metrics import METRICS, NotDefined
+from unbraid.metrics import METRICS, Metric, NotDefined
+from unbraid.metrics.deciding import Decision, decision, same
 from unbraid.representation import Representation
 from unbraid.runs.folder import CODES, SCORES, WEIGHTS, damaged
 from unbraid.runs.objects import objects_of
-from unbraid.scoring import Progress, ScoreCard, Scored, choose, score_each
+from unbraid.score_file import LONGEST_TEXT, SavedInput, SavedMetric, SavedScores, read_scores_file
+from unbraid.scoring import FailedMetric, Progress, ScoreCard, Scored, choose, metric_entry, score_each
+
+NONE = SavedScores.model_construct(
+    seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, decided_by={}
+)
 
 
 def complete_scores(
@@ -21,78 +33,191 @@ def complete_scores(
     *,
     gap: str | None = None,
     seed: int = 0,
+    retry: bool = False,
     dataset: FactorDataset | None = None,
     progress: Progress | None = None,
 ) -> None:
-    """Add to scores.json the metrics that it lacks, or has by an older version of the metric.
+    """Compute what scores.json lacks, or has on other terms, and add it.
 
-    Interrupted, it keeps those that are done. `progress` as for `unbraid.score`. `dataset` is that of a run, which
-    encodes whole objects of it where a metric needs them; by default opened by its name.
+    A metric that cannot be computed is kept with its reason, and stops no other. Interrupted, it keeps those that are
+    done.
+
+    Args:
+        folder: of a run, or of a representation that was added to a study.
+        metrics: by name.
+        gap, seed, progress: as for `unbraid.score`.
+        retry: try again what failed.
+        dataset: of the run, which encodes whole objects of it where a metric needs them; by default opened by its name.
 
     Raises:
-        ValueError: a metric that cannot be computed, named; the others are kept.
+        ValueError: scores.json or the codes are damaged.
+        OSError: the disk is full.
     """
-    kept = read_scores(folder)
-    missing = missing_metrics(kept, metrics)
+    rows, errors = _rows(metrics)
+    wanted = wanted_scores(metrics, gap=gap, seed=seed, rows=rows)
+    missing = missing_metrics(read_scores(folder), wanted, retry=retry)
     if not missing:
         return
     representation = Representation.load(_codes(folder))
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
-    failed: dict[str, Exception] = {}
+    failed = {name: _failure(error) for name, error in errors.items() if name in missing}
     objects = objects_of(folder, dataset) if (folder / WEIGHTS).is_file() else None
-    working = score_each(representation, choose(missing), seed=seed, gap=gap, objects=objects, progress=progress)
+    chosen = {name: rows[name] for name in missing if name in rows}
+    working = score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)
     try:
         with closing(working) as results:
             for name, result in results:
-                if isinstance(result, NotDefined):
-                    skipped[name] = str(result)
-                elif isinstance(result, Exception):
-                    failed[name] = result
-                else:
+                if isinstance(result, Scored):
+                    result = _readable(result, representation)
+                if isinstance(result, Scored):
                     scored[name] = result
+                elif isinstance(result, NotDefined):
+                    skipped[name] = _text(result)
+                elif disk_is_full(result):
+                    raise result
+                else:
+                    failed[name] = _failure(result)
     finally:
         if scored or skipped or failed:
-            _keep(folder, kept, missing, ScoreCard(representation, scored, skipped, seed, gap=gap, path=folder.name))
-    for name, error in failed.items():
-        raise ValueError(f"metric {name}: {type(error).__name__}: {error}") from error
+            decided = {name: wanted[name] for name in (*scored, *skipped, *failed)}
+            card = ScoreCard(
+                representation, scored, skipped, seed, gap=gap, path=folder.name, failed=failed, decided_by=decided
+            )
+            _keep(folder, card.to_dict())
 
 
-def _keep(folder: Path, kept: dict[str, Any], missing: Sequence[str], card: ScoreCard) -> None:
-    content = card.to_dict()
-    for part in ("metrics", "skipped"):
-        others = {name: entry for name, entry in kept.get(part, {}).items() if name not in missing}
-        content[part] = {**others, **content[part]}
-    with atomic_write(folder / SCORES) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
+    """Add to scores.json of a run those scores of a card that stand there on the card's terms, and give their names.
 
+    These terms are all factors, seed 0 and no gap. What the file holds on terms of its own, such as the gap of a study,
+    stays as it is, and so does what it holds already.
 
-def missing_metrics(scores: dict[str, Any], metrics: Sequence[str]) -> list[str]:
-    """Those of `metrics` that the content of a scores.json does not hold, or holds by another version."""
-    have = {
+    Args:
+        folder: of the run.
+        card: of its codes, with whatever factors, seed and gap the user asked for.
+
+    Raises:
+        ValueError: scores.json is damaged.
+    """
+    content, kept = card.to_dict(), read_scores(folder)
+    plain = wanted_scores(content["decided_by"], rows=_rows(content["decided_by"])[0])
+    lacking = missing_metrics(kept, plain, retry=True)
+    decisions = kept.decisions()
+    names = [
         name
-        for name, entry in scores.get("metrics", {}).items()
-        if name not in METRICS or entry.get("version") == METRICS[name].version
+        for name in lacking
+        if content["decided_by"][name] == plain[name]
+        and (name not in decisions or _terms(decisions[name]) == _terms(plain[name]))
+    ]
+    if names:
+        parts = {part: {name: each for name, each in content.get(part, {}).items() if name in names} for part in _PARTS}
+        _keep(folder, {**content, **parts}, stay=True)
+    return names
+
+
+def wanted_scores(
+    metrics: Iterable[str], *, gap: str | None = None, seed: int = 0, rows: Mapping[str, Metric] | None = None
+) -> dict[str, Decision]:
+    """What the entry of each metric must have been decided by.
+
+    Args:
+        metrics: by name.
+        gap, seed: as for `unbraid.score`.
+        rows: of the metrics, as `choose` gives them; by default those of the table. A function of the user's without a
+            row is not imported, and the source that its number was computed by does not matter.
+    """
+    known = METRICS if rows is None else rows
+    return {name: decision(name, known.get(name), seed=seed, gap=gap) for name in metrics}
+
+
+def missing_metrics(scores: SavedScores, wanted: Mapping[str, Decision], *, retry: bool = False) -> list[str]:
+    """Those wanted that a scores.json does not hold, or holds on other terms; with `retry` also those that failed."""
+    decisions = scores.decisions()
+    held = {*scores.metrics, *scores.skipped, *(() if retry else scores.failed)}
+    return [name for name, each in wanted.items() if name not in held or not same(decisions.get(name, {}), each)]
+
+
+def failed_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, str]:
+    """Why those that failed on the terms wanted did so."""
+    decisions = scores.decisions()
+    return {
+        name: scores.failed[name].reason
+        for name in wanted
+        if name in scores.failed and same(decisions.get(name, {}), wanted[name])
     }
-    return [name for name in metrics if name not in have | set(scores.get("skipped", {}))]
 
 
-def read_scores(folder: Path) -> dict[str, Any]:
-    """The content of scores.json; {} where there is none.
+def read_scores(folder: Path) -> SavedScores:
+    """The content of scores.json, checked; empty where there is none.
 
     Raises:
         ValueError: it is damaged.
     """
-    path = folder / SCORES
-    if not path.exists():
-        return {}
+    if not (folder / SCORES).exists():
+        return NONE
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        return read_scores_file(folder / SCORES)
     except (OSError, ValueError) as error:
-        raise ValueError(f"{path} is damaged ({error}); delete it and it is computed again") from None
-    if not isinstance(content, dict) or not isinstance(content.get("metrics"), dict):
-        raise ValueError(f"{path} is damaged (it holds no scores); delete it and it is computed again")
-    return content
+        raise ValueError(f"{error}; delete it and it is computed again") from None
+
+
+_PARTS = ("metrics", "skipped", "failed", "decided_by")
+
+
+def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
+    """Merge new entries into scores.json; with `stay`, what the file says of itself stays as well."""
+    kept = read_scores(folder)  # again: another process may have added to it meanwhile
+    old = {} if kept is NONE else kept.model_dump(exclude_unset=True)
+    new = content["decided_by"]
+    merged = {**content, **(old if stay else {})}
+    for part in _PARTS:
+        others = {name: each for name, each in old.get(part, {}).items() if name not in new}
+        merged[part] = {**others, **content.get(part, {})}
+    gaps = [each["gap"] for each in merged["decided_by"].values() if "gap" in each]
+    merged["gap"] = gaps[0] if gaps else None
+    with atomic_write(folder / SCORES) as temporary:
+        temporary.write_text(json.dumps(merged, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _terms(decided: Decision) -> dict[str, Any]:
+    """What the user chose, without what comes with the code."""
+    return {key: value for key, value in decided.items() if key not in ("version", "source")}
+
+
+def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exception]]:
+    """The rows of metrics, and why those of the user's that have none cannot be imported."""
+    rows: dict[str, Metric] = {}
+    errors: dict[str, Exception] = {}
+    for name in metrics:
+        try:
+            rows |= choose([name])
+        except Exception as error:  # whatever a module of the user's raises while it is imported
+            if ":" not in name:
+                raise
+            errors[name] = error
+    return rows, errors
+
+
+def _readable(scored: Scored, representation: Representation) -> Scored | Exception:
+    """A score, or why it could not be read back from scores.json, as may happen to one of the user's own."""
+    try:
+        entry = json.dumps(metric_entry(scored, representation.factor_names), allow_nan=False)
+        SavedMetric.model_validate_json(entry)
+    except (ValueError, TypeError) as error:  # ValidationError is a ValueError
+        return ValueError(f"what it gave cannot be kept: {error}")
+    return scored
+
+
+def _failure(error: Exception) -> FailedMetric:
+    details = "".join(traceback.format_exception(error))
+    return FailedMetric(_text(f"{type(error).__name__}: {error}"), _text(details[-LONGEST_TEXT:], lines=True))
+
+
+def _text(said: object, *, lines: bool = False) -> str:
+    """As a text that can be kept, on one line where not told otherwise."""
+    text = str(said) if lines else " ".join(str(said).split())
+    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
 def _codes(folder: Path) -> Path:

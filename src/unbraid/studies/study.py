@@ -1,6 +1,6 @@
 """A study: one YAML file, many runs, one folder."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,11 +10,12 @@ import torch
 
 from unbraid._device import choose_device, choose_precision
 from unbraid.datasets.base import FactorDataset
+from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, WORKING, read_folder
 from unbraid.scoring import Progress
 from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.schema import StudyConfig, read
-from unbraid.studies.scores import missing_metrics, read_scores
+from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import local_folder
 from unbraid.studies.storage.store import StudyEnvironment
@@ -27,7 +28,8 @@ State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 class StudyRun:
     """One run of a study, or a representation that was added to it.
 
-    `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet.
+    `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet. A metric that
+    could not be computed leaves the run finished: `failed_metrics` says why, and `reason` with it.
     """
 
     id: str
@@ -38,6 +40,7 @@ class StudyRun:
     reason: str | None
     path: Path  # of its folder, there or not yet
     hyperparameters: Mapping[str, Any]
+    failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ class Study:
 
         Args:
             executor: a name in `unbraid.studies.executors.EXECUTORS`; by default that of the YAML, or "local".
-            retry: "failed": try again what failed before.
+            retry: "failed": try again what failed before, runs and metrics.
             progress: told about twice a second.
             **options: of the executor; they come before those of the YAML.
 
@@ -172,9 +175,12 @@ class Study:
 
     def runs(self) -> list[StudyRun]:
         """Every run of the YAML and every representation added, with its state."""
-        folder = self.known_folder()
-        metrics = metric_names(self.config)
-        return [*(state_of(folder, each, metrics) for each in self.planned()), *added_runs(folder)]
+        folder, wanted = self.known_folder(), self.wanted_scores()
+        return [*(state_of(folder, each, wanted) for each in self.planned()), *added_runs(folder, wanted)]
+
+    def wanted_scores(self) -> dict[str, Decision]:
+        """What the scores of a run must have been decided by; nothing of the user's is imported."""
+        return wanted_scores(metric_names(self.config), gap=self.config.gap)
 
     def no_longer_planned(self) -> list[Path]:
         """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
@@ -211,36 +217,43 @@ class Study:
         return self.folder
 
 
-def state_of(folder: Path, planned: Planned, metrics: Sequence[str]) -> StudyRun:
-    """A run of the YAML as it stands in the folder."""
+def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> StudyRun:
+    """A run of the YAML as it stands in the folder, where these scores are wanted of it."""
     path = folder / store.RUNS / planned.id
     state: State = "waiting"
-    reason = None
+    reason, failed = None, {}
     if failure := store.read_failure(folder, planned.id):
         state, reason = "failed", failure.reason
     elif path.exists():
         status = read_folder(path)[1]
         if status["state"] == "diverged":
             state, reason = "diverged", f"step {status['step']}: {status['reason']}"
-        elif not missing_metrics(read_scores(path), metrics):
-            state = "finished"
+        else:
+            scores = read_scores(path)
+            failed = failed_metrics(scores, wanted)
+            state, reason = "waiting" if missing_metrics(scores, wanted) else "finished", _told(failed)
     return StudyRun(
         planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
-        planned.config["hyperparameters"],
+        planned.config["hyperparameters"], failed,
     )  # fmt: skip
 
 
-def added_runs(folder: Path) -> list[StudyRun]:
-    """The representations that were added to a study."""
+def added_runs(folder: Path, wanted: Mapping[str, Decision]) -> list[StudyRun]:
+    """The representations that were added to a study, where these scores are wanted of them."""
     found = []
     for path in sorted((folder / store.ADDED).glob("*/")):
         if (path / "config.json").is_file():
             about = store.read_json(path / "config.json")
             failure = store.read_failure(folder, path.name)
+            failed = failed_metrics(read_scores(path), wanted)
             found.append(
                 StudyRun(
                     path.name, about["family"], about["setting"], about["seed"], "failed" if failure else "finished",
-                    failure.reason if failure else None, path, about.get("hyperparameters", {}),
+                    failure.reason if failure else _told(failed), path, about.get("hyperparameters", {}), failed,
                 )
             )  # fmt: skip
     return found
+
+
+def _told(failed: Mapping[str, str]) -> str | None:
+    return "; ".join(f"metric {name}: {reason}" for name, reason in failed.items()) or None

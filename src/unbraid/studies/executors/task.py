@@ -23,6 +23,7 @@ class Task:
     metrics: tuple[str, ...] = ()  # that scores.json is to hold, or to say why not
     gap: str | None = None  # of zero_shot among the metrics
     questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
+    retry: bool = False  # try again the metrics that failed
     label: str = ""  # of the setting, where the run is none of those that the study lists
 
     @property

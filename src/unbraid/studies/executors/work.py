@@ -80,7 +80,7 @@ def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[
             report(Step(task.id, int(status["step"]), doing=doing))
 
         complete_scores(
-            task.target, task.metrics, gap=task.gap, dataset=datasets[task.dataset],
+            task.target, task.metrics, gap=task.gap, retry=task.retry, dataset=datasets[task.dataset],
             progress=lambda metric, *_: tell(f"scoring {metric}"),
         )  # fmt: skip
         if task.questions:

@@ -42,8 +42,8 @@ def record_of(study: str, run: "StudyRun") -> Record:
     settings = {name: config[name] for name in ("family", "seed", "steps", "batch_size", "device", "precision")}
     scores = {
         f"{metric}.{name}": value
-        for metric, entry in read_scores(run.path).get("metrics", {}).items()
-        for name, value in entry["values"].items()
+        for metric, entry in read_scores(run.path).metrics.items()
+        for name, value in entry.values.items()
     }
     return Record(
         study, run, {**settings, "dataset": str(config["dataset"]["name"]), **config["hyperparameters"]},

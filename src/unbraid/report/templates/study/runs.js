@@ -63,7 +63,7 @@ function setUpEnds() {
 }
 
 function showBroken() {
-  const broken = study.runs.state.flatMap((state, run) => (["diverged", "failed"].includes(state) ? [run] : []));
+  const broken = study.runs.state.flatMap((state, run) => (["diverged", "failed"].includes(state) || study.runs.reason[run] ? [run] : []));
   byId("broken-none").hidden = broken.length > 0;
   byId("broken-table").hidden = broken.length === 0;
   byId("broken-body").replaceChildren(...broken.map((run) => make("tr", {},

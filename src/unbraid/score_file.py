@@ -1,0 +1,133 @@
+"""Files of scores: scores.json of a run, and whatever a card was saved as. The only reader of them.
+
+Nothing that a file names is imported or opened, and nothing in it is believed before its type, range and size are seen.
+"""
+
+from keyword import iskeyword
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
+
+from unbraid.scoring import LARGEST_ARRAY
+from unbraid.types import Kind
+
+LARGEST_FILE = 1 << 28  # bytes; the largest card that this package writes takes a fifth
+LONGEST_TEXT = 100_000
+
+Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
+Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
+
+
+def _field(name: str) -> str:
+    if not name.isidentifier() or name.startswith("_") or iskeyword(name) or len(name) > 200:
+        raise ValueError(f"no name of a value: {name[:50]!r}")
+    return name
+
+
+def _array(values: list[Any]) -> list[Any]:
+    array = np.asarray(values)  # of lists of unequal lengths: ValueError
+    if array.dtype.kind not in "biufU" or array.size > LARGEST_ARRAY or array.ndim > 8:
+        raise ValueError(f"no array of up to {LARGEST_ARRAY} numbers or texts")
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError("holds numbers that are not finite")
+    return values
+
+
+FieldName: TypeAlias = Annotated[str, AfterValidator(_field)]
+Array: TypeAlias = Annotated[list[Any], AfterValidator(_array)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, frozen=True)
+
+
+class SavedFactor(_Part):
+    name: Text
+    kind: Kind
+    size: Count | None
+
+
+class SavedInput(_Part):
+    """What was scored."""
+
+    path: Text | None
+    n_samples: Annotated[int, Field(ge=1, lt=1 << 62)]
+    n_codes: Annotated[int, Field(ge=1, le=1_000_000)]
+    factors: Annotated[list[SavedFactor], Field(min_length=1, max_length=100_000)]
+    chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
+
+
+class SavedMetric(_Part):
+    headline: FieldName
+    higher_is_better: bool
+    version: Count = 1
+    seconds: Annotated[FiniteFloat, Field(ge=0)]
+    chance: FiniteFloat | None = None
+    values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
+    per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
+    notes: Annotated[list[Text], Field(max_length=1000)] = []
+    arrays: Annotated[dict[FieldName, Array], Field(max_length=1000)] = {}
+
+
+class SavedFailure(_Part):
+    """A metric that raised an error."""
+
+    reason: Text  # one line
+    details: Text = ""  # the traceback
+
+
+class SavedDecision(_Part):
+    """What decided the number of a metric, or its absence; see `unbraid.metrics.deciding`."""
+
+    version: Count | None = None
+    seed: Count | None = None
+    gap: Text | None = None
+    source: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] | None = None
+    factors: Annotated[list[Text], Field(max_length=100_000)] | None = None  # where not all of them were scored
+
+
+class SavedScores(_Part):
+    """The content of a file of scores, checked."""
+
+    unbraid: Text = ""
+    seed: Count
+    gap: Text | None = None
+    input: SavedInput
+    metrics: Annotated[dict[Name, SavedMetric], Field(max_length=1000)]
+    skipped: Annotated[dict[Name, Text], Field(max_length=1000)]  # metrics that have no meaning there, and why
+    failed: Annotated[dict[Name, SavedFailure], Field(max_length=1000)] = {}
+    decided_by: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = {}
+
+    def decisions(self) -> dict[str, dict[str, Any]]:
+        """`decided_by` as plain data, without what a metric does not depend on."""
+        return {name: each.model_dump(exclude_none=True) for name, each in self.decided_by.items()}
+
+
+def read_scores_file(path: Path) -> SavedScores:
+    """The content of a file of scores.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it holds none; one line that names the file and the first key that is wrong.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    if (size := path.stat().st_size) > LARGEST_FILE:
+        raise ValueError(f"{path}: not the scores of unbraid ({size:,} bytes are more than any have)")
+    try:
+        scores = SavedScores.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise ValueError(f"{path}: not the scores of unbraid ({_first(error)})") from None
+    for name, metric in scores.metrics.items():
+        if metric.headline not in metric.values:
+            raise ValueError(f"{path}: not the scores of unbraid (metrics.{name}: no value {metric.headline!r})")
+    return scores
+
+
+def _first(error: ValidationError) -> str:
+    fault = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(str(key)[:100] for key in fault["loc"] if key != "[key]")
+    return f"{where}: {fault['msg']}" if where else fault["msg"]
