@@ -18,16 +18,18 @@ RANKS = {
     "types": 0, "errors": 0, "_suggest": 0, "_shown": 0, "_seeds": 0, "_locks": 0, "_extras": 0,
     "_files": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
-    "plots": 3, "scoring": 3, "families": 3, "analysis": 3,
-    "runs": 4, "score_file": 4,
-    "training": 5,
-    "studies": 6,
-    "report": 7,
-    "figures": 8, "ranking": 8,
-    "cli": 9,
+    "plots": 3, "families": 3, "analysis": 3, "_encoding": 3, "score_file": 3,
+    "scorecard": 4,
+    "scoring": 5,
+    "runs": 6,
+    "training": 7,
+    "studies": 8,
+    "report": 9,
+    "figures": 10, "ranking": 10,
+    "cli": 11,
 }  # fmt: skip
 # Resolved at call time only: score cards and studies show themselves in notebooks.
-ALLOWED_UPWARD = {("scoring", "report"), ("runs", "report"), ("studies", "report")}
+ALLOWED_UPWARD = {("scorecard", "report"), ("runs", "report"), ("studies", "report")}
 
 
 def imports(path: Path) -> set[str]:

@@ -13,8 +13,8 @@ import pytest
 import unbraid
 from unbraid import score_file
 from unbraid.factors import FactorSpace
-from unbraid.report.page import saved_page
 from unbraid.score_file import SavedScores, read_scores_file
+from unbraid.scorecard import load_beside
 from unbraid.studies.scores import read_scores
 
 GRID = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
@@ -96,7 +96,7 @@ def test_what_is_wrong_is_named_in_one_line_wherever_the_file_is_read(path: Path
     if keys:
         place[keys[-1]] = wrong
     path.write_text(json.dumps(content if keys else wrong))
-    for read in (read_scores_file, saved_page, lambda file: read_scores(file.parent)):
+    for read in (read_scores_file, load_beside, lambda file: read_scores(file.parent)):
         with pytest.raises(ValueError, match="not the scores of unbraid") as caught:
             read(path)
         said = str(caught.value)
@@ -132,7 +132,7 @@ def test_what_a_file_names_is_not_imported(path: Path) -> None:
         content["metrics"][name] = content["metrics"]["mig"] | {"arrays": {"words": ["a", "b"], "numbers": [1, 2]}}
         content["decided_by"][name] = {"source": "0" * 64}
     path.write_text(json.dumps(content))
-    assert "antigravity:geohash" in saved_page(path)
+    assert "antigravity:geohash" in load_beside(path)
     assert "this:d" in read_scores(path.parent).metrics
     assert not {"antigravity", "this"} & set(sys.modules)
 

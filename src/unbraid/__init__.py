@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from unbraid.ranking import rank
     from unbraid.representation import Representation
     from unbraid.runs.run import Run, load_run
-    from unbraid.scoring import ScoreCard, score, score_encoder
+    from unbraid.scorecard import ScoreCard
+    from unbraid.scoring import score, score_encoder
     from unbraid.studies.study import Study
     from unbraid.training.train import train
 
@@ -34,7 +35,7 @@ __all__ = [
 _HOMES = {
     "Representation": "unbraid.representation",
     "Run": "unbraid.runs.run",
-    "ScoreCard": "unbraid.scoring",
+    "ScoreCard": "unbraid.scorecard",
     "Study": "unbraid.studies.study",
     "load_run": "unbraid.runs.run",
     "rank": "unbraid.ranking",

@@ -10,9 +10,9 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
 
-from unbraid.scoring import LARGEST_ARRAY
 from unbraid.types import Kind
 
+LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
 LARGEST_FILE = 1 << 28  # bytes; the largest card that this package writes takes a fifth
 LONGEST_TEXT = 100_000
 

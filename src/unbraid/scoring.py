@@ -1,202 +1,33 @@
 """Score codes against factors by many metrics at once, sharing the work between them."""
 
 import inspect
-import json
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import unbraid
-from unbraid._extras import require
-from unbraid._files import atomic_write
+from unbraid._encoding import encoded, encoded_objects
 from unbraid._suggest import suggestion
-from unbraid.factors import FactorSpace, predicate, whole_objects
+from unbraid.factors import predicate
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import Store, alone, sharing
-from unbraid.metrics.deciding import Decision, decision
+from unbraid.metrics.deciding import decision
 from unbraid.representation import Representation
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
+from unbraid.scorecard import ScoreCard, Scored, fields_of
+from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind, Progress
 
 if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
 
-Progress = Callable[[str, int, int], None]
 Objects = Callable[[], Representation]
 Gap = str | BoolArray | Callable[[FloatArray], BoolArray]
-LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
 UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as text
-
-
-@dataclass(frozen=True, eq=False)
-class Scored:
-    """One metric of a score card."""
-
-    metric: Metric
-    result: Any
-    seconds: float
-    objects: Representation | None = None  # what was scored in place of the card's representation
-    chance: float | None = None  # headline expected of codes that know nothing, where the metric states it
-
-    @property
-    def headline(self) -> float:
-        return getattr(self.result, self.metric.headline)
-
-    @property
-    def values(self) -> dict[str, float]:
-        """Every number of the result, the headline first."""
-        numbers = {name: value for name, value in _contents(self.result) if isinstance(value, float | np.floating)}
-        first = {self.metric.headline: numbers[self.metric.headline]}
-        return {name: float(value) for name, value in (first | numbers).items()}
-
-    @property
-    def arrays(self) -> dict[str, FloatArray]:
-        return {name: value for name, value in _contents(self.result) if isinstance(value, np.ndarray)}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        notes = tuple(getattr(self.result, "notes", ()))
-        if self.objects is None:
-            return notes
-        return (f"on {len(self.objects):,} images of whole objects, encoded for it", *notes)
-
-
-@dataclass(frozen=True)
-class FailedMetric:
-    """A metric that raised an error."""
-
-    reason: str  # one line
-    details: str = ""  # the traceback
-
-
-@dataclass(frozen=True, eq=False)
-class ScoreCard:
-    """The scores of one representation.
-
-    `card["mig"]` is the Result of one metric; `scored` maps each metric id to its result and the seconds it took,
-    `skipped` each metric that has no meaning here to the reason. `decided_by` says of each what its number depends on
-    beside codes and factors (see `unbraid.metrics.deciding`).
-    """
-
-    representation: Representation
-    scored: Mapping[str, Scored]
-    skipped: Mapping[str, str]
-    seed: int
-    gap: str | None = None  # as text, where it was given so
-    path: str | None = None
-    chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
-    failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # of a run of a study; `score` raises instead
-    decided_by: Mapping[str, Decision] = field(default_factory=dict)
-
-    def __getitem__(self, metric: str) -> Any:
-        if metric in self.skipped:
-            raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
-        if metric in self.failed:
-            raise KeyError(f"{metric} failed: {self.failed[metric].reason}")
-        return self.scored[metric].result
-
-    def to_dict(self) -> dict[str, Any]:
-        """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
-        names = self.representation.factor_names
-        factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
-        return {
-            "unbraid": unbraid.__version__,
-            "seed": int(self.seed),
-            **({} if self.gap is None else {"gap": self.gap}),
-            "input": self._input(),
-            "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
-            "skipped": dict(self.skipped),
-            **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
-            "decided_by": {name: {**each, **factors} for name, each in self.decided_by.items()},
-        }
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame with one row per number: metric, value, factor ("" for all), number, and how to read it.
-
-        Raises:
-            ImportError: pandas is not installed.
-        """
-        pandas = require("pandas", "table", "to_frame")
-        rows: list[dict[str, Any]] = []
-        for name, scored in self.scored.items():
-            how = {
-                "higher_is_better": scored.metric.higher_is_better,
-                "version": scored.metric.version,
-                "seconds": scored.seconds,
-            }
-            for value, number in scored.values.items():
-                headline = value == scored.metric.headline
-                rows.append(
-                    {"metric": name, "value": value, "factor": "", "number": number, "headline": headline} | how
-                )
-            for factor, number in zip(
-                self.representation.factor_names, getattr(scored.result, "per_factor", ()), strict=False
-            ):
-                rows.append(
-                    {"metric": name, "value": "per_factor", "factor": factor, "number": float(number)}
-                    | {"headline": False}
-                    | how
-                )
-        return pandas.DataFrame(rows)
-
-    def save(self, path: str | Path) -> None:
-        """Write the card as .json, or as one standalone .html page. Whole or not at all.
-
-        Raises:
-            ValueError: the suffix is neither.
-            FileNotFoundError: the folder does not exist.
-        """
-        path = Path(path)
-        if path.suffix == ".json":
-            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-        elif path.suffix == ".html":
-            from unbraid.report.page import page
-
-            text = page(self)
-        else:
-            raise ValueError(f"{path}: a score card is saved as .json or .html")
-        with atomic_write(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-
-    def __str__(self) -> str:
-        """One line per metric: headline, direction and range, then what was skipped and why."""
-        lines = []
-        for name, scored in self.scored.items():
-            low, high = scored.metric.range
-            direction = "higher" if scored.metric.higher_is_better else "lower"
-            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
-        lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
-        lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
-        return "\n".join(lines)
-
-    def _repr_html_(self) -> str:
-        from unbraid.report.page import table
-
-        return table(self)
-
-    def _input(self) -> dict[str, Any]:
-        codes, factors = self.representation.codes, self.representation.factors
-        kinds = self.representation.factor_kinds
-        given = self.representation.factor_sizes or (0,) * len(kinds)
-        present = [
-            None if kind == "continuous" else len(np.unique(c)) for kind, c in zip(kinds, factors.T, strict=True)
-        ]
-        sizes = [size or count for size, count in zip(given, present, strict=True)]
-        described = zip(self.representation.factor_names, kinds, sizes, strict=True)
-        return {
-            "path": self.path,
-            "n_samples": len(codes),
-            "n_codes": codes.shape[1],
-            "factors": [{"name": name, "kind": kind, "size": size} for name, kind, size in described],
-            **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
-        }
 
 
 def score(
@@ -344,64 +175,6 @@ def score_encoder(
     return score(representation, seed=seed, **{"objects": objects, **arguments})
 
 
-def encoded(
-    encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
-) -> Representation:
-    """What an encoder makes of images drawn from a dataset; arguments as for `score_encoder`."""
-    return encoded_at(drawn(len(dataset), n_samples, seed), encode, dataset, batch_size)
-
-
-def encoded_objects(
-    encode: Callable[[Any], Any], dataset: "FactorDataset", n_samples: int, batch_size: int, seed: int
-) -> Representation:
-    """What an encoder makes of whole objects, all of them or as many as `n_samples` images hold.
-
-    Raises:
-        NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
-    """
-    if not isinstance(dataset.space, FactorSpace) or "cyclic" not in dataset.space.kinds:
-        raise NotDefined("needs a dataset that is a full grid of factors, at least one of them cyclic")
-    return encoded_at(whole_objects(dataset.space, n_samples, seed=seed), encode, dataset, batch_size)
-
-
-def encoded_at(
-    index: IntArray, encode: Callable[[Any], Any], dataset: "FactorDataset", batch_size: int
-) -> Representation:
-    """What an encoder makes of the images at these positions."""
-    parts = []
-    for start in range(0, len(index), batch_size):
-        rows = index[start : start + batch_size]
-        output = encode(dataset.images(rows))
-        pair = output if isinstance(output, tuple) else (output,)
-        arrays = [_as_numpy(each) for each in pair]
-        for array in arrays:
-            if array.ndim != 2 or len(array) != len(rows):
-                raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
-        parts.append(arrays)
-    codes, *log_variances = (np.concatenate(each) for each in zip(*parts, strict=True))
-    space = dataset.space
-    return Representation(
-        codes,
-        space.factors(index),
-        log_variances=log_variances[0] if log_variances else None,
-        factor_names=space.names,
-        factor_kinds=space.kinds,
-        factor_sizes=space.sizes,
-    )
-
-
-def drawn(n_images: int, n_samples: int, seed: int) -> IntArray:
-    """(n_samples,) positions drawn without replacement, in rising order; all where there are no more."""
-    if n_samples >= n_images:
-        return np.arange(n_images)
-    return np.sort(np.random.default_rng(seed).choice(n_images, n_samples, replace=False))
-
-
-def _as_numpy(values: Any) -> FloatArray:
-    # A torch tensor that requires a gradient, or lives on another device, does not convert by itself.
-    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-
-
 def _representation(
     codes: ArrayLike | Representation,
     factors: ArrayLike | None,
@@ -526,7 +299,7 @@ def _of_its_own(result: Any) -> Any:
     """The result with copies of its arrays, which other results may hold as well."""
     if not is_dataclass(result) or isinstance(result, type):
         return result
-    return replace(result, **{name: each.copy() for name, each in _contents(result) if isinstance(each, np.ndarray)})
+    return replace(result, **{name: each.copy() for name, each in fields_of(result) if isinstance(each, np.ndarray)})
 
 
 @dataclass(frozen=True)
@@ -557,32 +330,3 @@ def _refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
                 f"metric {name} gave {where} = {number[place]}; every number of a score must be finite (what has no "
                 "meaning here is skipped by unbraid.metrics.NotDefined with the reason)"
             )
-
-
-def _contents(result: Any) -> list[tuple[str, Any]]:
-    return [(field.name, getattr(result, field.name)) for field in fields(result)]
-
-
-def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
-    """What `ScoreCard.to_dict` has of one metric."""
-    per_factor = getattr(scored.result, "per_factor", None)
-    described: dict[str, Any] = {
-        "headline": scored.metric.headline,
-        "higher_is_better": scored.metric.higher_is_better,
-        "version": scored.metric.version,
-        "seconds": round(scored.seconds, 4),
-        **({} if scored.chance is None else {"chance": scored.chance}),
-        "values": scored.values,
-    }
-    if per_factor is not None:
-        described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
-    described["notes"] = list(scored.notes)
-    # What there is for each row says nothing without the rows, and those of whole objects are not kept.
-    of_rows = len(scored.objects) if scored.objects is not None else -1
-    small = {
-        name: array.tolist()
-        for name, array in scored.arrays.items()
-        if array.size <= LARGEST_ARRAY and of_rows not in array.shape and array.dtype.kind in "biufU"
-    }
-    described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
-    return described

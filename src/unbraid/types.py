@@ -1,5 +1,6 @@
-"""Array aliases and the words for kinds of factors."""
+"""Array aliases, the words for kinds of factors, and how progress is told."""
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -13,3 +14,5 @@ UInt8Array: TypeAlias = npt.NDArray[np.uint8]
 
 Kind: TypeAlias = Literal["categorical", "ordinal", "continuous", "cyclic"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
+
+Progress: TypeAlias = Callable[[str, int, int], None]  # what is done now, done, all

@@ -15,11 +15,10 @@ from unbraid import Representation, ScoreCard, score
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.report import page as card_page
 from unbraid.report._content import dead_codes, description, number_text
-from unbraid.report._saved import saved_card
 from unbraid.report._templates import render
-from unbraid.report.page import page, page_content, saved_page, table
-from unbraid.scoring import Scored
+from unbraid.scorecard import Scored, load_beside
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)
@@ -38,6 +37,22 @@ class Trees:
     per_factor: FloatArray
     accuracy: FloatArray
     notes: tuple[str, ...] = ()
+
+
+def page(card: ScoreCard) -> str:
+    return card_page.page(card.contents())
+
+
+def page_content(card: ScoreCard) -> dict[str, Any]:
+    return card_page.page_content(card.contents())
+
+
+def table(card: ScoreCard) -> str:
+    return card_page.table(card.contents())
+
+
+def saved_page(path: Path) -> str:
+    return page(load_beside(path))
 
 
 def trees(codes: FloatArray, factors: FloatArray) -> Trees:
@@ -314,7 +329,7 @@ def test_tables_have_scoped_headers_and_figures_have_labels(html: str) -> None:
 
 def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> None:
     def command(card: ScoreCard) -> str | None:
-        return description(card, dead_codes(card.representation))["reproduce"]["command"]
+        return description(card.contents(), dead_codes(card.representation))["reproduce"]["command"]
 
     example = replace(score(Representation.example(), metrics="mig", seed=3), skipped={"udr": "needs models"})
     told = command(replace(example, path="the shipped example"))
@@ -377,7 +392,7 @@ def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
     scored = {name: replace(each, seconds=0.25) for name, each in made.scored.items()}
     card = replace(made, scored=scored, path="x.npz", gap="hue > 3", chosen_factors=("shape", "size", "hue"))
     card.save(tmp_path / "scores.json")
-    kept = saved_card(tmp_path / "scores.json", card.representation)
+    kept = ScoreCard.load(tmp_path / "scores.json", card.representation)
     assert kept.to_dict() == card.to_dict()
     content = page_content(kept)
     assert _same(content, page_content(card))

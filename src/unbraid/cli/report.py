@@ -48,9 +48,10 @@ def report(
     elif run:
         html = _of_run(path, compare)
     elif path.is_file() or (path / SCORES).is_file():
-        from unbraid.report.page import saved_page
+        from unbraid.report.page import page
+        from unbraid.scorecard import load_beside
 
-        html = saved_page(path if path.is_file() else path / SCORES)
+        html = page(load_beside(path if path.is_file() else path / SCORES).contents())
     elif (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {STATUS}")
     else:

@@ -11,7 +11,7 @@ from rich.table import Table
 from unbraid.cli._progress import metric_progress
 
 if TYPE_CHECKING:
-    from unbraid.scoring import ScoreCard
+    from unbraid.scorecard import ScoreCard
 
 
 def score(

@@ -3,15 +3,15 @@
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from unbraid.metrics import METRICS, Metric
 from unbraid.representation import Representation
-from unbraid.scoring import ScoreCard, Scored
 from unbraid.types import FloatArray, IntArray
 
+Card: TypeAlias = Mapping[str, Any]  # see `unbraid.report.page`
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
 FACTOR_FIELDS = ("accuracy", "chance", "errors")  # (n_factors,) of some Results, shown beside `per_factor`
@@ -24,17 +24,16 @@ GROUPS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def score_table(card: ScoreCard) -> dict[str, Any]:
+def score_table(card: Card) -> dict[str, Any]:
     """The score table alone: groups of rows, what was skipped, and what failed."""
-    names = card.representation.factor_names
-    rows = {name: _row(name, scored, names) for name, scored in card.scored.items()}
+    names = card["representation"].factor_names
+    rows = {name: _row(name, scored, names) for name, scored in card["scored"].items()}
     groups = []
     for group, (title, about) in GROUPS.items():
-        members = [row for name, row in rows.items() if _group(name, card.scored[name].metric) == group]
+        members = [row for name, row in rows.items() if _group(name, card["scored"][name]["metric"]) == group]
         if members:
             groups.append({"title": title, "about": about, "rows": members})
-    failed = {name: each.reason for name, each in card.failed.items()}
-    return {"groups": groups, "skipped": _without_score(card.skipped), "failed": _without_score(failed)}
+    return {"groups": groups, "skipped": _without_score(card["skipped"]), "failed": _without_score(card["failed"])}
 
 
 def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
@@ -44,17 +43,16 @@ def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
     ]
 
 
-def description(card: ScoreCard, dead: IntArray) -> dict[str, Any]:
+def description(card: Card, dead: IntArray) -> dict[str, Any]:
     """What was scored, and how to score it again."""
-    described = card.to_dict()
     return {
-        "version": described["unbraid"],
-        "seed": card.seed,
-        "path": card.path,
-        **{key: described["input"][key] for key in ("n_samples", "n_codes", "factors")},
+        "version": card["unbraid"],
+        "seed": card["seed"],
+        "path": card["path"],
+        **{key: card["input"][key] for key in ("n_samples", "n_codes", "factors")},
         "dead": dead.tolist(),
         "reproduce": _reproduce(card),
-        "sources": [(name, scored.metric.title, scored.metric.source) for name, scored in card.scored.items()],
+        "sources": [(name, scored["metric"].title, scored["metric"].source) for name, scored in card["scored"].items()],
     }
 
 
@@ -67,9 +65,9 @@ def dead_codes(representation: Representation) -> IntArray:
     return np.flatnonzero(dead if kl is None else dead | (kl <= DEAD_KL))
 
 
-def code_table(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
+def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
     """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and its own factor."""
-    representation = card.representation
+    representation = card["representation"]
     kl = representation.mean_kl()
     # Column by column, so that a million samples are not copied at once.
     spread = [column.std(dtype=float) for column in representation.codes.T]
@@ -90,19 +88,19 @@ def code_table(card: ScoreCard, aligned: Sequence[Mapping[str, Any]], dead: IntA
     ]
 
 
-def code_scores(card: ScoreCard) -> dict[str, FloatArray]:
+def code_scores(card: Card) -> dict[str, FloatArray]:
     """The `per_code` of each metric that has one for every code."""
-    found = {name: getattr(scored.result, "per_code", None) for name, scored in card.scored.items()}
-    shape = (card.representation.codes.shape[1],)
+    found = {name: getattr(scored["result"], "per_code", None) for name, scored in card["scored"].items()}
+    shape = (card["representation"].codes.shape[1],)
     return {name: each for name, each in found.items() if each is not None and np.shape(each) == shape}
 
 
-def alignments(card: ScoreCard) -> list[dict[str, Any]]:
+def alignments(card: Card) -> list[dict[str, Any]]:
     """The distinct one-to-one alignments that results hold, each with the metrics that share it."""
     found: list[dict[str, Any]] = []
-    for name, scored in card.scored.items():
-        codes = getattr(scored.result, "alignment", None)
-        if codes is None or np.shape(codes) != (len(card.representation.factor_names),):
+    for name, scored in card["scored"].items():
+        codes = getattr(scored["result"], "alignment", None)
+        if codes is None or np.shape(codes) != (len(card["representation"].factor_names),):
             continue
         listed = [int(code) for code in codes]
         same = next((each for each in found if each["codes"] == listed), None)
@@ -113,13 +111,13 @@ def alignments(card: ScoreCard) -> list[dict[str, Any]]:
     return found
 
 
-def matrices(card: ScoreCard) -> list[dict[str, Any]]:
+def matrices(card: Card) -> list[dict[str, Any]]:
     """The distinct (n_codes, n_factors) importance and information matrices, each with the metrics that share it."""
-    shape = (card.representation.codes.shape[1], card.representation.factors.shape[1])
+    shape = (card["representation"].codes.shape[1], card["representation"].factors.shape[1])
     found: list[dict[str, Any]] = []
     for field, quantity in (("mutual_information", "mutual information"), ("importance", "importance")):
-        for name, scored in card.scored.items():
-            matrix = getattr(scored.result, field, None)
+        for name, scored in card["scored"].items():
+            matrix = getattr(scored["result"], field, None)
             if matrix is None or np.shape(matrix) != shape or not np.isfinite(matrix).all():
                 continue
             same = next((each for each in found if np.array_equal(each["matrix"], matrix)), None)
@@ -131,19 +129,19 @@ def matrices(card: ScoreCard) -> list[dict[str, Any]]:
 
 
 def factor_table(
-    card: ScoreCard, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+    card: Card, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
 ) -> dict[str, Any]:
     """For each factor the code it was aligned with, and the code that each matrix puts first with its share."""
     first = [(each["metrics"], _first_codes(each["matrix"])) for each in found]
     rows = []
-    for k, factor in enumerate(card.representation.factor_names):
+    for k, factor in enumerate(card["representation"].factor_names):
         own = [each["codes"][k] for each in aligned]
         choices = [(code, share) for _, codes in first for code, share in [codes[k]]]
         reference = own[0] if own else next((code for code, _ in choices if code is not None), None)
         rows.append(
             {
                 "factor": factor,
-                "kind": card.representation.factor_kinds[k],
+                "kind": card["representation"].factor_kinds[k],
                 "own": [_code_cell(code, reference, dead) for code in own],
                 "choices": [_code_cell(code, reference, dead, share) for code, share in choices],
             }
@@ -175,26 +173,26 @@ def _group(name: str, metric: Metric) -> str:
     return "aligned" if metric.aligned else "free"
 
 
-def _row(name: str, scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
-    metric, low, high = scored.metric, *scored.metric.range
-    error = scored.values.get("standard_error")
+def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> dict[str, Any]:
+    metric, low, high = scored["metric"], *scored["metric"].range
+    error = scored["values"].get("standard_error")
     known = {metric.headline, "standard_error"}
     return {
         "id": name,
         "title": metric.title if metric.title != name else "",
         "headline": metric.headline.replace("_", " ") if metric.headline != "score" else "",
-        "number": scored.headline,
-        "text": number_text(scored.headline),
+        "number": scored["headline"],
+        "text": number_text(scored["headline"]),
         "error": None if error is None else number_text(error),
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
-        "bar": _bar(scored.headline, metric, scored.chance),
+        "bar": _bar(scored["headline"], metric, scored["chance"]),
         "means": metric.means,
         "misses": metric.misses,
-        "values": [(key.replace("_", " "), number_text(v)) for key, v in scored.values.items() if key not in known],
+        "values": [(key.replace("_", " "), number_text(v)) for key, v in scored["values"].items() if key not in known],
         "per_factor": _per_factor(scored, factor_names),
-        "notes": [_with_names(note, factor_names) for note in scored.notes],
-        "seconds": f"{scored.seconds:.2g}" if scored.seconds < 10 else f"{scored.seconds:.0f}",
+        "notes": [_with_names(note, factor_names) for note in scored["notes"]],
+        "seconds": f"{scored['seconds']:.2g}" if scored["seconds"] < 10 else f"{scored['seconds']:.0f}",
         "seeded": metric.stochastic,
         "metric_version": metric.version,
     }
@@ -210,18 +208,20 @@ def _with_names(note: str, names: Sequence[str]) -> str:
     return re.sub(r"\bfactors? \d+(?:(?:,|,? and) \d+)*\b", lambda found: re.sub(r"\d+", named, found[0]), note)
 
 
-def _per_factor(scored: Scored, names: Sequence[str]) -> dict[str, Any] | None:
+def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:
     """The table of what a metric says of each factor, or None where it says nothing."""
-    values = getattr(scored.result, "per_factor", None)
+    values = getattr(scored["result"], "per_factor", None)
     if values is None:
         return None
     finite = np.isfinite(values)
     mean = np.mean(values, where=finite) if finite.any() else np.nan
     # DCI quotes disentanglement, which codes have; its factors have completeness. The mean tells which number it is.
-    of = next((name for name, number in scored.values.items() if np.isclose(number, mean, rtol=1e-9)), "value")
+    of = next((name for name, number in scored["values"].items() if np.isclose(number, mean, rtol=1e-9)), "value")
     # Chance is known of the quoted number alone.
-    metric, chance = scored.metric, scored.chance if of == scored.metric.headline else None
-    arrays = {name: each for name, each in scored.arrays.items() if name in FACTOR_FIELDS and len(each) == len(names)}
+    metric, chance = scored["metric"], scored["chance"] if of == scored["metric"].headline else None
+    arrays = {
+        name: each for name, each in scored["arrays"].items() if name in FACTOR_FIELDS and len(each) == len(names)
+    }
     rows = [
         {
             "factor": factor,
@@ -274,26 +274,26 @@ def _code_cell(code: int | None, reference: int | None, dead: IntArray, share: f
     }
 
 
-def _reproduce(card: ScoreCard) -> dict[str, str | None]:
-    chosen = [*card.scored, *card.skipped, *card.failed]
+def _reproduce(card: Card) -> dict[str, str | None]:
+    chosen = [*card["scored"], *card["skipped"], *card["failed"]]
     every = set(chosen) == set(METRICS)
     only = "" if every else f"metrics={chosen!r}, "
-    only += "" if card.gap is None else f"gap={card.gap!r}, "
-    finish = f'{only}seed={card.seed})\ncard.save("scores.html")'
-    if card.path is None:
-        representation = card.representation
+    only += "" if card["gap"] is None else f"gap={card['gap']!r}, "
+    finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
+    if card["path"] is None:
+        representation = card["representation"]
         arguments = f"kinds={list(representation.factor_kinds)!r}, names={list(representation.factor_names)!r}, "
         return {
             "command": None,
             "python": f"import unbraid\n\ncard = unbraid.score(codes, factors, {arguments}{finish}",
         }
-    example = card.path == "the shipped example"
-    words = ["unbraid", "score", "--example" if example else card.path]
+    example = card["path"] == "the shipped example"
+    words = ["unbraid", "score", "--example" if example else card["path"]]
     words += [] if every else ["--metrics", ",".join(chosen)]
-    words += ["--factors", ",".join(card.chosen_factors)] if card.chosen_factors else []
-    words += [] if card.gap is None else ["--gap", card.gap]
-    words += ["--seed", str(card.seed), "--html", "scores.html"]
-    load = "Representation.example()" if example else f"Representation.load({card.path!r})"
-    load += f".keep_factors({list(card.chosen_factors)!r})" if card.chosen_factors else ""
+    words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
+    words += [] if card["gap"] is None else ["--gap", card["gap"]]
+    words += ["--seed", str(card["seed"]), "--html", "scores.html"]
+    load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
+    load += f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     return {"command": shlex.join(words), "python": python}

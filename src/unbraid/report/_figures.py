@@ -17,10 +17,9 @@ from unbraid.plots import (
 )
 from unbraid.plots._style import PALETTE, thinned
 from unbraid.plots.latents import colouring_factor, factor_rows, new_grid
-from unbraid.report._content import LARGEST_TABLE, number_text
+from unbraid.report._content import LARGEST_TABLE, Card, number_text
 from unbraid.report._svg import inline_svg
 from unbraid.representation import Representation
-from unbraid.scoring import ScoreCard
 from unbraid.types import FloatArray, IntArray, Kind
 
 LARGEST_SAMPLE = 20_000  # rows that any figure looks at
@@ -33,17 +32,17 @@ LATENT_WIDTH, WIDEST_PANEL = 9.0, 1.6  # inches
 
 
 def hinton_figures(
-    card: ScoreCard, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
+    card: Card, found: Sequence[Mapping[str, Any]], aligned: Sequence[Mapping[str, Any]], dead: IntArray
 ) -> list[dict[str, Any]]:
     """One Hinton diagram per distinct matrix."""
     figures = []
-    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card.representation.factor_names))
+    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card["representation"].factor_names))
     for index, each in enumerate(found):
         matrix = each["matrix"]
         rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
         shown = matrix[np.ix_(rows, columns)]
         place = {int(row): i for i, row in enumerate(rows)}
-        heads = [_short(card.representation.factor_names[k]) for k in columns]
+        heads = [_short(card["representation"].factor_names[k]) for k in columns]
         sides = [f"code {row}" for row in rows]
         axes = plot_hinton(
             shown,
@@ -73,7 +72,7 @@ def hinton_figures(
     return figures
 
 
-def scatter_figures(card: ScoreCard, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:
+def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> list[dict[str, Any]]:
     """Each factor against the code that `matrix` puts first; a cyclic one also over the plane of its first two."""
     if matrix is None:
         return []
@@ -92,14 +91,14 @@ def scatter_figures(card: ScoreCard, matrix: FloatArray | None, dead: IntArray) 
     return figures
 
 
-def latents_figure(card: ScoreCard, dead: IntArray) -> dict[str, Any] | None:
+def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
     """Mean of every live code at every level of every factor, or None where no code lives."""
-    alive = np.setdiff1d(np.arange(card.representation.codes.shape[1]), dead)
+    alive = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
     if not len(alive):
         return None
     codes, factors = _sample(card)
     shown = alive[_largest(codes[:, alive].std(axis=0), LATENT_COLUMNS)]
-    all_names, all_kinds = card.representation.factor_names, card.representation.factor_kinds
+    all_names, all_kinds = card["representation"].factor_names, card["representation"].factor_kinds
     keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
     names, factors = [_short(all_names[k]) for k in keep], factors[:, keep]
     kinds: list[Kind] = [all_kinds[k] for k in keep]
@@ -125,14 +124,14 @@ def latents_figure(card: ScoreCard, dead: IntArray) -> dict[str, Any] | None:
     }
 
 
-def symmetry_figures(card: ScoreCard) -> list[dict[str, Any]]:
+def symmetry_figures(card: Card) -> list[dict[str, Any]]:
     """For each cyclic factor of a Result that projects onto planes: its embeddings, and what each frequency leaves."""
     figures = []
-    for metric, scored in card.scored.items():
-        result = scored.result
+    for metric, scored in card["scored"].items():
+        result = scored["result"]
         if not all(hasattr(result, field) for field in ("projected", "angles", "dispersion", "subgroups")):
             continue
-        held = scored.objects or card.representation
+        held = scored["objects"] or card["representation"]
         if len(result.angles) != len(held):
             continue
         rows, others = _one_object(held, result.subgroups)
@@ -184,17 +183,17 @@ def _svg(axes: Axes, name: str, label: str, *, crop: bool = True) -> Markup:
     return inline_svg(axes.figure, name=name, label=label, crop=crop)  # pyright: ignore[reportArgumentType]
 
 
-def _sample(card: ScoreCard) -> tuple[FloatArray, FloatArray]:
-    rows = thinned(len(card.representation), LARGEST_SAMPLE)
-    return card.representation.codes[rows].astype(float), card.representation.factors[rows].astype(float)
+def _sample(card: Card) -> tuple[FloatArray, FloatArray]:
+    rows = thinned(len(card["representation"]), LARGEST_SAMPLE)
+    return card["representation"].codes[rows].astype(float), card["representation"].factors[rows].astype(float)
 
 
-def _named_kinds(card: ScoreCard) -> list[tuple[str, Kind]]:
-    return list(zip(card.representation.factor_names, card.representation.factor_kinds, strict=True))
+def _named_kinds(card: Card) -> list[tuple[str, Kind]]:
+    return list(zip(card["representation"].factor_names, card["representation"].factor_kinds, strict=True))
 
 
-def _size(card: ScoreCard, factor: int) -> int | None:
-    sizes = card.representation.factor_sizes
+def _size(card: Card, factor: int) -> int | None:
+    sizes = card["representation"].factor_sizes
     return None if sizes is None else int(cast("tuple[int, ...]", sizes)[factor])
 
 

@@ -9,8 +9,7 @@ import numpy as np
 from unbraid.report._images import GAP, sheet_address
 from unbraid.report.live.sliders import sliders
 from unbraid.runs.run import Run, open_run
-from unbraid.scoring import Progress
-from unbraid.types import FloatArray
+from unbraid.types import FloatArray, Progress
 
 LATENTS, STEPS = 6, 7
 TILE = 44  # pixels, of images that are larger

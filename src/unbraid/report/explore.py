@@ -11,7 +11,6 @@ from urllib.parse import quote
 from unbraid.metrics import METRICS
 from unbraid.report._jobs import Jobs
 from unbraid.report._pictures import picture_or_reason
-from unbraid.report._saved import saved_card
 from unbraid.report._server import Refused, Reply, as_json, file_within, html
 from unbraid.report._templates import render
 from unbraid.report.page import page_content as card_content
@@ -20,6 +19,7 @@ from unbraid.report.study_page import page_content, study_data
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
 from unbraid.runs.run import open_run
+from unbraid.scorecard import ScoreCard
 from unbraid.studies.scores import complete_scores, missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage.remote import publish
 from unbraid.studies.storage.store import ADDED, RUNS, YAML
@@ -168,8 +168,8 @@ def run_reply(folder: Path, *, home: bool, compare: Path | None = None) -> Reply
     if not (folder / WEIGHTS).is_file():
         if not (folder / SCORES).is_file():
             raise Refused(404, f"{folder.name} has neither a model nor scores")
-        card = saved_card(folder / SCORES, Representation.load(next(folder.glob("codes.*"))))
-        return html(render("explored.html", {**card_content(card), "base": "page.html", "served": served}))
+        card = ScoreCard.load(folder / SCORES, Representation.load(next(folder.glob("codes.*"))))
+        return html(render("explored.html", {**card_content(card.contents()), "base": "page.html", "served": served}))
     other = None if compare is None else open_run(compare, device="cpu")
     content = run_content(open_run(folder, device="cpu"), compare=other)
     return html(render("explored.html", {**content, "base": "run.html", "served": served}))

@@ -18,7 +18,6 @@ from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
 from unbraid.report import _figures
 from unbraid.report._pictures import picture
-from unbraid.report._saved import saved_card
 from unbraid.report._svg import inline_svg
 from unbraid.report._templates import render
 from unbraid.report.live.models import live_models
@@ -26,7 +25,7 @@ from unbraid.report.page import page_content
 from unbraid.representation import Representation
 from unbraid.runs.folder import SCORES
 from unbraid.runs.run import Run
-from unbraid.scoring import ScoreCard, Scored
+from unbraid.scorecard import ScoreCard, Scored
 
 LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
 
@@ -57,10 +56,10 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
     diverged = [each for each in runs if each.status["state"] == "diverged"]
     if diverged and compare is not None:
         raise ValueError(f"{diverged[0].path} diverged: it has no images to compare")
-    card = None if diverged or not (run.path / SCORES).is_file() else saved_card(run.path / SCORES, run.codes())
+    card = None if diverged or not (run.path / SCORES).is_file() else ScoreCard.load(run.path / SCORES, run.codes())
     # The page may be read where the folder is not.
     card = card and replace(card, path=run.path.name)
-    content = {} if card is None else page_content(card)
+    content = {} if card is None else page_content(card.contents())
     if card is not None and not content["symmetry"]:
         content["symmetry"] = circle_figures(run, card, dataset)
     images = len(run.config["dataset"]["image_shape"]) == 3 and not diverged
@@ -129,7 +128,8 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
     except NotDefined:
         return []
     scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0)}
-    figures = _figures.symmetry_figures(replace(card, representation=chosen, scored=scored))
+    shown = replace(card, representation=chosen, scored=scored).contents()
+    figures = _figures.symmetry_figures(shown)
     levels = ", ".join(
         f"{name} {level:g}" for name, level in zip(space.names, turned.factors[0], strict=True) if name not in cyclic
     )
@@ -176,7 +176,7 @@ def _comparison(runs: list[Run]) -> list[dict[str, Any]] | None:
     paths = [run.path / SCORES for run in runs]
     if not all(path.is_file() for path in paths):
         return None
-    one, other = (saved_card(path).scored for path in paths)
+    one, other = (ScoreCard.load(path).scored for path in paths)
     rows = []
     for name in one:
         if name in other and one[name].metric.headline == other[name].metric.headline:

@@ -16,7 +16,7 @@ from unbraid.report._templates import render
 from unbraid.report.live.models import live_models
 from unbraid.runs.folder import WEIGHTS
 from unbraid.runs.run import open_run
-from unbraid.scoring import Progress
+from unbraid.types import Progress
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study

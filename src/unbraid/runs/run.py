@@ -13,6 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 
 from unbraid._device import choose_device, reproducible
+from unbraid._encoding import encoded, encoded_objects
 from unbraid._extras import require
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, code_parts
@@ -21,7 +22,6 @@ from unbraid.families.table import FAMILIES
 from unbraid.models.networks import as_floats
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, CURVES, STATUS, WEIGHTS, codes_file, damaged, read_folder
-from unbraid.scoring import encoded, encoded_objects
 from unbraid.types import ArrayLike, FloatArray
 
 FORMAT = 1

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._encoding import drawn, encoded
 from unbraid.factors import Space
 from unbraid.families.table import FAMILIES
 from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, WORKING, codes_file, read_folder
 from unbraid.runs.run import N_CODES
-from unbraid.scoring import Progress, drawn, encoded
 from unbraid.studies.expand import metric_names, setting_text
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
@@ -23,7 +23,7 @@ from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import mirror_of, publish
 from unbraid.studies.study import Study, StudyRun, added_runs
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.types import IntArray
+from unbraid.types import IntArray, Progress
 
 CODES = "codes.npz"
 NAME = re.compile(r"\w[\w.+-]*")

@@ -15,7 +15,7 @@ from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import tidy
-from unbraid.scoring import Progress, choose
+from unbraid.scoring import choose
 from unbraid.studies.added import score_added
 from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
 from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, expand, metric_names
@@ -31,6 +31,7 @@ from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
+from unbraid.types import Progress
 
 CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 

@@ -20,7 +20,9 @@ from unbraid.representation import Representation
 from unbraid.runs.folder import CODES, SCORES, WEIGHTS, damaged
 from unbraid.runs.objects import objects_of
 from unbraid.score_file import LONGEST_TEXT, SavedInput, SavedMetric, SavedScores, read_scores_file
-from unbraid.scoring import FailedMetric, Progress, ScoreCard, Scored, choose, metric_entry, score_each
+from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
+from unbraid.scoring import choose, score_each
+from unbraid.types import Progress
 
 NONE = SavedScores.model_construct(
     seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, decided_by={}

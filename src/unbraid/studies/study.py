@@ -12,7 +12,6 @@ from unbraid._device import choose_device, choose_precision
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, WORKING, read_folder
-from unbraid.scoring import Progress
 from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
@@ -20,6 +19,7 @@ from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import local_folder
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
+from unbraid.types import Progress
 
 State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 

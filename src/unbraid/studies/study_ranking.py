@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.representation import Representation
-from unbraid.scoring import Progress
+from unbraid.types import Progress
 
 if TYPE_CHECKING:
     from unbraid.studies.study import Study, StudyRun

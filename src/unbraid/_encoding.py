@@ -1,0 +1,70 @@
+"""Codes of the images of a dataset, by anything that encodes."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from unbraid.datasets.base import FactorDataset
+from unbraid.factors import FactorSpace, whole_objects
+from unbraid.metrics import NotDefined
+from unbraid.representation import Representation
+from unbraid.types import FloatArray, IntArray
+
+
+def encoded(
+    encode: Callable[[Any], Any], dataset: FactorDataset, n_samples: int, batch_size: int, seed: int
+) -> Representation:
+    """What an encoder makes of images drawn from a dataset; arguments as for `score_encoder`."""
+    return encoded_at(drawn(len(dataset), n_samples, seed), encode, dataset, batch_size)
+
+
+def encoded_objects(
+    encode: Callable[[Any], Any], dataset: FactorDataset, n_samples: int, batch_size: int, seed: int
+) -> Representation:
+    """What an encoder makes of whole objects, all of them or as many as `n_samples` images hold.
+
+    Raises:
+        NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
+    """
+    if not isinstance(dataset.space, FactorSpace) or "cyclic" not in dataset.space.kinds:
+        raise NotDefined("needs a dataset that is a full grid of factors, at least one of them cyclic")
+    return encoded_at(whole_objects(dataset.space, n_samples, seed=seed), encode, dataset, batch_size)
+
+
+def encoded_at(
+    index: IntArray, encode: Callable[[Any], Any], dataset: FactorDataset, batch_size: int
+) -> Representation:
+    """What an encoder makes of the images at these positions."""
+    parts = []
+    for start in range(0, len(index), batch_size):
+        rows = index[start : start + batch_size]
+        output = encode(dataset.images(rows))
+        pair = output if isinstance(output, tuple) else (output,)
+        arrays = [_as_numpy(each) for each in pair]
+        for array in arrays:
+            if array.ndim != 2 or len(array) != len(rows):
+                raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
+        parts.append(arrays)
+    codes, *log_variances = (np.concatenate(each) for each in zip(*parts, strict=True))
+    space = dataset.space
+    return Representation(
+        codes,
+        space.factors(index),
+        log_variances=log_variances[0] if log_variances else None,
+        factor_names=space.names,
+        factor_kinds=space.kinds,
+        factor_sizes=space.sizes,
+    )
+
+
+def drawn(n_images: int, n_samples: int, seed: int) -> IntArray:
+    """(n_samples,) positions drawn without replacement, in rising order; all where there are no more."""
+    if n_samples >= n_images:
+        return np.arange(n_images)
+    return np.sort(np.random.default_rng(seed).choice(n_images, n_samples, replace=False))
+
+
+def _as_numpy(values: Any) -> FloatArray:
+    # A torch tensor that requires a gradient, or lives on another device, does not convert by itself.
+    return np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)

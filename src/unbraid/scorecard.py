@@ -1,0 +1,339 @@
+"""The scores of one representation: looked at, kept, read back."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import unbraid
+from unbraid._extras import require
+from unbraid._files import atomic_write
+from unbraid.metrics import METRICS, Metric
+from unbraid.metrics.deciding import Decision
+from unbraid.representation import SUFFIXES, Representation
+from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
+from unbraid.types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One metric of a score card."""
+
+    metric: Metric
+    result: Any
+    seconds: float
+    objects: Representation | None = None  # what was scored in place of the card's representation
+    chance: float | None = None  # headline expected of codes that know nothing, where the metric states it
+
+    @property
+    def headline(self) -> float:
+        return getattr(self.result, self.metric.headline)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every number of the result, the headline first."""
+        numbers = {name: value for name, value in fields_of(self.result) if isinstance(value, float | np.floating)}
+        first = {self.metric.headline: numbers[self.metric.headline]}
+        return {name: float(value) for name, value in (first | numbers).items()}
+
+    @property
+    def arrays(self) -> dict[str, FloatArray]:
+        return {name: value for name, value in fields_of(self.result) if isinstance(value, np.ndarray)}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        notes = tuple(getattr(self.result, "notes", ()))
+        if self.objects is None:
+            return notes
+        return (f"on {len(self.objects):,} images of whole objects, encoded for it", *notes)
+
+    def contents(self) -> dict[str, Any]:
+        """All of it by name, as pages read it."""
+        names = ("metric", "result", "headline", "values", "arrays", "notes", "chance", "seconds", "objects")
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class FailedMetric:
+    """A metric that raised an error."""
+
+    reason: str  # one line
+    details: str = ""  # the traceback
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreCard:
+    """The scores of one representation.
+
+    `card["mig"]` is the Result of one metric, and `list(card)` the ids of all that were scored; `scored` maps each to
+    its result and the seconds it took, `skipped` each metric that has no meaning here to the reason. `decided_by` says
+    of each what its number depends on beside codes and factors (see `unbraid.metrics.deciding`).
+    """
+
+    representation: Representation
+    scored: Mapping[str, Scored]
+    skipped: Mapping[str, str]
+    seed: int
+    gap: str | None = None  # as text, where it was given so
+    path: str | None = None
+    chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
+    failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # of a run of a study; `score` raises instead
+    decided_by: Mapping[str, Decision] = field(default_factory=dict)
+    described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
+
+    def __iter__(self) -> Iterator[str]:
+        """Ids of the metrics that were scored."""
+        return iter(self.scored)
+
+    def __len__(self) -> int:
+        return len(self.scored)
+
+    def __contains__(self, metric: object) -> bool:
+        return metric in self.scored
+
+    def __getitem__(self, metric: str) -> Any:
+        if metric in self.skipped:
+            raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
+        if metric in self.failed:
+            raise KeyError(f"{metric} failed: {self.failed[metric].reason}")
+        return self.scored[metric].result
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
+        names = self.representation.factor_names
+        factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
+        return {
+            "unbraid": unbraid.__version__,
+            "seed": int(self.seed),
+            **({} if self.gap is None else {"gap": self.gap}),
+            "input": self._input(),
+            "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
+            "skipped": dict(self.skipped),
+            **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
+            "decided_by": {name: {**each, **factors} for name, each in self.decided_by.items()},
+        }
+
+    def contents(self) -> dict[str, Any]:
+        """What a page shows of the card, as a plain dictionary; see `unbraid.report.page`."""
+        return {
+            "unbraid": unbraid.__version__,
+            "representation": self.representation,
+            "scored": {name: scored.contents() for name, scored in self.scored.items()},
+            "skipped": dict(self.skipped),
+            "failed": {name: each.reason for name, each in self.failed.items()},
+            "seed": self.seed,
+            "gap": self.gap,
+            "path": self.path,
+            "chosen_factors": self.chosen_factors,
+            "input": self._input(),
+        }
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame with one row per number: metric, value, factor ("" for all), number, and how to read it.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        pandas = require("pandas", "table", "to_frame")
+        rows: list[dict[str, Any]] = []
+        for name, scored in self.scored.items():
+            how = {
+                "higher_is_better": scored.metric.higher_is_better,
+                "version": scored.metric.version,
+                "seconds": scored.seconds,
+            }
+            for value, number in scored.values.items():
+                headline = value == scored.metric.headline
+                rows.append(
+                    {"metric": name, "value": value, "factor": "", "number": number, "headline": headline} | how
+                )
+            for factor, number in zip(
+                self.representation.factor_names, getattr(scored.result, "per_factor", ()), strict=False
+            ):
+                rows.append(
+                    {"metric": name, "value": "per_factor", "factor": factor, "number": float(number)}
+                    | {"headline": False}
+                    | how
+                )
+        return pandas.DataFrame(rows)
+
+    def save(self, path: str | Path) -> None:
+        """Write the card as .json, or as one standalone .html page. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is neither.
+            FileNotFoundError: the folder does not exist.
+        """
+        path = Path(path)
+        if path.suffix == ".json":
+            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        elif path.suffix == ".html":
+            from unbraid.report.page import page
+
+            text = page(self.contents())
+        else:
+            raise ValueError(f"{path}: a score card is saved as .json or .html")
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def __repr__(self) -> str:
+        n_samples, n_codes = self.representation.codes.shape
+        scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
+        more = f" and {len(self) - 4} more" if len(self) > 4 else ""
+        return f"<ScoreCard of {n_samples:,} samples, {n_codes} codes: {scores}{more}>"
+
+    @classmethod
+    def load(cls, path: str | Path, representation: Representation | None = None) -> "ScoreCard":
+        """The score card that `save` wrote as JSON.
+
+        Args:
+            path: of the .json file.
+            representation: what was scored, where it is at hand; without it the card holds no samples, and a page of
+                it no figures of them.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no score card, or that of another representation; the message names the file.
+        """
+        path = Path(path)
+        saved = read_scores_file(path)
+        names = tuple(factor.name for factor in saved.input.factors)
+        try:
+            scored = {name: _scored(name, metric, names) for name, metric in saved.metrics.items()}
+            held = _held(saved.input) if representation is None else _fitting(representation, saved.input)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        failed = {name: FailedMetric(each.reason, each.details) for name, each in saved.failed.items()}
+        return cls(
+            held, scored, saved.skipped, saved.seed, gap=saved.gap, path=saved.input.path,
+            chosen_factors=tuple(saved.input.chosen_factors), failed=failed, decided_by=saved.decisions(),
+            described=saved.input.model_dump(),
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        """One line per metric: headline, direction and range, then what was skipped and why."""
+        lines = []
+        for name, scored in self.scored.items():
+            low, high = scored.metric.range
+            direction = "higher" if scored.metric.higher_is_better else "lower"
+            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
+        lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
+        lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from unbraid.report.page import table
+
+        return table(self.contents())
+
+    def _input(self) -> dict[str, Any]:
+        if self.described is not None:
+            return dict(self.described)
+        codes, factors = self.representation.codes, self.representation.factors
+        kinds = self.representation.factor_kinds
+        given = self.representation.factor_sizes or (0,) * len(kinds)
+        present = [
+            None if kind == "continuous" else len(np.unique(c)) for kind, c in zip(kinds, factors.T, strict=True)
+        ]
+        sizes = [size or count for size, count in zip(given, present, strict=True)]
+        described = zip(self.representation.factor_names, kinds, sizes, strict=True)
+        return {
+            "path": self.path,
+            "n_samples": len(codes),
+            "n_codes": codes.shape[1],
+            "factors": [{"name": name, "kind": kind, "size": size} for name, kind, size in described],
+            **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
+        }
+
+
+def load_beside(path: str | Path) -> "ScoreCard":
+    """`ScoreCard.load`, with what was scored where it lies beside the file as codes.*.
+
+    Raises:
+        FileNotFoundError, ValueError: as `ScoreCard.load`.
+    """
+    beside = (Path(path).with_name(f"codes{suffix}") for suffix in SUFFIXES)
+    codes = next((each for each in beside if each.is_file()), None)
+    return ScoreCard.load(path, None if codes is None else Representation.load(codes))
+
+
+def fields_of(result: Any) -> list[tuple[str, Any]]:
+    """Names and values of the fields of a Result."""
+    return [(field.name, getattr(result, field.name)) for field in fields(result)]
+
+
+def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
+    """What `ScoreCard.to_dict` has of one metric."""
+    per_factor = getattr(scored.result, "per_factor", None)
+    described: dict[str, Any] = {
+        "headline": scored.metric.headline,
+        "higher_is_better": scored.metric.higher_is_better,
+        "version": scored.metric.version,
+        "seconds": round(scored.seconds, 4),
+        **({} if scored.chance is None else {"chance": scored.chance}),
+        "values": scored.values,
+    }
+    if per_factor is not None:
+        described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
+    described["notes"] = list(scored.notes)
+    # What there is for each row says nothing without the rows, and those of whole objects are not kept.
+    of_rows = len(scored.objects) if scored.objects is not None else -1
+    small = {
+        name: array.tolist()
+        for name, array in scored.arrays.items()
+        if array.size <= LARGEST_ARRAY and of_rows not in array.shape and array.dtype.kind in "biufU"
+    }
+    described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
+    return described
+
+
+def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
+    arrays = {field: np.asarray(values) for field, values in saved.arrays.items()}
+    texts = [field for field, array in arrays.items() if array.dtype.kind == "U"]
+    if texts and name in METRICS:
+        raise ValueError(f"metric {name}: {texts[0]} is no array of numbers")
+    numbers = {field: array for field, array in arrays.items() if field not in texts}
+    fields: dict[str, Any] = {**numbers, "notes": tuple(saved.notes), **saved.values}
+    if saved.per_factor is not None:
+        if set(saved.per_factor) != set(factors):
+            raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
+        fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
+    return Scored(_row(name, saved), make_dataclass("Saved", fields)(**fields), saved.seconds, chance=saved.chance)
+
+
+def _row(name: str, saved: SavedMetric) -> Metric:
+    """The row of the table, or for a metric of the user's own as much as the file says."""
+    if name in METRICS and METRICS[name].headline == saved.headline:
+        return replace(METRICS[name], version=saved.version)
+    return Metric(
+        _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
+        range=(-np.inf, np.inf), means="A metric that this version of unbraid has not.", misses="",
+        source=name, version=saved.version,
+    )  # fmt: skip
+
+
+def _forgotten(*_: Any) -> float:
+    raise ValueError("a saved metric cannot be computed again")
+
+
+def _held(saved: SavedInput) -> Representation:
+    return Representation(
+        np.empty((0, saved.n_codes)),
+        np.empty((0, len(saved.factors))),
+        factor_names=tuple(factor.name for factor in saved.factors),
+        factor_kinds=tuple(factor.kind for factor in saved.factors),
+    )
+
+
+def _fitting(representation: Representation, saved: SavedInput) -> Representation:
+    """Its factors that were scored."""
+    scored = representation.keep_factors([factor.name for factor in saved.factors])
+    if (len(scored), scored.codes.shape[1]) != (saved.n_samples, saved.n_codes):
+        raise ValueError(
+            f"these are the scores of {saved.n_samples} samples of {saved.n_codes} codes; "
+            f"the representation beside it holds {len(scored)} of {scored.codes.shape[1]}"
+        )
+    return scored
