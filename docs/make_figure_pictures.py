@@ -20,9 +20,9 @@ FOLDER = DOCS / "site_builder" / "figures"
 OPTIONS = {
     "traversals": {"rows": 2, "steps": 8},
     "reconstructions": {"images": 24, "columns": 12},
-    "between-objects": {"pairs": 2},
+    "object-interpolation": {"pairs": 2},
 }
-OF_OBJECTS = ("once-around", "between-objects")
+OF_OBJECTS = ("rotation-traversal", "object-interpolation")
 
 
 def main(folder: Path) -> None:

@@ -13,6 +13,7 @@ from matplotlib.collections import PolyCollection
 
 from tests.figures.examples import SPACE, codes_source, objects_source, representation, run_source, study_source
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
+from unbraid.figures._table import find_figure
 from unbraid.metrics import d_lsbd, mig
 from unbraid.studies.study import Study
 
@@ -42,7 +43,7 @@ def floats(drawn: Drawn, name: str) -> np.ndarray:
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_every_figure_can_be_drawn_and_has_data(name: str, sources: dict[str, Source]) -> None:
-    drawn = draw(name, sources["objects" if name == "between-objects" else FIGURES[name].needs])
+    drawn = draw(name, sources["objects" if name == "object-interpolation" else FIGURES[name].needs])
     columns = table(drawn)
     assert len({len(column) for column in columns.values()}) == 1
     assert len(next(iter(columns.values()))) > 2
@@ -157,7 +158,7 @@ def test_traversals_list_the_values_of_each_code(sources: dict[str, Source]) -> 
         )
 
 
-@pytest.mark.parametrize(("name", "n_codes"), [("once-around", 7), ("between-objects", 7)])
+@pytest.mark.parametrize(("name", "n_codes"), [("rotation-traversal", 7), ("object-interpolation", 7)])
 def test_generated_images_are_decoded_from_the_codes_that_are_listed(
     name: str, n_codes: int, sources: dict[str, Source]
 ) -> None:
@@ -165,7 +166,7 @@ def test_generated_images_are_decoded_from_the_codes_that_are_listed(
     codes = np.stack([floats(drawn, f"code_{code}") for code in range(n_codes)], axis=1)
     images = np.clip(sources["objects"].run.decode(codes), 0, 1)
     strips = [ax for ax in drawn.figure.axes if ax.images]
-    sheet = np.asarray(strips[0 if name == "once-around" else 1].images[0].get_array())
+    sheet = np.asarray(strips[0 if name == "rotation-traversal" else 1].images[0].get_array())
     for place in range(6):  # of 16 pixels, each drawn three times
         row, step = divmod(place, 3)
         shown = sheet[50 * row : 50 * row + 48 : 3, 50 * step : 50 * step + 48 : 3, :3]
@@ -173,7 +174,7 @@ def test_generated_images_are_decoded_from_the_codes_that_are_listed(
 
 
 def test_images_of_the_dataset_stand_at_both_ends(sources: dict[str, Source]) -> None:
-    drawn = draw("between-objects", sources["objects"], {"pairs": 1, "rows": 2})
+    drawn = draw("object-interpolation", sources["objects"], {"pairs": 1, "rows": 2})
     one, other = (int(text.split()[1]) for text in table(drawn)["way"][0].split(" to "))
     for strip, number in ((0, one), (2, other)):
         sheet = np.asarray(drawn.figure.axes[strip].images[0].get_array())
@@ -273,8 +274,8 @@ def test_similarity_lists_the_pairs_that_were_compared(sources: dict[str, Source
         ("kl", "codes", {"threshold": "low"}, "threshold of kl must be a number; got 'low'"),
         ("traversals", "run", {"rows": "-1"}, "rows of traversals must be 0 or more"),
         ("curves", "run", {"names": "tc"}, "there are curves of"),
-        ("between-objects", "run", {}, "one object only, since every factor is cyclic"),
-        ("once-around", "run", {"steps": "0"}, "steps must be at least 1; got 0"),
+        ("object-interpolation", "run", {}, "one object only, since every factor is cyclic"),
+        ("rotation-traversal", "run", {"steps": "0"}, "steps must be at least 1; got 0"),
     ],
 )
 def test_what_cannot_be_drawn_is_said_in_one_line(
@@ -360,3 +361,8 @@ def test_figures_of_a_study_on_disk(tmp_path: Path) -> None:
     assert table(drawn)["setting"] == ["latents=2", "latents=2", "latents=3", "latents=3"]
     np.testing.assert_allclose(np.sort(floats(drawn, "mig.score")), np.sort(source.study.results()["mig.score"]))
     assert len(draw("similarity", source).data["udr"]) == 4  # two seeds of each setting, either way
+
+
+def test_former_names_of_figures_are_accepted_and_say_the_new_one() -> None:
+    with pytest.warns(FutureWarning, match="the figure once-around is called rotation-traversal now"):
+        assert find_figure("once-around") is FIGURES["rotation-traversal"]

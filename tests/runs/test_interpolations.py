@@ -10,7 +10,7 @@ import pytest
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.families.base import Part
-from unbraid.runs.interpolations import between_objects, once_around
+from unbraid.runs.interpolations import object_interpolation, rotation_traversal
 
 SPACE = FactorSpace(("object", "a", "b"), (3, 8, 4), ("categorical", "cyclic", "cyclic"))
 IMAGES = ArrayDataset(np.arange(96, dtype=np.uint8).reshape(96, 1, 1, 1), SPACE)  # each shows its own number
@@ -38,7 +38,7 @@ def on_circles() -> Any:
 
 def test_a_circle_is_gone_around_while_all_else_stays() -> None:
     _, run = on_circles()
-    found = once_around(run, rows=300, steps=4)
+    found = rotation_traversal(run, rows=300, steps=4)
     assert found.names == ("a", "b")
     assert found.codes.shape == (2, 300, 4, 6)
     np.testing.assert_allclose(found.values, [0, np.pi / 2, np.pi, 3 * np.pi / 2])
@@ -60,7 +60,7 @@ def test_without_circles_a_step_in_the_plane_is_a_step_of_the_factor() -> None:
     flat = np.column_stack([2 * np.cos(A), 2 * np.sin(A), np.cos(B), np.sin(B), OBJECT, OBJECT**2]) + [1, 0, 0, 3, 0, 0]
     turns = np.stack([ORTHOGONAL, ORTHOGONAL.T, ORTHOGONAL @ ORTHOGONAL])
     table = np.einsum("nij,nj->ni", turns[OBJECT.astype(int)], flat)
-    found = once_around(model(table, Part("z", "gaussian", 6)), IMAGES, rows=5, steps=4)
+    found = rotation_traversal(model(table, Part("z", "gaussian", 6)), IMAGES, rows=5, steps=4)
     assert found.names == ("a", "b")
     assert found.first is not None
     start = found.first[:, :, 0, 0, 0] * 255
@@ -81,7 +81,7 @@ def test_without_circles_a_step_in_the_plane_is_a_step_of_the_factor() -> None:
 
 def test_between_objects_the_circles_stay_and_all_else_goes_from_mean_to_mean() -> None:
     table, run = on_circles()
-    found = between_objects(run, IMAGES, pairs=2, rows=4, steps=3)
+    found = object_interpolation(run, IMAGES, pairs=2, rows=4, steps=3)
     assert found.first is not None
     assert found.last is not None
     cells = table.reshape(3, 8, 4, 6)
@@ -100,7 +100,7 @@ def test_between_objects_the_circles_stay_and_all_else_goes_from_mean_to_mean() 
 
 def test_without_circles_the_way_is_straight_from_image_to_image() -> None:
     table = np.random.default_rng(2).normal(size=(96, 4))
-    found = between_objects(model(table, Part("z", "point", 4)), IMAGES, pairs=3, rows=2, steps=5)
+    found = object_interpolation(model(table, Part("z", "point", 4)), IMAGES, pairs=3, rows=2, steps=5)
     assert found.first is not None
     assert found.last is not None
     ends = np.rint(np.stack([found.first, found.last])[..., 0, 0, 0] * 255).astype(int)
@@ -112,11 +112,11 @@ def test_without_circles_the_way_is_straight_from_image_to_image() -> None:
 def test_what_cannot_be_drawn() -> None:
     run = model(np.zeros((96, 4)), Part("z", "gaussian", 4))
     with pytest.raises(ValueError, match="rows must be at least 1; got 0"):
-        once_around(run, IMAGES, rows=0)
+        rotation_traversal(run, IMAGES, rows=0)
     flat = ArrayDataset(IMAGES.array, FactorSpace(("number",), (96,), ("ordinal",)))
-    for draw in (once_around, between_objects):
+    for draw in (rotation_traversal, object_interpolation):
         with pytest.raises(ValueError, match="no grid with cyclic factors"):
             draw(run, flat)
     run.config["dataset"]["image_shape"] = [7]
     with pytest.raises(ValueError, match="only images can be drawn"):
-        once_around(run, IMAGES)
+        rotation_traversal(run, IMAGES)

@@ -17,7 +17,7 @@ from unbraid.factors import FactorSpace
 from unbraid.families.table import FAMILIES
 from unbraid.metrics import d_lsbd
 from unbraid.runs.folder import CODES
-from unbraid.runs.interpolations import between_objects, once_around
+from unbraid.runs.interpolations import object_interpolation, rotation_traversal
 from unbraid.runs.run import Run
 from unbraid.studies.scores import complete_scores
 
@@ -114,7 +114,10 @@ def test_every_family_is_scored_and_generates_images(family: str, tmp_path: Path
     assert card["d_lsbd"].score == pytest.approx(
         direct(run, blocks(), SPACE.index(held.factors.astype(int))).score, abs=1e-5
     )
-    for found in (once_around(run, blocks(), rows=2, steps=3), between_objects(run, blocks(), pairs=1, rows=2)):
+    for found in (
+        rotation_traversal(run, blocks(), rows=2, steps=3),
+        object_interpolation(run, blocks(), pairs=1, rows=2),
+    ):
         np.testing.assert_allclose(found.images[0, 1], run.decode(found.codes[0, 1]), atol=1e-5)
 
 

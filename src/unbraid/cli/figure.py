@@ -43,7 +43,7 @@ def figure(
 
       unbraid figure traversals runs/3f6c0f0a8d1e2b47 --out traversals.png --set rows=2 --set steps=11
 
-      unbraid figure once-around runs/3f6c0f0a8d1e2b47 --out around.png --data codes.csv
+      unbraid figure rotation-traversal runs/3f6c0f0a8d1e2b47 --out around.png --data codes.csv
     """
     if listed:
         return _print_list()

@@ -35,22 +35,22 @@ def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, 
     return Drawn(figure, data)
 
 
-def once_around(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 2) -> Drawn:
+def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 2) -> Drawn:
     """Images generated once around each circle of the codes, or in the plane of each cyclic factor."""
-    from unbraid.runs.interpolations import once_around
+    from unbraid.runs.interpolations import rotation_traversal
 
-    found = once_around(source.run, rows=rows, steps=steps, seed=seed)
+    found = rotation_traversal(source.run, rows=rows, steps=steps, seed=seed)
     how = "all else drawn from the prior" if found.first is None else "in its plane, from the image on the left"
     return _strips(found, "circle", "angle", f"once around, {how}", columns)
 
 
-def between_objects(
+def object_interpolation(
     source: Source, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0, columns: int = 1
 ) -> Drawn:
     """Images generated on the way from one object to another, a turn a row."""
-    from unbraid.runs.interpolations import between_objects
+    from unbraid.runs.interpolations import object_interpolation
 
-    found = between_objects(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
+    found = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
     return _strips(found, "way", "share", "a turn a row, between the images of the dataset", columns)
 
 

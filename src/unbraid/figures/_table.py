@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
+from warnings import warn
 
 from unbraid._suggest import suggestion
 from unbraid.figures import _codes, _runs, _studies
@@ -40,8 +41,8 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "circles": FigureRow(_codes.circles, "codes", "LSBD fig. 2"),
         "kl": FigureRow(_codes.kl, "codes"),
         "traversals": FigureRow(_runs.traversals, "run"),
-        "once-around": FigureRow(_runs.once_around, "run", "LSBD fig. 10"),
-        "between-objects": FigureRow(_runs.between_objects, "run", "LSBD fig. 11-12"),
+        "rotation-traversal": FigureRow(_runs.rotation_traversal, "run", "LSBD fig. 10"),
+        "object-interpolation": FigureRow(_runs.object_interpolation, "run", "LSBD fig. 11-12"),
         "reconstructions": FigureRow(_runs.reconstructions, "run"),
         "curves": FigureRow(_runs.curves, "run"),
         "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3"),
@@ -53,6 +54,8 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "similarity": FigureRow(_studies.similarity, "study", "UDR fig. 6"),
     }
 )
+
+RENAMED = {"once-around": "rotation-traversal", "between-objects": "object-interpolation"}  # until version 0.2
 
 
 def draw(name: str, source: Source, options: Mapping[str, Any] | None = None) -> Drawn:
@@ -76,6 +79,9 @@ def draw(name: str, source: Source, options: Mapping[str, Any] | None = None) ->
 
 def find_figure(name: str) -> FigureRow:
     """The row of a figure; an unknown name raises a ValueError that offers the nearest."""
+    if name in RENAMED:
+        warn(f"the figure {name} is called {RENAMED[name]} now", FutureWarning, stacklevel=2)
+        return FIGURES[RENAMED[name]]
     if name not in FIGURES:
         raise ValueError(f"unknown figure {name!r}; {suggestion(name, FIGURES)}")
     return FIGURES[name]

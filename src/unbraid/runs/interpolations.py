@@ -27,7 +27,7 @@ class Strips:
     last: FloatArray | None = None  # and where it is to arrive
 
 
-def once_around(
+def rotation_traversal(
     run: Run, dataset: FactorDataset | None = None, *, rows: int = 4, steps: int = 12, seed: int = 0
 ) -> Strips:
     """Decode codes that go once around a circle, a circle a block.
@@ -64,7 +64,7 @@ def once_around(
     return _strips(run, names, angles, moved, first=np.broadcast_to(first, (len(names), *first.shape)))
 
 
-def between_objects(
+def object_interpolation(
     run: Run, dataset: FactorDataset | None = None, *, pairs: int = 3, rows: int = 4, steps: int = 8, seed: int = 0
 ) -> Strips:
     """Decode codes on the way from one object to another at a fixed turn, a pair of objects a block, a turn a row.
