@@ -1,4 +1,4 @@
-"""Draw the figures of runs and studies for the page of figures: docs/site_builder/figures/NAME.svg.
+"""Draw the figures of runs and studies for the page of figures: docs/images/figures/NAME.svg.
 
 python docs/make_figure_pictures.py [DIR]    some minutes on one core; DIR is kept, and drawn from where it is finished
 
@@ -16,7 +16,7 @@ from unbraid.report._svg import inline_svg
 from unbraid.studies.study import Study
 
 DOCS = Path(__file__).parent
-FOLDER = DOCS / "site_builder" / "figures"
+FOLDER = DOCS / "images" / "figures"
 OPTIONS = {
     "traversals": {"rows": 2, "steps": 8},
     "reconstructions": {"images": 24, "columns": 12},

@@ -71,7 +71,7 @@ def test_the_table_of_known_faults_is_what_metrics_say(situation: str) -> None:
 
 def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
     from make_behaviour import SITUATIONS as MADE
-    from site_builder.pictures import SITUATIONS
+    from pages.metrics import SITUATIONS
 
     assert list(TABLE) == list(MADE) == list(SITUATIONS)
     assert all(set(row) == set(METRICS) for row in TABLE.values())

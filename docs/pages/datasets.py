@@ -1,7 +1,6 @@
-"""The text of docs/datasets.md, from the table of datasets; `generate.py` writes it."""
+"""A page for each dataset, and docs/datasets.md, from the table of datasets."""
 
-from pathlib import Path
-
+from pages.texts import ROOT, citation, escaped, facts, table
 from unbraid.datasets import DATASETS, Dataset
 from unbraid.datasets._state import options_of
 from unbraid.factors import FactorSpace
@@ -51,38 +50,68 @@ in it is unpickled.
 """
 
 
-def datasets_page() -> str:
-    """The whole page."""
+def overview() -> str:
+    """The text of docs/datasets.md."""
     official = {name: row for name, row in DATASETS.items() if row.files}
     drawn = {name: row for name, row in DATASETS.items() if not row.files}
-    table = ["| name | images | factors (levels) | file | licence |", "| --- | ---: | --- | --- | --- |"]
-    for name, row in official.items():
-        got = "`unbraid data get`" if row.files[0].downloads else "by hand"
-        cells = f"`{name}`", f"{len(row):,}", factors_of(row), f"`{row.files[0].name}`, {got}", row.licence
-        table.append(f"| {' | '.join(cells)} |")
-    parts = [INTRODUCTION.rstrip(), "\n".join(table)]
-    parts += ["\n".join(f"- `{name}`: {note}" for name, row in official.items() for note in row.notes)]
-    parts += ["## Drawn by this package"]
+    rows = (
+        (f"[`{name}`](#{name})", f"{len(row):,}", factors_of(row), f"`{row.files[0].name}`, {_got(row)}", row.licence)
+        for name, row in official.items()
+    )
+    parts = [
+        INTRODUCTION.rstrip(),
+        table("name | images | factors (levels) | file | licence", "lrlll", rows),
+        "\n".join(f"- `{name}`: {note}" for name, row in official.items() for note in row.notes),
+        "## Drawn by this package",
+    ]
     for name, row in drawn.items():
-        parts.append(section(name, row))
+        parts += [
+            f"### [`{name}`](#{name})",
+            f"{row.title}: {size_of(row)}; {factors_of(row)}.",
+            f"![Contact sheet of {name}: one row per factor](images/datasets/{name}.png)",
+        ]
     return "\n\n".join(parts) + "\n"
 
 
-def section(name: str, row: Dataset) -> str:
-    """One drawn set with its sheet."""
-    height, width, channels = row.image_shape
-    facts = [
-        f"- {len(row):,} images of {height} x {width} x {channels}"
-        + ("" if isinstance(row.space, FactorSpace) else ", samples rather than a grid"),
-        f"- factors: {factors_of(row)}",
-        f"- {row.source}",
-    ]
+def page(name: str) -> str:
+    """The page of one dataset."""
+    row = DATASETS[name]
+    known = {"Images": size_of(row), "Source": escaped(row.source), "Licence": escaped(row.licence)}
+    if row.files:
+        known |= {"File": ", ".join(f"`{file.name}`" for file in row.files), "Get it": _got(row, name)}
     options = [option for option in options_of(row.open) if option not in {"cache", "device"}]
     if options:
-        facts.append(f"- options: {', '.join(f'`{option}`' for option in options)}")
-    facts += [f"- {note}" for note in row.notes]
-    picture = Path("images") / "datasets" / f"{name}.png"
-    return f"### `{name}`\n\n{row.title}.\n\n![Contact sheet of {name}]({picture.as_posix()})\n\n" + "\n".join(facts)
+        known["Options"] = ", ".join(f"`{option}`" for option in options)
+    parts = [f"# {name}", f"{{.lead}}\n{escaped(row.title)}."]
+    picture = f"images/datasets/{name}.png"
+    if (ROOT / "docs" / picture).is_file():
+        parts.append(f"![Contact sheet of {name}: one row per factor](../{picture})")
+    elif row.files:
+        parts.append("No picture: these images are not ours to show.")
+    space = row.space
+    levels = (
+        (f"`{factor}`", kind, str(size or ""))
+        for factor, kind, size in zip(space.names, space.kinds, space.sizes, strict=True)
+    )
+    option = f', file="{row.files[0].name}"' if row.files else ""
+    parts += [
+        facts(known),
+        "## Factors",
+        table("factor | kind | levels", "llr", levels),
+        "## Load it",
+        f'```python\nfrom unbraid import datasets\n\nimages = datasets.load("{name}"{option})\n```',
+        f"```sh\nunbraid data show {name} --out sheet.png\n```",
+    ]
+    if row.notes:
+        parts += ["## Before you quote a number on it", "\n".join(f"- {escaped(note)}" for note in row.notes)]
+    return "\n\n".join([*parts, citation(name)])
+
+
+def size_of(row: Dataset) -> str:
+    """How many images of which shape."""
+    height, width, channels = row.image_shape
+    grid = "" if isinstance(row.space, FactorSpace) else ", samples rather than a grid"
+    return f"{len(row):,} images of {height} x {width} x {channels}{grid}"
 
 
 def factors_of(row: Dataset) -> str:
@@ -91,3 +120,7 @@ def factors_of(row: Dataset) -> str:
     if len(space.names) > 8:
         return f"{len(space.names)} attributes"
     return ", ".join(f"{name} {size}" if size else name for name, size in zip(space.names, space.sizes, strict=True))
+
+
+def _got(row: Dataset, name: str = "") -> str:
+    return f"`unbraid data get{' ' * bool(name)}{name}`" if row.files[0].downloads else "by hand"

@@ -1,0 +1,110 @@
+"""Pictures that are drawn while the site is built, in the colours of its pages: examples and figures."""
+
+import io
+import re
+import runpy
+import sys
+import tempfile
+from contextlib import chdir, redirect_stdout
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from pages.texts import ROOT, table
+from unbraid.figures import FIGURES, draw, open_source
+from unbraid.report._svg import inline_svg
+
+INTRODUCTION = """\
+Every figure is a function of `unbraid.plots`, and a command that writes it ready for print:
+
+```sh
+unbraid figure information --example --out information.pdf --theme light --data information.csv
+```
+
+`.pdf` has its fonts embedded, `.svg` its text as outlines, `.png` 300 dots per inch. `--theme dark` is for dark pages,
+`--data` writes the numbers that the figure shows. Colours are told apart by all common kinds of colour vision. In
+Python, `unbraid.plots.save_figure(ax.figure, "f.pdf")` does so with whatever was drawn.
+
+```python
+from unbraid.figures import draw, open_source
+
+drawn = draw("important-codes", open_source("codes.npz"), {"metric": "dci_lasso"})
+drawn.figure, drawn.data  # a matplotlib Figure, and the columns of the .csv
+```"""
+KEPT = ROOT / "docs" / "images" / "figures"  # of a run or of a study, by docs/make_figure_pictures.py
+
+
+def gallery() -> str:
+    """Every script of examples/ with what it draws."""
+    parts = [
+        "# Gallery",
+        "Scripts of a few lines, each of which runs in seconds: `python examples/NAME.py`. "
+        "The pictures are what they drew when this site was built.",
+    ]
+    for script in sorted((ROOT / "examples").glob("*.py")):
+        title, about, rest = split_script(script.read_text(encoding="utf-8"))
+        picture = inline_svg(run_example(script), name=script.stem, label=title)
+        parts += [
+            f"## {title}",
+            f"{about} {{download}}`examples/{script.name} <../examples/{script.name}>`",
+            f"<figure>{picture}</figure>",
+            f"```python\n{rest.rstrip()}\n```",
+        ]
+    return "\n\n".join(parts)
+
+
+def split_script(source: str) -> tuple[str, str, str]:
+    """Title, paragraph and code of a script, which starts with a docstring of both.
+
+    Raises:
+        ValueError: it does not.
+    """
+    found = re.match(r'"""(.*?)\n\n(.*?)"""\n+(.*)', source, flags=re.DOTALL)
+    if found is None:
+        raise ValueError("a script of the gallery starts with a docstring: a title, an empty line, a paragraph")
+    return found[1].rstrip("."), found[2].strip(), found[3]
+
+
+def run_example(script: Path) -> Figure:
+    """Run a script of the gallery in an empty folder; it leaves its picture in `figure`.
+
+    Raises:
+        ValueError: it leaves none.
+    """
+    arguments = sys.argv
+    with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(io.StringIO()):
+        sys.argv = [str(script)]
+        try:
+            figure = runpy.run_path(str(script), run_name="__main__").get("figure")
+        finally:
+            sys.argv = arguments
+    if not isinstance(figure, Figure):
+        raise ValueError(f"{script} leaves no matplotlib Figure in `figure`")
+    return figure
+
+
+def figures_overview() -> str:
+    """The table of docs/figures.md."""
+    rows = ((f"`{name}`", row.needs, row.title, row.source) for name, row in FIGURES.items())
+    return table("figure | of | what it shows | after", "llll", rows)
+
+
+def figures() -> str:
+    """Every figure, drawn: what the site shows below the table."""
+    parts = []
+    example = open_source(None)
+    for name, row in FIGURES.items():
+        of = {"codes": "codes, or a run", "run": "a run", "study": "a study"}[row.needs]
+        options = ", ".join(f"`{option}={default}`" for option, default in row.options.items())
+        parts.append(
+            f"## {name}\n\n{row.title}{f' ({row.source})' if row.source else ''}. Of {of}."
+            + (f" `--set` takes {options}." if options else "")
+        )
+        kept = KEPT / f"{name}.svg"
+        if kept.is_file():
+            picture = kept.read_text(encoding="utf-8").strip()
+        else:
+            drawn = draw(name, example, {"metric": "dci_lasso"} if name == "hinton" else None)  # the quickest
+            picture = inline_svg(drawn.figure, name=f"figure-{name}", label=row.title)
+        parts.append(f"<figure>{picture}</figure>")
+    return "\n\n".join(parts)

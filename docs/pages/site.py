@@ -1,0 +1,83 @@
+"""What stands where on the site: pages made from the code, and the order of all."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pages import commands, datasets, families, gallery, metrics, reference
+from pages.texts import OUTSIDE, ROOT, relinked
+from unbraid.datasets import DATASETS
+from unbraid.families.table import FAMILIES
+from unbraid.metrics import METRICS
+
+DOCS = ROOT / "docs"
+ROWS = {
+    "metrics": (METRICS, metrics.page),
+    "families": (FAMILIES, families.page),
+    "datasets": (DATASETS, datasets.page),
+}
+FOLDERS = (*ROWS, "reference")  # that hold nothing but what is made here
+
+# What stands below each page in the menu.
+TREES: Mapping[str, list[str]] = {
+    "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "development"],
+    "tutorials/index": ["own-codes", "own-images", "which-model"],
+    "guides": [
+        "scoring", "which-metric", "why-numbers-differ", "training", "studies", "scaling-out", "generalisation",
+        "ranking", "paper",
+    ],
+    "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", *(
+        f"reference/{name}" for name in reference.modules()
+    )],
+    "reproductions/index": [
+        "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
+    ],
+    "development": ["extending", *OUTSIDE.values()],
+    **{folder: [f"{folder}/{name}" for name in table] for folder, (table, _) in ROWS.items()},
+}  # fmt: skip
+
+
+def made() -> Iterator[tuple[str, str]]:
+    """Place and text of every page that is made from the code."""
+    for folder, (table, page) in ROWS.items():
+        for name in table:
+            yield f"{folder}/{name}", page(name)
+    yield from reference.pages()
+    yield "commands", commands.page()
+    yield "gallery", gallery.gallery()
+    for file, place in OUTSIDE.items():
+        yield place, _relinked((ROOT / file).read_text(encoding="utf-8"), file)
+
+
+def write(_app: Any) -> None:
+    """Write these pages into docs/, where git ignores them; Sphinx reads again only what changed."""
+    written = set()
+    for place, text in made():
+        path = DOCS / f"{place}.md"
+        path.parent.mkdir(exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+        written.add(path)
+    for folder in FOLDERS:
+        for path in set((DOCS / folder).glob("*.md")) - written:
+            path.unlink()
+
+
+def complete(_app: Any, name: str, source: list[str]) -> None:
+    """Add to a text what is on the site alone: the menu below it, the figures; and lead its links to pages."""
+    if name not in OUTSIDE.values():
+        source[0] = _relinked(source[0], f"docs/{name}.md")
+    if name == "figures":
+        source[0] += f"\n\n{gallery.figures()}\n"
+    if name in TREES and source[0].lstrip()[:1] != "{":
+        source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(TREES[name]) + "\n```\n"
+
+
+def _relinked(text: str, place: str) -> str:
+    return relinked(text, place, {folder: table for folder, (table, _) in ROWS.items()})
+
+
+def setup(app: Any) -> dict[str, bool]:
+    """Make the pages before Sphinx looks for them."""
+    app.connect("builder-inited", write)
+    app.connect("source-read", complete)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
