@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 import unbraid
-from unbraid.families.table import FAMILIES
+from unbraid.families import FAMILIES
 from unbraid.plots import plot_traversals
 from unbraid.runs.traversals import traverse
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import get_type_hints
 
 from pages.formulas import METRIC_FORMULAS, SYMBOLS
-from pages.texts import ROOT, citation, escaped, facts, formula, table
+from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import chance_in_words
 
@@ -52,13 +52,12 @@ def interval(row: Metric) -> str:
     return f"{low} to {high}"
 
 
-def overview(at: str = "") -> str:
-    """All metrics in one table, which links to `at`."""
+def overview() -> str:
+    """All metrics in one table."""
     rows = [
-        (f"[`{name}`]({at}#{name})", direction(row), interval(row), row.means, row.misses, row.source)
-        for name, row in METRICS.items()
+        (row_link(name), f"{direction(row)}, {interval(row)}", row.means, row.misses) for name, row in METRICS.items()
     ]
-    return table("metric | better | range | what it says | what it misses | source", "llllll", rows)
+    return table("metric | better | what it says | what it misses", "llll", rows)
 
 
 def page(name: str) -> str:

@@ -10,7 +10,7 @@ import pkgutil
 import posixpath
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -79,7 +79,7 @@ def object_page(name: str, value: Any) -> str:
     if isinstance(value, type):
         kind = "autoexception" if issubclass(value, BaseException) else "autoclass"
         options = "\n   :members:"
-    elif callable(value):
+    elif inspect.isroutine(value):
         kind, options = "autofunction", ""
     else:
         kind, options = "autodata", "\n   :no-value:"
@@ -94,6 +94,8 @@ def describe(_app: Any, what: str, _name: str, value: Any, _options: Any, lines:
         noted = _fields(value)
         if noted and "Args:" not in lines:
             lines += ["", "Attributes:", *(f"    {field}: {note}" for field, note in noted.items()), ""]
+    if what == "data":  # what stands there is the docstring of its type
+        lines[:] = [_table(value) if isinstance(value, Mapping) else f"``{value!r}``", ""]
     example = False
     for place, line in enumerate(lines):
         example = line.strip() in {"Example:", "Examples:"} or (example and (not line or line.startswith(" ")))
@@ -119,6 +121,11 @@ def sign(_app: Any, what: str, _name: str, value: Any, _options: Any, *_given: A
             written = [each for each in tree.body if isinstance(each, ast.AnnAssign)]
             return f"({', '.join(map(ast.unparse, written))})", ""
     return None
+
+
+def _table(rows: Mapping[str, Any]) -> str:
+    """What a table says of itself: its rows."""
+    return f"A table of {len(rows)} rows by name: {', '.join(f'`{name}`' for name in rows)}."
 
 
 def _arguments(function: ast.FunctionDef, bound: bool) -> str:

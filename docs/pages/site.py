@@ -6,7 +6,7 @@ from typing import Any
 from pages import commands, datasets, families, gallery, metrics, reference
 from pages.texts import OUTSIDE, ROOT, relinked
 from unbraid.datasets import DATASETS
-from unbraid.families.table import FAMILIES
+from unbraid.families import FAMILIES
 from unbraid.metrics import METRICS
 
 DOCS = ROOT / "docs"

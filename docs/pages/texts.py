@@ -33,6 +33,11 @@ def table(head: str, ruler: str, rows: Iterable[Iterable[str]]) -> str:
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
+def row_link(name: str) -> str:
+    """The name of a row, linked to its page on the site; where there are no such pages, to this place."""
+    return f'<a id="{name}"></a>[`{name}`](#{name})'
+
+
 def citation(name: str) -> str:
     """Whom to cite for a metric, family or dataset."""
     lines = "\n".join(f"- {escaped(str(REFERENCES[key]))}" for key in CITED[name])

@@ -18,7 +18,7 @@ import unbraid
 from tests.docs.conftest import ROOT
 from tests.report.browser import launched
 from unbraid.datasets import DATASETS
-from unbraid.families.table import FAMILIES
+from unbraid.families import FAMILIES
 from unbraid.figures import FIGURES
 from unbraid.metrics import METRICS
 from unbraid.references import CITED, REFERENCES

@@ -43,6 +43,7 @@ below) and one row. The tests in tests/contracts and tests/training run over the
     - returns the scalar to minimise, nats per image; `logs`, scalars by name for the curves; and `kept`, tensors
       that later players of the step find in their batch, detached (FactorVAE's sample, so that the discriminator
       need not encode again). `{}` where there are none. A later repeat of the same player sees them, too.
+
     The forward pass may run under bfloat16 autocast: modules return promoted values (`unbraid.models.networks.
     promote`), and sums, logarithms and exponentials are taken in single precision or better.
 
