@@ -28,8 +28,8 @@ def metrics_page() -> str:
     """docs/metrics.md."""
     return (
         f"# Metrics\n\n{NOTE}\n\n`codes` are (n_samples, n_codes), `factors` (n_samples, n_factors). What each "
-        "metric makes of known faults is shown in [Which metric should I use?](which-metric.md); the site has a page for each, with "
-        f"its formula and its function.\n\n{metrics.overview()}\n"
+        "metric makes of known faults is shown in [Which metric should I use?](which-metric.md); the site has a page "
+        f"for each, with its formula and its function.\n\n{metrics.overview()}\n"
     )
 
 

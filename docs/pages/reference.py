@@ -144,8 +144,10 @@ def _fields(value: type) -> dict[str, str]:
 
 
 def _escaped(line: str) -> str:
-    pieces = re.split(r"(`[^`]*`)", line)
-    return "".join(piece if piece.startswith("`") else re.sub(r"(\*|\||_\b)", r"\\\1", piece) for piece in pieces)
+    pieces = re.split(r"(`[^`]*`|\*\*\w[^*]*\*\*)", line)  # code, and what is bold
+    return "".join(
+        piece if number % 2 else re.sub(r"(\*|\||_\b)", r"\\\1", piece) for number, piece in enumerate(pieces)
+    )
 
 
 def setup(app: Any) -> dict[str, bool]:
