@@ -23,7 +23,9 @@ demo: $(TRAINS)
 	@echo "Open demo/report.html in a browser: the best and the worst model side by side, with everything that was scored."
 
 docs: $(INSTALLED)
-	$(BIN)/python docs/generate.py --site
+	$(BIN)/python docs/generate.py
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir .venv/.doctrees docs site
+	@echo "Open site/index.html in a browser."
 
 # Tests of pages drive Chromium; where there is none they are skipped.
 browser:
@@ -44,4 +46,4 @@ $(TRAINS): pyproject.toml constraints.txt
 	touch $@
 
 clean:
-	rm -rf .venv demo site
+	rm -rf .venv demo site docs/metrics docs/families docs/datasets docs/reference

@@ -24,6 +24,7 @@ exclude_patterns = ["pages", "_build", "**.ipynb_checkpoints"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 
 default_role = "py:obj"
+smartquotes = False
 autodoc_member_order = "bysource"
 autodoc_default_options = {"special-members": "__call__, __contains__, __getitem__, __iter__, __len__"}
 autodoc_typehints = "none"  # they stand in the signature, as written
@@ -51,7 +52,7 @@ html_math_renderer = "offline"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 html_js_files = ["custom.js"]
-html_favicon = None
+html_sidebars = {name: [] for name in ("index", "quickstart", "gallery")}  # with nothing below them
 html_show_sourcelink = False
 html_copy_source = False
 html_context = {"default_mode": "auto"}

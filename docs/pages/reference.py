@@ -64,7 +64,7 @@ def module_page(name: str, module: ModuleType, public: dict[str, tuple[str, Any]
         link = f"{posixpath.relpath(page, 'reference')}.md"
         summary = "" if isinstance(value, ModuleType) else (inspect.getdoc(value) or "").partition("\n")[0]
         rows.append((f"[`{each}`]({link})", escaped(summary)))
-        if page == f"reference/{name}.{each}":
+        if page == f"reference/{name}.{each}" and not isinstance(value, ModuleType):
             below.append(f"{name}.{each}")
     return (
         f"# {name}\n\n```{{eval-rst}}\n.. automodule:: {name}\n```\n\n{table('name | what it is', 'll', rows)}\n\n"
