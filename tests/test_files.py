@@ -18,7 +18,7 @@ def test_a_name_below_a_folder(name: str, tmp_path: Path) -> None:
     [
         "", ".", "./", "..", "../x", "a/../../x", "a/..", "a/../b", "/etc/passwd", "//etc/passwd", ".hidden", "a/.b/c",
         "C:/x", "C:x", "c:", "a\\b", "..\\x", "\\x", "\\\\server\\share\\x", "//server/share/x", "\\\\?\\C:\\x",
-        "a\0b", "\0",
+        "a\0b", "\0", "a/./b", "a/.",
     ],
 )  # fmt: skip
 def test_what_is_no_name_below_a_folder(name: str, tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def below(folder: str | Path, name: str) -> Path:
         ValueError: it is empty or hidden, leads out of the folder, by itself or by a link, or would on another system:
             absolute, with a drive, a backslash or a NUL.
     """
-    parts = [part for part in name.split("/") if part not in ("", ".")]
+    parts = [part for part in name.removeprefix("./").split("/") if part]
     if not parts or name[0] == "/" or name[1:2] == ":" or "\\" in name or "\0" in name:
         raise ValueError(f"{name!r} is no path below {folder}; give a relative one with / between its parts")
     if any(part.startswith(".") for part in parts):

@@ -18,6 +18,7 @@ from scipy.io import savemat
 
 from unbraid import datasets
 from unbraid.datasets import _containers, _official
+from unbraid.datasets._containers import bundle, hdf5_slabs
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing, OfficialFile
 from unbraid.datasets._store import Content, StoredImages, write
 from unbraid.datasets.official import (
@@ -674,6 +675,41 @@ def test_an_hdf5_without_the_array_is_refused(tmp_path: Path) -> None:
         file["pictures"] = np.zeros(3)
     with pytest.raises(ValueError, match="no dataset 'images'; it holds pictures"):
         stored(tmp_path, shapes3d.read(HDF5, tmp_path / "x.h5", SHAPES))
+
+
+@pytest.mark.parametrize("kind", ["external link", "soft link", "link above", "external data", "virtual"])
+def test_an_hdf5_whose_data_lie_elsewhere_is_refused(tmp_path: Path, kind: str) -> None:
+    images = np.zeros((*SHAPES.sizes[:1], 64, 64, 3), dtype=np.uint8)
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["images"] = images
+    (tmp_path / "secret").write_bytes(images.tobytes())
+    member = "above/images" if kind == "link above" else "images"
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        if kind == "external data":
+            file.create_dataset(member, images.shape, images.dtype, external=[(tmp_path / "secret", 0, images.size)])
+        elif kind == "virtual":
+            layout = h5py.VirtualLayout(images.shape, images.dtype)
+            layout[:] = h5py.VirtualSource(tmp_path / "secret.h5", "images", images.shape)
+            file.create_virtual_dataset(member, layout)
+        elif kind == "soft link":
+            file["other"] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "images")
+            file[member] = h5py.SoftLink("/other")
+        else:
+            place = "above" if kind == "link above" else member
+            file[place] = h5py.ExternalLink(str(tmp_path / "secret.h5"), "/" if kind == "link above" else "images")
+    with pytest.raises(ValueError, match=f"x.h5: .*'{member}' (is a link|lie in another file)"):
+        list(hdf5_slabs(tmp_path / "x.h5", member, images.shape, "u"))
+
+
+def test_an_unpacked_archive_with_a_link_that_leads_out_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    (tmp_path / "cars" / ".hidden").mkdir(parents=True)
+    (tmp_path / "cars" / ".hidden" / "list.txt").write_text("hidden")
+    (tmp_path / "cars" / "list.txt").symlink_to(tmp_path / "secret")
+    with bundle(tmp_path / "cars") as files:
+        assert files.names() == ["list.txt"]
+        with pytest.raises(ValueError, match=r"'list.txt' is a link that leads out of"):
+            files.read("list.txt")
 
 
 def test_git_checksums_are_those_of_git(tmp_path: Path) -> None:

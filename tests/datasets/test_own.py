@@ -13,6 +13,7 @@ from PIL import Image
 from unbraid import datasets
 from unbraid.datasets import from_array, from_folder
 from unbraid.datasets._store import content_of, write
+from unbraid.datasets.own import open_path
 from unbraid.factors import FactorSpace, FactorTable
 
 SHAPES, SIZES = ("box", "disc"), (0.5, 1.0, 2.0)
@@ -216,6 +217,28 @@ def test_a_folder_that_does_not_fit_its_table(tmp_path: Path) -> None:
         ValueError, match="no column 'picture' with the names of the pictures; it has file, size, shape"
     ):
         from_folder(tmp_path, table, file_column="picture")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../secret.png", "{folder}/secret.png", ".a.png", "a/../../secret.png", "link.png", "links/secret.png", "a\\b"],
+)
+def test_a_picture_outside_the_folder_is_refused(tmp_path: Path, name: str) -> None:
+    """Whoever wrote the table would else have any picture of this machine trained on."""
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for path in (tmp_path / "secret.png", folder / "a.png", folder / ".a.png"):
+        Image.new("L", (4, 4)).save(path)
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    (folder / "links").symlink_to(tmp_path)
+    table = {"file": ["a.png", name.format(folder=tmp_path)], "size": [0, 1]}
+    csv_file(folder / "factors.csv", table)
+    with pytest.raises(ValueError, match=r"factors.csv: line 3, column 'file': .*(leads out|no path below)"):
+        open_path(folder)
+    table["file"][1] = "./inner.png"
+    (folder / "inner.png").symlink_to("a.png")
+    csv_file(folder / "factors.csv", table)
+    assert len(open_path(folder)) == 2
 
 
 def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:

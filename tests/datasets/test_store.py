@@ -11,13 +11,14 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root
+from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, load
 from unbraid.datasets._store import Content, cache_folder, cached, content_of, write
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.types import UInt8Array
@@ -288,7 +289,7 @@ def test_builds_at_once_and_builds_that_are_killed(tmp_path: Path) -> None:
 
 
 def test_without_locks_the_first_to_finish_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_store, "_lock", lambda _: False)
+    monkeypatch.setattr(_store, "wait_for_lock", lambda _: False)
     meeting = threading.Barrier(2)
     results, images = [], pictures()
 
@@ -341,3 +342,20 @@ def test_the_cache_is_where_the_platform_keeps_caches(
 
 def test_each_preprocessing_has_its_folder() -> None:
     assert cache_folder(Path("r"), "celeba", 2, size=64, crop=True) == Path("r/celeba-v2-crop=true-size=64")
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("teapot", {"seed": "../../../x/y"}),
+        ("turntable", {"seed": "/x"}),
+        ("airplanes", {"seed": "a\\b"}),
+        ("cars_rendered", {"seed": ""}),
+        ("sprites", {"antialias": "../../x"}),
+    ],
+)
+def test_an_option_makes_no_folder_elsewhere(name: str, options: dict[str, Any], tmp_path: Path) -> None:
+    root = tmp_path / "a" / "root"
+    with pytest.raises(ValueError, match=f"{name}: {next(iter(options))} must be a number or a word"):
+        load(name, root, **options)
+    assert not list(tmp_path.iterdir())

@@ -334,7 +334,7 @@ def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
         assert names[3] in set(table(drawn)["factor"])
 
 
-def test_data_is_atomic_write_and_reads_back_exactly(sources: dict[str, Source], tmp_path: Path) -> None:
+def test_data_is_written_whole_and_reads_back_exactly(sources: dict[str, Source], tmp_path: Path) -> None:
     drawn = draw("kl", sources["codes"])
     drawn.save_data(tmp_path / "kl.csv")
     assert (tmp_path / "kl.csv").read_text(encoding="utf-8") == drawn.csv()

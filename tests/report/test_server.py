@@ -177,6 +177,7 @@ def test_files_are_those_of_the_folder(tmp_path: Path) -> None:
     (inside / "loop").symlink_to(inside / "loop2")
     (inside / "loop2").symlink_to(inside / "loop")
     (inside / "own").symlink_to(inside / "runs")
+    (inside / "shown").symlink_to(inside / ".lock")
     (tmp_path / "inside2").mkdir()
     assert file_within(inside, "runs/a.json").read_text() == "{}"
     assert file_within(inside, "own/a.json") == inside / "runs" / "a.json"
@@ -184,6 +185,7 @@ def test_files_are_those_of_the_folder(tmp_path: Path) -> None:
     outsiders = [
         "..", "../outside/secret", "runs/../../outside/secret", "/../outside", "out", "out/secret", "secret", "loop",
         ".lock", "runs/./a.json", "..\\outside", "../inside2", "runs/a.json\0", "none", str(outside / "secret"),
+        "shown", "C:/x",
     ]  # fmt: skip
     for path in outsiders:
         with pytest.raises(Refused):

@@ -154,6 +154,28 @@ def test_a_node_with_another_version_refuses(tmp_path: Path) -> None:
     assert "0.0.1" in str(outcome.reason)
 
 
+@pytest.mark.parametrize("name", ["../x", "a/../../x", "{folder}/x", ".a/x", "b/x"])
+def test_files_of_a_node_stay_in_the_folder_of_runs(name: str, tmp_path: Path) -> None:
+    """A folder that is there already, and one that arrives; hidden files are those of writes that were cut off."""
+    (tmp_path / "outside").mkdir()
+    files = {name.format(folder=tmp_path / "outside"): b"x"}
+    runs = tmp_path / "study" / "runs"
+    runs.mkdir(parents=True)
+    if name != "b/x":
+        with pytest.raises(ValueError, match="leads out|no path below"):
+            node.unpack(files, runs)
+        (runs / "a").mkdir()
+        with pytest.raises(ValueError, match="leads out|no path below"):
+            executor._receive(Task("a", {}, str(runs)), files)
+    else:
+        node.unpack({**files, "b/y": b"y"}, runs)
+        (runs / "b" / ".y.part").write_text("cut off")
+        assert node.pack(runs / "b") == {"b/x": b"x", "b/y": b"y"}
+    assert {path.name for path in tmp_path.rglob("*") if path.is_file()} <= {"x", "y", ".y.part"}
+    assert not (tmp_path / "x").exists()
+    assert not list((tmp_path / "outside").iterdir())
+
+
 def test_a_share_that_no_node_has_is_refused() -> None:
     executor._check_cores([{"CPU": 8.0}, {"CPU": 1.0, "GPU": 2.0}], "auto", 1.0)
     with pytest.raises(ValueError, match="no node of the cluster offers one core and 0.5 GPU for a run"):

@@ -14,6 +14,7 @@ from typing import IO, Any, Protocol
 import numpy as np
 
 from unbraid._extras import require
+from unbraid._files import below
 from unbraid.types import UInt8Array
 
 SLAB_BYTES = 1 << 26
@@ -123,9 +124,7 @@ def hdf5_slabs(
     """
     h5py = require("h5py", "data", "reading HDF5 files")
     with readable(path, "an HDF5 file"), h5py.File(path, "r") as file:
-        if member not in file or not isinstance(file[member], h5py.Dataset):
-            raise ValueError(f"{path}: no dataset {member!r}; it holds {', '.join(file) or 'nothing'}")
-        source = file[member]
+        source = _hdf5_member(h5py, path, file, member)
         _check_array(path, member, source.shape, source.dtype, shape, dtypes)
         # A slab that cuts through chunks would have each of them read and unpacked twice.
         chunk = source.chunks[0] if source.chunks else 1
@@ -134,6 +133,23 @@ def hdf5_slabs(
         for start in range(0, shape[0], step):
             slab = source[start : start + step]
             yield slab if convert is None else convert(slab)
+
+
+def _hdf5_member(h5py: Any, path: Path, file: Any, member: str) -> Any:
+    """A dataset whose data lie in this file: links and data elsewhere could be any file of this machine."""
+    source = file
+    for part in member.split("/"):
+        links = source.id.links if isinstance(source, h5py.Group) else ()
+        if not links or not links.exists(part.encode()):
+            raise ValueError(f"{path}: no dataset {member!r}; it holds {', '.join(file) or 'nothing'}")
+        if links.get_info(part.encode()).type != h5py.h5l.TYPE_HARD:
+            raise ValueError(f"{path}: {member!r} is a link, which is not followed")
+        source = source[part]
+    if not isinstance(source, h5py.Dataset):
+        raise ValueError(f"{path}: no dataset {member!r}; it holds {', '.join(file) or 'nothing'}")
+    if source.external or source.is_virtual:
+        raise ValueError(f"{path}: the data of {member!r} lie in another file")
+    return source
 
 
 def hdf5_names(path: Path) -> list[str]:
@@ -165,10 +181,11 @@ class _Folder:
         self.path = path
 
     def names(self) -> list[str]:
-        return [file.relative_to(self.path).as_posix() for file in self.path.rglob("*") if file.is_file()]
+        files = (file.relative_to(self.path) for file in self.path.rglob("*") if file.is_file())
+        return [file.as_posix() for file in files if not any(part.startswith(".") for part in file.parts)]
 
     def read(self, name: str) -> bytes:
-        return (self.path / name).read_bytes()
+        return below(self.path, name).read_bytes()
 
     def close(self) -> None:
         pass

@@ -8,6 +8,7 @@ import errno
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -51,7 +52,13 @@ def cache_folder(root: Path, name: str, version: int, **options: str | int | flo
     Args:
         version: of the code that makes the images; raise it whenever any pixel changes.
         **options: what differs from the defaults.
+
+    Raises:
+        ValueError: an option that is neither a number nor a word, of which no folder can be called.
     """
+    for key, value in options.items():
+        if not re.fullmatch(r"[\w.+-]+", str(value)):
+            raise ValueError(f"{name}: {key} must be a number or a word; got {value!r}")
     parts = [f"{key}={str(value).lower()}" for key, value in sorted(options.items())]
     return root / "-".join([name, f"v{version}", *parts])
 

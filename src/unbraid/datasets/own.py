@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unbraid._files import below
 from unbraid.datasets._containers import decoded, npz_names, readable
 from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.datasets._store import StoredImages
@@ -70,12 +71,13 @@ def from_folder(
     Args:
         folder: of the pictures, all of one size.
         table: a .csv or .parquet file, or a mapping from name to column, with one row per picture.
-        file_column: the column with the path of each picture inside the folder; the others are factors.
+        file_column: the column with the path of each picture inside the folder, / between its parts; the others are
+            factors.
         kinds: as in `from_array`.
         grid: as in `from_array`.
 
     Raises:
-        ValueError: as in `from_array`, or a file is no picture.
+        ValueError: as in `from_array`, a file is no picture, or a path is hidden or leads out of the folder.
         FileNotFoundError: the folder, the table or a picture is not there.
     """
     folder = Path(folder).expanduser()
@@ -90,7 +92,11 @@ def from_folder(
         )
     files = [str(cell) for cell in chosen[0].cells]
     for row, name in enumerate(files):
-        if not (folder / name).is_file():
+        try:
+            path = below(folder, name)
+        except ValueError as error:
+            raise ValueError(f"{chosen[0].at(row)}: {error}") from None
+        if not path.is_file():
             raise FileNotFoundError(f"{chosen[0].at(row)}: there is no {name!r} in {folder}")
     factors = [column for column in columns if column.name != file_column]
     return _dataset(PictureRows(folder, tuple(files)), factors, kinds, grid)

@@ -13,6 +13,7 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from unbraid._files import below
 from unbraid.errors import UnbraidError
 
 LARGEST_REQUEST = 65_536  # bytes
@@ -65,14 +66,12 @@ def file_within(folder: Path, path: str) -> Path:
     Raises:
         Refused: it is hidden, absent, or, links followed, elsewhere.
     """
-    parts = [part for part in path.split("/") if part]
-    if any(part.startswith(".") or "\\" in part or "\0" in part for part in parts):
-        raise Refused(404, "no such file")
+    name = path.strip("/")
     try:
-        found = folder.joinpath(*parts).resolve()
-    except (OSError, RuntimeError):  # links that lead in a circle
+        found = below(folder, name).resolve() if name else folder.resolve()
+    except ValueError:
         raise Refused(404, "no such file") from None
-    if not found.exists() or not found.is_relative_to(folder.resolve()):
+    if not found.exists():
         raise Refused(404, "no such file")
     return found
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -121,8 +122,10 @@ class StudySite(RunSite):
     def run_folder(self, name: str) -> Path:
         """The folder of a run or of an added representation."""
         for place in (RUNS, ADDED):
-            if "/" not in name and (self.folder / place / name / CONFIG).is_file():
-                return file_within(self.folder, f"{place}/{name}")
+            with suppress(Refused):
+                folder = file_within(self.folder, f"{place}/{name}")
+                if "/" not in name and (folder / CONFIG).is_file():
+                    return folder
         raise Refused(404, "the study has no finished run of that name")
 
     def _data(self) -> Reply:

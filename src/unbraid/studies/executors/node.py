@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import unbraid
+from unbraid._files import below
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.task import Outcome, Step, Task
 from unbraid.studies.executors.work import perform_alone
@@ -77,12 +78,18 @@ def _shared(order: Order) -> bool:
 
 def pack(*folders: Path) -> Files:
     """The files of run folders; those that do not exist have none."""
-    paths = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
+    listed = [path for folder in folders if folder.is_dir() for path in folder.iterdir() if path.is_file()]
+    paths = [path for path in listed if not path.name.startswith(".")]  # those are of writes that were cut off
     return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in paths}
 
 
 def unpack(files: Files, folder: Path) -> None:
-    """Write packed files beneath the folder of the runs."""
+    """Write packed files beneath the folder of the runs.
+
+    Raises:
+        ValueError: a name leads out of it; what came before it is written.
+    """
     for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(content)
+        path = below(folder, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)

@@ -15,7 +15,7 @@ from typing import Any
 import unbraid
 from unbraid._device import worker_variables
 from unbraid._extras import require
-from unbraid._files import atomic_write
+from unbraid._files import atomic_write, below
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.local import TRIES, check_memory
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
@@ -275,7 +275,7 @@ def _receive(task: Task, files: Files) -> None:
         had = pack(task.target)
         for name, content in files.items():
             if had.get(name) != content:
-                with atomic_write(task.target.parent / name) as temporary:
+                with atomic_write(below(task.target.parent, name)) as temporary:
                     temporary.write_bytes(content)
         return
     arriving = Path(tempfile.mkdtemp(dir=task.folder, prefix=f".{task.id}."))
