@@ -8,6 +8,7 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import dci_boosted, dci_forest, dci_from_importance, dci_lasso
+from unbraid.metrics._inputs import split_rows
 from unbraid.metrics.dci import DCI
 from unbraid.types import FloatArray
 
@@ -113,6 +114,19 @@ def test_one_factor_and_one_code() -> None:
     assert one_code.notes == ("one code: completeness is 1 by definition",)
 
 
+def test_nothing_is_1_by_definition_where_it_is_0() -> None:
+    for zeros in ([[0.0]], [[0.0, 0.0]], [[0.0], [0.0]]):
+        scores = dci_from_importance(zeros)
+        assert (scores.disentanglement, scores.completeness) == (0.0, 0.0)
+        assert scores.notes == ("no code is important for any factor: disentanglement and completeness are 0",)
+    half = dci_from_importance([[1.0, 0.0]])
+    assert (half.disentanglement, half.completeness) == (1.0, 0.5)
+    assert half.notes == (
+        "disentanglement cannot be read: codes are important for factor 0 alone, so it must be 1",
+        "one code: completeness is 1 by definition, of factors that the code is important for",
+    )
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e300])
 def test_only_ratios_matter(scale: float) -> None:
     matrix = np.array([[3.0, 1.0], [0.5, 2.0]])
@@ -147,6 +161,23 @@ def test_a_result_is_what_its_matrix_says(metric: Callable[..., DCI]) -> None:
         assert result.importance.shape == (4, 3)
         assert result.informativeness == pytest.approx(result.errors.mean())
         assert "training" in result.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("metric", "kind"),
+    [(dci_lasso, "ordinal"), (dci_forest, "categorical"), (dci_forest, "ordinal"), (dci_boosted, "ordinal")],
+)
+def test_beside_each_error_stands_that_of_a_constant(metric: Callable[..., DCI], kind: str) -> None:
+    """By hand, of test rows as given: the training mean, or the class that most training rows have."""
+    train, test = np.repeat([[5, 0], [7, 1], [9, 0]], [40, 30, 20], axis=0), np.array([[5, 1], [9, 0], [9, 1]])
+    codes = np.random.default_rng(0).standard_normal((90, 2))
+    result = metric(codes, train, kinds=(kind,) * 2, test_codes=codes[:3], test_factors=test)
+    if metric is dci_boosted or kind == "categorical":
+        assert result.baseline == pytest.approx([2 / 3, 2 / 3])
+    else:
+        known = train[split_rows(90, (8 / 9, 1 / 9), 0)[0]]
+        expected = np.sqrt(((test - known.mean(axis=0)) ** 2).mean(axis=0)) / known.std(axis=0)
+        np.testing.assert_allclose(result.baseline, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])

@@ -1,15 +1,20 @@
 """DCI by lasso against scikit-learn's Lasso and against cases known by hand."""
 
 import math
+from importlib import import_module
 
 import numpy as np
 import pytest
+from scipy.stats import f as f_distribution
+from scipy.stats import linregress
 from sklearn.linear_model import Lasso
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes
-from unbraid.metrics import dci_lasso
+from unbraid.metrics import amari, dci_lasso, zero_shot
+from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import split_rows
-from unbraid.metrics.dci_lasso import lasso_path
+from unbraid.metrics._lasso import lasso_path
+from unbraid.metrics.dci_lasso import fit_lasso
 
 FACTORS = grid_factors(12)
 
@@ -27,11 +32,82 @@ def test_the_path_is_scikit_learns_at_each_penalty(n_codes: int) -> None:
     codes, target = correlated(n_codes)
     largest = np.abs(codes.T @ target / 300).max()
     penalties = largest * np.array([1.0, 0.3, 0.1, 0.01, 1e-4])
-    path = lasso_path(codes.T @ codes / 300, codes.T @ target / 300, penalties)
+    path, missed = lasso_path(codes.T @ codes / 300, codes.T @ target / 300, penalties)
     assert not path[0].any()
+    assert missed.max() < 1e-9
     for penalty, weights in zip(penalties[1:], path[1:], strict=True):
         expected = Lasso(alpha=penalty, fit_intercept=False, tol=1e-12, max_iter=200_000).fit(codes, target).coef_
         np.testing.assert_allclose(weights, expected, atol=1e-6)
+
+
+def like_neurons(n_codes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Many codes that follow few numbers, each in its own curved way: all are nearly combinations of others."""
+    rng = np.random.default_rng(0)
+    targets = rng.standard_normal((600, 3))
+    codes = np.tanh(targets @ rng.standard_normal((3, n_codes)) / 2 + rng.standard_normal(n_codes))
+    codes += 1e-3 * rng.standard_normal(codes.shape)
+    return (codes - codes.mean(axis=0)) / codes.std(axis=0), targets[:, 0]
+
+
+def test_the_path_reaches_the_optimum_where_codes_are_alike() -> None:
+    """Coordinate descent needs tens of thousands of sweeps here, and more from another order of columns."""
+    codes, target = like_neurons(100)
+    gram, moments = codes.T @ codes / len(codes), codes.T @ target / len(codes)
+    penalties = np.abs(moments).max() * np.geomspace(1, 1e-4, 20)
+    path, missed = lasso_path(gram, moments, penalties)
+    assert missed.max() < 1e-12
+    for penalty, weights in zip(penalties, path, strict=True):
+        slopes = moments - gram @ weights
+        assert np.abs(slopes).max() <= penalty * (1 + 1e-6)
+        np.testing.assert_allclose(slopes[weights != 0], penalty * np.sign(weights[weights != 0]), rtol=1e-6)
+    order = np.random.default_rng(1).permutation(100)
+    again, _ = lasso_path(gram[np.ix_(order, order)], moments[order], penalties)
+    np.testing.assert_allclose(again, path[:, order], atol=1e-9)
+
+
+def test_codes_of_which_one_is_a_combination_of_others() -> None:
+    """Shares that sum to 1: the objective is that of scikit-learn, whose weights need not be the same."""
+    rng = np.random.default_rng(0)
+    codes = rng.dirichlet(np.ones(6), 300)
+    codes = (codes - codes.mean(axis=0)) / codes.std(axis=0)
+    target = codes[:, 0] - codes[:, 3] + rng.standard_normal(300)
+    penalties = np.array([0.3, 0.1, 0.01, 1e-3])
+    path, missed = lasso_path(codes.T @ codes / 300, codes.T @ target / 300, penalties)
+    assert missed.max() < 1e-9
+    for penalty, weights in zip(penalties, path, strict=True):
+        peer = Lasso(alpha=penalty, fit_intercept=False, tol=1e-12, max_iter=200_000).fit(codes, target).coef_
+        own, other = (((target - codes @ w) ** 2).mean() / 2 + penalty * np.abs(w).sum() for w in (weights, peer))
+        assert own == pytest.approx(other, rel=1e-9)
+
+
+def test_no_penalty_is_least_squares() -> None:
+    codes, target = correlated(5)
+    path, _ = lasso_path(codes.T @ codes / 300, codes.T @ target / 300, np.array([0.0]))
+    np.testing.assert_allclose(path[0], np.linalg.lstsq(codes, target)[0], atol=1e-9)
+
+
+@pytest.mark.parametrize("difference", [1e-4, 1e-2])
+def test_nearly_equal_codes_of_one_factor_share_its_weight(difference: float) -> None:
+    """The factor plus and less the same small number: neither code has a claim that the other has not."""
+    factors = np.tile(FACTORS, (2, 1))
+    apart = difference * np.repeat([1.0, -1.0], len(FACTORS))
+    codes = perfect_codes(factors)
+    result = dci_lasso(np.column_stack([codes[:, 0] + apart, codes[:, 0] - apart, codes[:, 1:]]), factors)
+    assert result.importance[0, 2] == pytest.approx(result.importance[1, 2], rel=0.02)
+    assert result.importance[:2, 2].sum() == pytest.approx(1.0, abs=0.01)
+
+
+def test_what_has_not_converged_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(*arguments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        path, missed = lasso_path(*arguments)
+        return 0.9 * path, missed + 0.1
+
+    monkeypatch.setattr(import_module("unbraid.metrics.dci_lasso"), "lasso_path", stopped)
+    codes, note = entangled_codes(FACTORS), "factor 1: the lasso has not converged (off by 1e-01)"
+    for result in (
+        dci_lasso(codes, FACTORS), amari(codes, FACTORS), zero_shot(codes, FACTORS, gap=lambda v: v.sum(axis=1) > 8)
+    ):  # fmt: skip
+        assert note in result.notes
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -62,6 +138,7 @@ def test_an_error_of_one_is_that_of_the_mean() -> None:
     """On test rows that have the training rows' mean and deviation, dead codes leave just the mean."""
     result = dci_lasso(np.zeros((len(FACTORS), 2)), FACTORS, test_codes=np.zeros((96, 2)), test_factors=FACTORS[:96])
     assert result.errors == pytest.approx([1.0, 1.0, 1.0], abs=0.01)
+    np.testing.assert_allclose(result.baseline, result.errors, rtol=1e-12)
 
 
 @pytest.mark.parametrize("copy", [1.0, -2.5])
@@ -84,6 +161,70 @@ def test_noise_has_no_importance(seed: int) -> None:
     assert any(dci_lasso(random_codes(FACTORS, seed=s), FACTORS, significance=1.0).importance.any() for s in range(3))
 
 
+@pytest.mark.parametrize(("n_rows", "n_codes"), [(50, 40), (50, 39), (150, 128), (60, 200)])
+def test_noise_that_fits_all_rows_has_no_importance(n_rows: int, n_codes: int) -> None:
+    """As many codes as rows fit whatever comes, less one for the mean: that they do says nothing."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((n_rows, n_codes))
+    factors = np.column_stack([rng.permutation(np.arange(n_rows) % size) for size in (2, 3, 4)])
+    result = dci_lasso(codes, factors)
+    assert result.disentanglement == result.completeness == 0.0
+    assert amari(codes, factors).score == 1.0
+    assert any(UNREADABLE in note for note in result.notes)
+    as_in_the_paper = dci_lasso(codes, factors, significance=1.0)
+    assert as_in_the_paper.importance.any()
+    assert any(UNREADABLE in note for note in as_in_the_paper.notes)
+
+
+def test_what_many_codes_predict_on_other_rows_counts_as_predicted() -> None:
+    """Importances are for codes whose fit is beyond chance; errors are measured whatever fitted."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((60, 70))
+    factors = codes[:, :2] + 0.01 * rng.standard_normal((60, 2))
+    result = dci_lasso(codes, factors)
+    assert not result.importance.any()
+    assert (result.errors < 0.3 * result.baseline).all()
+
+
+def test_the_probability_of_a_fit_is_that_of_regression() -> None:
+    rng = np.random.default_rng(0)
+    code, factors = rng.standard_normal((30, 1)), rng.standard_normal((30, 2))
+    rows = np.arange(25)
+    luck = fit_lasso(code, factors, rows, np.arange(25, 30)).luck
+    expected = [linregress(code[rows, 0], factors[rows, k])[3] for k in range(2)]
+    np.testing.assert_allclose(luck, expected, rtol=1e-9)
+    codes = rng.standard_normal((30, 4))
+    rest = factors[rows] - factors[rows].mean(axis=0)
+    inputs = np.column_stack([codes[rows], np.ones(25)])
+    left = ((rest - inputs @ np.linalg.lstsq(inputs, rest)[0]) ** 2).sum(axis=0)
+    statistic = ((rest**2).sum(axis=0) - left) / 4 / (left / 20)
+    twice = np.column_stack([codes, codes[:, 0] - codes[:, 1]])  # nothing new, so no degree of freedom
+    for known in (codes, twice):
+        luck = fit_lasso(known, factors, rows, np.arange(25, 30)).luck
+        np.testing.assert_allclose(luck, f_distribution.sf(statistic, 4, 20), rtol=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_scale_is_of_no_account(scale: float) -> None:
+    factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
+    codes = entangled_codes(FACTORS)
+    plain, scaled = dci_lasso(codes, factors), dci_lasso(codes * [1.0, scale, 1 / scale], factors * [scale, 1.0, 1.0])
+    assert scaled.disentanglement == pytest.approx(plain.disentanglement, abs=1e-9)
+    np.testing.assert_allclose(scaled.errors, plain.errors, rtol=1e-9)
+    np.testing.assert_allclose(scaled.baseline, plain.baseline, rtol=1e-9)
+
+
+def test_the_significance_is_that_of_all_factors_together() -> None:
+    """One code, and a factor that luck would explain as well with a probability between a tenth of .01 and .01."""
+    rng = np.random.default_rng(8)
+    codes, noise = rng.standard_normal((200, 1)), rng.standard_normal((200, 10))
+    factors = np.column_stack([codes[:, 0] + 3.8 * noise[:, 0], noise[:, 1:]])
+    luck = fit_lasso(codes, factors, split_rows(200, (0.8, 0.1, 0.1), 0)[0], np.arange(5)).luck[0]
+    assert 0.001 < luck < 0.005
+    assert dci_lasso(codes, factors[:, :2], significance=0.01).importance[0, 0] > 0
+    assert not dci_lasso(codes, factors, significance=0.01).importance[0, 0]
+
+
 def test_a_weak_relation_is_still_one() -> None:
     """A code of correlation .1 with one factor, among 2304 rows: three times what chance reaches."""
     factors = grid_factors()
@@ -92,6 +233,7 @@ def test_a_weak_relation_is_still_one() -> None:
     result = dci_lasso(noise, factors)
     assert result.importance[1, 0] > 0.05
     assert not result.importance[:, 1:].any()
+    assert "disentanglement cannot be read: codes are important for factor 0 alone, so it must be 1" in result.notes
 
 
 def test_codes_that_only_together_explain_a_factor_are_not_screened_out() -> None:

@@ -129,6 +129,11 @@ def test_dead_codes_are_as_far_off_as_the_mean() -> None:
     train = train[~corner(FACTORS[train])]
     away = FACTORS[corner(FACTORS)] - FACTORS[train].mean(axis=0)
     assert result.per_factor == pytest.approx(np.sqrt((away**2).mean(axis=0)) / FACTORS[train].std(axis=0))
+    np.testing.assert_allclose(result.baseline, result.per_factor, rtol=1e-12)
+    np.testing.assert_allclose(result.ordinary_baseline, result.ordinary_per_factor, rtol=1e-12)
+    read = zero_shot(perfect_codes(FACTORS), FACTORS, gap=corner)
+    np.testing.assert_array_equal(read.baseline, result.baseline)
+    assert (result.baseline > 1.1 * result.ordinary_baseline).sum() == 2  # the gap is at the end of two factors
 
 
 def test_a_score_card_hands_the_gap_over() -> None:

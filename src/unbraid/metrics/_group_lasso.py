@@ -7,6 +7,7 @@ Minimises tr(W' Q W) / 2 - tr(W' C) + alpha * penalty(W) with Q = X'X / n and C 
 import numba
 import numpy as np
 
+from unbraid.metrics._lasso import lasso_path
 from unbraid.types import FloatArray
 
 N_PENALTIES = 100
@@ -257,25 +258,8 @@ def _solve(system: FloatArray, right: FloatArray) -> bool:
 
 @numba.njit(cache=True)
 def separate(gram: FloatArray, cross: FloatArray, penalty: float) -> FloatArray:
-    """Weights (n_inputs, n_targets) of one lasso per target, by coordinate descent."""
-    n_inputs, n_targets = cross.shape
-    weights = np.zeros((n_inputs, n_targets))
-    for target in range(n_targets):
-        gradient = cross[:, target].copy()
-        for _ in range(N_SWEEPS):
-            change = 0.0
-            for one in range(n_inputs):
-                curvature = gram[one, one]
-                if curvature <= 1e-12:
-                    continue
-                pull = gradient[one] + curvature * weights[one, target]
-                updated = np.sign(pull) * max(abs(pull) - penalty, 0.0) / curvature
-                step = updated - weights[one, target]
-                if step != 0.0:
-                    weights[one, target] = updated
-                    for other in range(n_inputs):
-                        gradient[other] -= gram[other, one] * step
-                    change = max(change, abs(step))
-            if change < TOLERANCE:
-                break
+    """Weights (n_inputs, n_targets) of one lasso per target."""
+    weights, penalties = np.zeros(cross.shape), np.array([penalty])
+    for target in range(cross.shape[1]):
+        weights[:, target] = lasso_path(gram, cross[:, target].copy(), penalties)[0][0]
     return weights

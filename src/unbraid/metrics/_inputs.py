@@ -183,6 +183,17 @@ def standardised(matrix: FloatArray) -> FloatArray:
     return np.where(informative, (matrix - matrix.mean(axis=0)) / np.where(informative, deviation, 1.0), 0.0)
 
 
+def mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation (n_columns,) of each column.
+
+    Values are divided by their greatest first, so that squares of huge or tiny ones stay within the format.
+    """
+    greatest = np.abs(values).max(axis=0)
+    unit = np.where(greatest > 0.0, greatest, 1.0)
+    scaled = values / unit
+    return scaled.mean(axis=0) * unit, scaled.std(axis=0) * unit
+
+
 @shared
 def split_rows(n_samples: int, fractions: tuple[float, ...], seed: int) -> tuple[IntArray, ...]:
     """Disjoint rows in random order, one array per fraction; the last takes what is left.

@@ -7,7 +7,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, split_rows
+from unbraid.metrics._chance import UNREADABLE
+from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, mean_and_deviation, split_rows
 from unbraid.metrics._sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -24,6 +25,7 @@ class DCI(Shown):
     per_factor: FloatArray  # (n_factors,) completeness of each factor
     code_weights: FloatArray  # (n_codes,) summing to 1, or all 0
     errors: FloatArray  # (n_factors,) test error of each factor
+    baseline: FloatArray  # (n_factors,) error of a constant on the same rows: the training mean or commonest class
     tuned: FloatArray  # (n_factors,) what validation picked: penalty of a lasso, depth of trees
     nrmse: float | None = None  # mean over the factors that were regressed
     error_rate: float | None = None  # mean over the factors that were classified
@@ -46,6 +48,7 @@ class Predicted:
 
     importance: FloatArray  # (n_codes, n_factors)
     errors: FloatArray  # (n_factors,)
+    baseline: FloatArray  # (n_factors,) errors of a constant
     classified: tuple[bool, ...]  # whether an error is a rate of wrong classes rather than an NRMSE
     tuned: FloatArray  # (n_factors,)
     notes: tuple[str, ...]
@@ -90,18 +93,32 @@ def dci_from_importance(importance: ArrayLike, *, completeness: Completeness = "
     matrix = matrix / max(matrix.max(), np.finfo(float).tiny)
     per_code, per_factor = _concentration(matrix), _concentration(matrix.T)
     code_weights, factor_weights = _shares(matrix.sum(axis=1)), _shares(matrix.sum(axis=0))
-    notes = ["one factor: disentanglement is 1 by definition"] if matrix.shape[1] == 1 else []
-    notes += ["one code: completeness is 1 by definition"] if len(matrix) == 1 else []
-    if not matrix.any():
-        notes.append("no code is important for any factor: disentanglement and completeness are 0")
     return DisentanglementCompleteness(
         disentanglement=float(code_weights @ per_code),
         completeness=float(per_factor.mean() if completeness == "mean" else factor_weights @ per_factor),
         per_code=per_code,
         per_factor=per_factor,
         code_weights=code_weights,
-        notes=tuple(notes),
+        notes=_degenerate(matrix),
     )
+
+
+def _degenerate(matrix: FloatArray) -> tuple[str, ...]:
+    """Where a score follows from the shape of the matrix alone."""
+    (n_codes, n_factors), captured = matrix.shape, np.flatnonzero(matrix.any(axis=0))
+    if not len(captured):
+        return ("no code is important for any factor: disentanglement and completeness are 0",)
+    notes = []
+    if n_factors == 1:
+        notes.append("one factor: disentanglement is 1 by definition")
+    elif len(captured) == 1:
+        notes.append(
+            f"disentanglement {UNREADABLE}: codes are important for factor {captured[0]} alone, so it must be 1"
+        )
+    if n_codes == 1:
+        lost = "" if len(captured) == n_factors else ", of factors that the code is important for"
+        notes.append(f"one code: completeness is 1 by definition{lost}")
+    return tuple(notes)
 
 
 def _concentration(matrix: FloatArray) -> FloatArray:
@@ -131,6 +148,7 @@ def dci_result(predicted: Predicted, completeness: Completeness) -> DCI:
         per_factor=scores.per_factor,
         code_weights=scores.code_weights,
         errors=predicted.errors,
+        baseline=predicted.baseline,
         tuned=predicted.tuned,
         nrmse=None if classified.all() else float(predicted.errors[~classified].mean()),
         error_rate=float(predicted.errors[classified].mean()) if classified.any() else None,
@@ -202,9 +220,24 @@ def target_scale(factors: FloatArray, train: IntArray) -> FloatArray:
 
     Over all rows where a factor is constant in training.
     """
-    deviation = factors[train].std(axis=0)
     constant = (factors[train] == factors[train[0]]).all(axis=0)
-    return np.where(constant, factors.std(axis=0), deviation)
+    return np.where(constant, mean_and_deviation(factors)[1], mean_and_deviation(factors[train])[1])
+
+
+def constant_nrmse(split: Split) -> FloatArray:
+    """(n_factors,) test NRMSE of the training mean."""
+    train, test = split.inputs.factors[split.train], split.inputs.factors[split.test]
+    missed = (test - mean_and_deviation(train)[0]) / target_scale(split.inputs.factors, split.train)
+    return np.sqrt((missed**2).mean(axis=0))
+
+
+def constant_rates(train: FloatArray | IntArray, test: FloatArray | IntArray) -> FloatArray:
+    """(n_factors,) share of test rows not of the commonest training class; of equals, of the first seen."""
+    rates = []
+    for known, own in zip(train.T, test.T, strict=True):
+        present, first, counts = np.unique(known, return_index=True, return_counts=True)
+        rates.append(np.mean(own != present[np.lexsort([first, -counts])[0]]))
+    return np.array(rates)
 
 
 def notes_on_kinds(kinds: Sequence[Kind], how: str) -> tuple[str, ...]:

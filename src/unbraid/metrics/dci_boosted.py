@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.metrics._boosting import Boosted, boosted_classes, ranked_codes
 from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.metrics._sharing import shared
-from unbraid.metrics.dci import DCI, Completeness, Predicted, Split, dci_result, train_valid_test
+from unbraid.metrics.dci import DCI, Completeness, Predicted, Split, constant_rates, dci_result, train_valid_test
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_ITERATIONS = 100
@@ -96,6 +96,7 @@ def boosted_predicted(split: Split, seed: int, booster: Booster) -> Predicted:
     return Predicted(
         importance=np.stack(importances, axis=1),
         errors=np.array(errors),
+        baseline=constant_rates(levels.levels[split.train], levels.levels[split.test]),
         classified=(True,) * split.inputs.n_factors,
         tuned=np.full(split.inputs.n_factors, float(DEPTH)),
         notes=(

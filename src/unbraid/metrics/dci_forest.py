@@ -12,6 +12,8 @@ from unbraid.metrics.dci import (
     Completeness,
     Predicted,
     Split,
+    constant_nrmse,
+    constant_rates,
     dci_result,
     target_scale,
     train_valid_test,
@@ -81,11 +83,14 @@ def forest_predicted(split: Split, seed: int, importance: Importance) -> Predict
     scale = target_scale(rows.factors, split.train)
     found = [_one_factor(split, column, seed, importance, scale[column]) for column in range(rows.n_factors)]
     importances, errors, depths = zip(*found, strict=True)
+    classified = tuple(kind == "categorical" for kind in rows.kinds)
+    rates = constant_rates(rows.factors[split.train], rows.factors[split.test])
     what = "share of impurity decrease" if importance == "impurity" else "share of splits"
     return Predicted(
         importance=np.stack(importances, axis=1),
         errors=np.array(errors),
-        classified=tuple(kind == "categorical" for kind in rows.kinds),
+        baseline=np.where(classified, rates, constant_nrmse(split)),
+        classified=classified,
         tuned=np.array(depths, dtype=float),
         notes=(
             f"random forest of {N_TREES} trees, {what}; {split.note}",

@@ -3,28 +3,28 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from scipy.special import fdtrc
 
-from unbraid.metrics._inputs import Inputs, check_inputs
+from unbraid.metrics._chance import unreadable
+from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_deviation
+from unbraid.metrics._lasso import CONVERGED, lasso_path
 from unbraid.metrics._sharing import shared
 from unbraid.metrics.dci import (
     DCI,
     Completeness,
     Predicted,
+    constant_nrmse,
     dci_result,
     notes_on_kinds,
     target_scale,
     train_valid_test,
 )
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 SIGNIFICANCE = 1e-3
 N_PENALTIES = 100
 SMALLEST_PENALTY = 1e-4  # relative to the one above which every weight is 0
-TOLERANCE = 1e-9  # of a standardised weight
-MAX_SWEEPS = 2_000
 IDENTICAL = 1.0 - 1e-10  # correlation from which two codes count as one
 
 
@@ -48,17 +48,19 @@ def dci_lasso(
         seed: of the split into 80 % training, 10 % validation and 10 % test rows.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib).
         significance: a factor that least squares on all codes does not explain at this level (F-test on the
-            training rows) has no importances: the ratios between weights that fit noise mean nothing. 1.0 keeps
+            training rows, for all factors together: Bonferroni) has no importances: the ratios between weights that fit noise mean nothing. Nor has any
+            factor where codes are so many that least squares fits the training rows whatever they hold. 1.0 keeps
             them all, as the paper does.
         test_codes: (n, n_codes) rows to test on; all rows of `codes` then train (8/9) and validate (1/9).
         test_factors: (n, n_factors) their factors.
 
     Returns:
         DCI. `disentanglement` and `completeness` in [0, 1], higher is better. `informativeness` is the mean test
-        NRMSE, lower is better: 0 is a perfect prediction, 1 what the mean predicts. `importance` holds the absolute
-        weights, `tuned` the penalty of each factor. Chance: 0, 0 and 1. Sees linear relations only: a cyclic factor
-        is never read out whole, and a categorical one depends on how its levels are numbered. Not invariant to
-        rotation of codes. Codes that are identical up to sign and scale share their weight evenly.
+        NRMSE, lower is better: 0 is a perfect prediction; `baseline` is the error of the training mean on the same
+        rows, near 1. `importance` holds the absolute weights, `tuned` the penalty of each factor. Chance: 0, 0 and 1.
+        Sees linear relations only: a cyclic factor is never read out whole, and a categorical one depends on how its
+        levels are numbered. Not invariant to rotation of codes. Codes that are identical up to sign and scale share
+        their weight evenly.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant, too few rows, or an unknown option.
@@ -86,18 +88,27 @@ def lasso_predicted(
 ) -> Predicted:
     split = train_valid_test(inputs, seed, test_codes, test_factors)
     rows = split.inputs
-    model = fit_lasso(rows.codes, rows.factors, split.train, split.valid, significance)
-    missed = model.predict(rows.codes[split.test]) - rows.factors[split.test]
-    errors = np.sqrt((missed**2).mean(axis=0)) / target_scale(rows.factors, split.train)
+    model = fit_lasso(rows.codes, rows.factors, split.train, split.valid)
+    missed = (model.predict(rows.codes[split.test]) - rows.factors[split.test]) / target_scale(
+        rows.factors, split.train
+    )
+    explained = (model.luck * rows.n_factors < significance) | (significance == 1.0)
+    full = model.rank >= len(split.train) - 1
+    cause = unreadable(
+        f"{len(split.train)} training rows leave least squares on {model.rank} independent codes no freedom"
+    )
     return Predicted(
-        importance=np.abs(model.weights),
-        errors=errors,
+        importance=np.abs(model.weights) * explained,
+        errors=np.sqrt((missed**2).mean(axis=0)),
+        baseline=constant_nrmse(split),
         classified=(False,) * rows.n_factors,
         tuned=model.penalties,
         notes=(
             f"lasso, absolute weights; {split.note}",
             *notes_on_kinds(rows.kinds, "its levels are read as numbers"),
-            *(f"factor {column}: no linear relation to the codes beyond chance" for column in model.unexplained),
+            *([cause] if full else []),
+            *(f"factor {k}: no linear relation to the codes beyond chance" for k in np.flatnonzero(~explained)),
+            *model.notes,
         ),
     )
 
@@ -106,7 +117,9 @@ def lasso_predicted(
 class Lasso:
     weights: FloatArray  # (n_codes, n_factors) for standardised codes and factors
     penalties: FloatArray  # (n_factors,)
-    unexplained: tuple[int, ...]  # factors left out for want of significance
+    luck: FloatArray  # (n_factors,) probability that least squares on noise explains as much; 1 where it must
+    rank: int  # of the codes
+    missed: FloatArray  # (n_factors,) how far from the optimum; see `lasso_path`
     code_mean: FloatArray
     code_scale: FloatArray
     factor_mean: FloatArray
@@ -115,8 +128,15 @@ class Lasso:
     def predict(self, codes: FloatArray) -> FloatArray:
         return self.factor_mean + (codes - self.code_mean) / self.code_scale @ self.weights * self.factor_scale
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(
+            f"factor {factor}: the lasso has not converged (off by {self.missed[factor]:.0e})"
+            for factor in np.flatnonzero(self.missed > CONVERGED)
+        )
 
-def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: IntArray, significance: float) -> Lasso:
+
+def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: IntArray) -> Lasso:
     """One lasso per factor, its penalty of least validation error; both sides standardised by the training rows."""
     code_mean, code_scale = _mean_and_scale(codes[train])
     factor_mean, factor_scale = _mean_and_scale(factors[train])
@@ -125,26 +145,25 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
     gram, moments = x.T @ x / len(x), x.T @ y / len(x)
     twin, sign = _twins(gram)
     single = np.flatnonzero(twin == np.arange(len(twin)))
-    weights, penalties = np.zeros_like(moments), np.zeros(moments.shape[1])
-    explained = _explained(gram, moments, len(x), significance)
+    single_gram, single_valid = np.ascontiguousarray(gram[np.ix_(single, single)]), x_valid[:, single]
+    weights, penalties, missed = np.zeros_like(moments), np.zeros(moments.shape[1]), np.zeros(moments.shape[1])
     for factor in range(moments.shape[1]):
-        largest = np.abs(moments[:, factor]).max()
-        penalties[factor] = largest
-        if largest == 0.0 or not explained[factor]:
+        largest = penalties[factor] = np.abs(moments[:, factor]).max()
+        if largest == 0.0:
             continue
         grid = largest * np.geomspace(1.0, SMALLEST_PENALTY, N_PENALTIES)
-        path = lasso_path(
-            np.ascontiguousarray(gram[np.ix_(single, single)]), np.ascontiguousarray(moments[single, factor]), grid
-        )
-        errors = ((y_valid[:, [factor]] - x_valid[:, single] @ path.T) ** 2).mean(axis=0)
+        path, off = lasso_path(single_gram, np.ascontiguousarray(moments[single, factor]), grid)
+        errors = ((y_valid[:, [factor]] - single_valid @ path.T) ** 2).mean(axis=0)
         best = int(np.argmin(errors))
-        penalties[factor] = grid[best]
-        weights[single, factor] = path[best]
+        penalties[factor], missed[factor], weights[single, factor] = grid[best], off[best], path[best]
     shared_by = np.bincount(twin, minlength=len(twin))[twin]
+    rank, luck = _luck(gram, moments, len(x))
     return Lasso(
         weights=weights[twin] * (sign / shared_by)[:, None],
         penalties=penalties,
-        unexplained=tuple(np.flatnonzero(~explained).tolist()),
+        luck=luck,
+        rank=rank,
+        missed=missed,
         code_mean=code_mean,
         code_scale=code_scale,
         factor_mean=factor_mean,
@@ -153,10 +172,9 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
 
 
 def _mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation of each column; a constant column keeps an infinite scale, and so becomes 0."""
-    mean, deviation = values.mean(axis=0), values.std(axis=0)
-    constant = deviation <= 1e-12 * np.abs(values).max(axis=0)
-    return mean, np.where(constant, np.inf, deviation)
+    """Mean and standard deviation; a column that varies by rounding alone has an infinite scale, and so becomes 0."""
+    mean, deviation = mean_and_deviation(values)
+    return mean, np.where(deviation > 1e-12 * np.abs(values).max(axis=0), deviation, np.inf)
 
 
 def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -167,43 +185,17 @@ def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:
     return first, np.where(gram[np.arange(len(gram)), first] < 0, -1.0, 1.0)
 
 
-def _explained(gram: FloatArray, moments: FloatArray, n_samples: int, significance: float) -> BoolArray:
-    """(n_factors,) whether least squares on all codes explains a factor better than chance."""
-    rank = int(np.linalg.matrix_rank(gram, hermitian=True))
-    freedom = n_samples - rank - 1
-    if significance == 1.0 or rank == 0 or freedom < 1:
-        return np.ones(moments.shape[1], dtype=bool)
-    explained = np.clip((moments * (np.linalg.pinv(gram, hermitian=True) @ moments)).sum(axis=0), 0.0, 1.0)
-    statistic = (explained / rank) / (np.maximum(1.0 - explained, 1e-300) / freedom)
-    return fdtrc(rank, freedom, statistic) < significance
+def _luck(gram: FloatArray, moments: FloatArray, n_samples: int) -> tuple[int, FloatArray]:
+    """Rank of the codes, and (n_factors,) the F-test's probability that chance alone explains as much of a factor.
 
-
-@numba.njit(cache=True)
-def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> FloatArray:
-    """(n_penalties, n_codes) minimisers of mean squared error / 2 + penalty * sum of absolute weights.
-
-    Coordinate descent from one penalty to the next smaller. `gram` (n_codes, n_codes) is codes' codes / n_samples,
-    `moments` (n_codes,) codes' target / n_samples; penalties fall.
+    Both sides are standardised. With as many independent codes as rows, less the mean's one, all is explained always.
     """
-    n_codes = len(moments)
-    path = np.zeros((len(penalties), n_codes))
-    weights = np.zeros(n_codes)
-    slopes = moments.copy()  # correlation of each code with what is left to explain
-    for index, penalty in enumerate(penalties):
-        for _ in range(MAX_SWEEPS):
-            moved = 0.0
-            for code in range(n_codes):
-                if gram[code, code] == 0.0:
-                    continue
-                pull = slopes[code] + gram[code, code] * weights[code]
-                weight = np.sign(pull) * max(abs(pull) - penalty, 0.0) / gram[code, code]
-                change = weight - weights[code]
-                if change != 0.0:
-                    weights[code] = weight
-                    for other in range(n_codes):
-                        slopes[other] -= gram[other, code] * change
-                    moved = max(moved, abs(change))
-            if moved < TOLERANCE:
-                break
-        path[index] = weights
-    return path
+    variances, axes = np.linalg.eigh(gram)
+    kept = variances > variances[-1] * len(gram) * np.finfo(float).eps
+    rank = int(kept.sum())
+    freedom = n_samples - rank - 1
+    if rank == 0 or freedom < 1:
+        return rank, np.ones(moments.shape[1])
+    explained = np.clip(((axes[:, kept].T @ moments) ** 2 / variances[kept, None]).sum(axis=0), 0.0, 1.0)
+    statistic = (explained / rank) / (np.maximum(1.0 - explained, 1e-300) / freedom)
+    return rank, fdtrc(rank, freedom, statistic)

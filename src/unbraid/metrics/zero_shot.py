@@ -8,10 +8,10 @@ import numpy as np
 
 from unbraid._shown import Shown
 from unbraid.metrics._forest import regression_forest
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, split_rows
+from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
 from unbraid.metrics.dci import notes_on_kinds
 from unbraid.metrics.dci_forest import N_TREES
-from unbraid.metrics.dci_lasso import SIGNIFICANCE, fit_lasso
+from unbraid.metrics.dci_lasso import fit_lasso
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 Gap: TypeAlias = ArrayLike | Callable[[FloatArray], ArrayLike]
@@ -24,6 +24,8 @@ class ZeroShot(Shown):
     ordinary: float  # the same on test rows outside the gap
     per_factor: FloatArray  # (n_factors,) NRMSE on the rows of the gap
     ordinary_per_factor: FloatArray  # (n_factors,)
+    baseline: FloatArray  # (n_factors,) NRMSE of the training mean on the rows of the gap
+    ordinary_baseline: FloatArray  # (n_factors,) the same on test rows outside it
     notes: tuple[str, ...] = ()
 
 
@@ -50,9 +52,10 @@ def zero_shot(
     Returns:
         ZeroShot. `score` is the mean NRMSE over factors on all rows of the gap, lower is better, at least 0: 0 is a
         perfect prediction, 1 is as far off as the mean is on ordinary rows. It can exceed 1, since values
-        in the gap may all lie far from the mean. Chance is therefore that of the gap, about 1 for a gap in the middle.
-        `ordinary` is the same on the test rows outside the gap. Both are in units of the standard deviation over
-        the training rows. Not invariant to rotation of codes with a forest; with a lasso nearly so.
+        in the gap may all lie far from the mean: `baseline` is what the training mean scores there, which is chance.
+        `ordinary` and `ordinary_baseline` are the same on the test rows outside the gap. All are in units of the
+        standard deviation over the training rows. Not invariant to rotation of codes with a forest; with a lasso
+        nearly so.
 
     Raises:
         NotDefined: no gap is given.
@@ -97,21 +100,31 @@ def errors_in_gap(
     _check_parts(inputs, train, valid, test, held_out)
     others = np.concatenate([test, held_out])
     predict = _by_lasso if regressor == "lasso" else _by_forest
-    missed = predict(inputs, train, valid, others, seed) - inputs.factors[others]
-    squared = (missed / inputs.factors[train].std(axis=0)) ** 2
-    ordinary, unseen = (np.sqrt(part.mean(axis=0)) for part in np.split(squared, [len(test)]))
+    predicted, unsound = predict(inputs, train, valid, others, seed)
+    mean, deviation = mean_and_deviation(inputs.factors[train])
+    ordinary, unseen = _nrmse(predicted, inputs.factors[others], deviation, len(test))
+    ordinary_baseline, baseline = _nrmse(mean, inputs.factors[others], deviation, len(test))
     how = "lasso" if regressor == "lasso" else f"random forest of {N_TREES} trees"
     return ZeroShot(
         score=float(unseen.mean()),
         ordinary=float(ordinary.mean()),
         per_factor=unseen,
         ordinary_per_factor=ordinary,
+        baseline=baseline,
+        ordinary_baseline=ordinary_baseline,
         notes=(
             f"{how}; {len(held_out)} rows in the gap, outside it {len(train)} training, {len(valid)} validation "
             f"and {len(test)} test rows",
             *notes_on_kinds(inputs.kinds, "its levels are read as numbers"),
+            *unsound,
         ),
     )
+
+
+def _nrmse(predicted: FloatArray, true: FloatArray, unit: FloatArray, n_test: int) -> tuple[FloatArray, FloatArray]:
+    """(n_factors,) of the first `n_test` rows, and of the others."""
+    squared = ((predicted - true) / unit) ** 2
+    return np.sqrt(squared[:n_test].mean(axis=0)), np.sqrt(squared[n_test:].mean(axis=0))
 
 
 def _apart(inputs: Inputs, rows: IntArray, gap: Gap) -> tuple[IntArray, BoolArray]:
@@ -142,13 +155,18 @@ def _check_parts(inputs: Inputs, train: IntArray, valid: IntArray, test: IntArra
         )
 
 
-def _by_lasso(inputs: Inputs, train: IntArray, valid: IntArray, others: IntArray, seed: int) -> FloatArray:
-    model = fit_lasso(inputs.codes, inputs.factors, train, valid, SIGNIFICANCE)
-    return model.predict(inputs.codes[others])
+def _by_lasso(
+    inputs: Inputs, train: IntArray, valid: IntArray, others: IntArray, seed: int
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Prediction (n_others, n_factors), and notes."""
+    model = fit_lasso(inputs.codes, inputs.factors, train, valid)
+    return model.predict(inputs.codes[others]), model.notes
 
 
-def _by_forest(inputs: Inputs, train: IntArray, valid: IntArray, others: IntArray, seed: int) -> FloatArray:
-    """Prediction (n_others, n_factors) by the depth of least validation error."""
+def _by_forest(
+    inputs: Inputs, train: IntArray, valid: IntArray, others: IntArray, seed: int
+) -> tuple[FloatArray, tuple[str, ...]]:
+    """Prediction (n_others, n_factors) by the depth of least validation error, and notes."""
     predicted = np.empty((len(others), inputs.n_factors))
     asked = inputs.codes[np.concatenate([valid, others])]
     for column in range(inputs.n_factors):
@@ -159,4 +177,4 @@ def _by_forest(inputs: Inputs, train: IntArray, valid: IntArray, others: IntArra
         answers = forest.predictions[:, :, 0]
         errors = ((answers[:, : len(valid)] - values[valid]) ** 2).mean(axis=1)
         predicted[:, column] = answers[np.argmin(errors), len(valid) :]
-    return predicted
+    return predicted, ()

@@ -14,7 +14,7 @@ from unbraid.types import FloatArray, IntArray
 Card: TypeAlias = Mapping[str, Any]  # see `unbraid.report.page`
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
-FACTOR_FIELDS = ("accuracy", "chance", "errors")  # (n_factors,) of some Results, shown beside `per_factor`
+FACTOR_FIELDS = ("accuracy", "chance", "errors", "baseline")  # (n_factors,) of some Results, shown beside `per_factor`
 
 GROUPS: Mapping[str, tuple[str, str]] = {
     "aligned": ("One factor, one code", "These claim axis alignment: rotating the codes lowers them."),

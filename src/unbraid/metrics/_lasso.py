@@ -1,0 +1,176 @@
+"""Lasso to its exact optimum, from Gram matrices.
+
+Coordinate descent crawls where codes are alike: it stops anywhere between them, and which of them it favours is a
+matter of column order. Here the weights that are not zero are solved for at once (Newton's method, since the objective
+is quadratic as long as no sign changes), and codes enter and leave one at a time until the optimality conditions hold.
+"""
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from unbraid.types import BoolArray, FloatArray, IntArray
+
+TOLERANCE = 1e-10  # of the optimality conditions, relative to the penalty
+ROUNDING = 1e-14  # the same, relative to the greatest moment
+CONVERGED = 1e-9  # of the greatest moment: what misses them by more has not converged
+SINGULAR = 1e-12  # share of a code's variance that the others leave unexplained, below which it is their combination
+
+
+class _State(NamedTuple):
+    weights: FloatArray  # (n_codes,)
+    signs: FloatArray  # (n_codes,) of the weights; 0 outside
+    inside: BoolArray  # (n_codes,)
+    members: IntArray  # (n_codes,) the codes inside, in the order of `inverse`
+    inverse: FloatArray  # (n_codes, n_codes) its upper left corner inverts the Gram matrix of the members
+    solved: FloatArray  # (n_codes,) room for one number per member
+    rest: FloatArray  # (n_codes,) the same
+
+
+@numba.njit(cache=True)
+def lasso_path(gram: FloatArray, moments: FloatArray, penalties: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(n_penalties, n_codes) minimisers of mean squared error / 2 + penalty * sum of absolute weights.
+
+    `gram` (n_codes, n_codes) is codes' codes / n_samples, `moments` (n_codes,) codes' target / n_samples; penalties are
+    not negative and fall, each starting from the last. The second array (n_penalties,) says by how much the optimality
+    conditions are missed, as a share of the greatest moment: a code with a weight has a slope of just the penalty, no
+    other has a greater one.
+    """
+    n_codes = len(moments)
+    path, missed = np.zeros((len(penalties), n_codes)), np.zeros(len(penalties))
+    state = _State(
+        np.zeros(n_codes), np.zeros(n_codes), np.zeros(n_codes, dtype=np.bool_), np.zeros(n_codes, dtype=np.int64),
+        np.zeros((n_codes, n_codes)), np.zeros(n_codes), np.zeros(n_codes),
+    )  # fmt: skip
+    slopes, size = moments.copy(), 0
+    greatest = np.abs(moments).max()
+    if greatest == 0.0:
+        return path, missed
+    for index, penalty in enumerate(penalties):
+        entrant = -1
+        for _ in range(10 * n_codes + 100):
+            leaver = _towards_optimum(gram, moments, penalty, state, size)
+            if leaver >= 0:
+                code = state.members[leaver]
+                moved = state.weights[code] != 0.0
+                size = _leave(state, size, leaver)
+                if code == entrant and not moved:  # it entered by a rounding error
+                    break
+                continue
+            entrant = _steepest(gram, moments, state, size, slopes, penalty * (1.0 + TOLERANCE) + ROUNDING * greatest)
+            if entrant < 0:
+                break
+            size = _enter(gram, state, size, entrant, np.sign(slopes[entrant]))
+        path[index] = state.weights
+        _steepest(gram, moments, state, size, slopes, penalty)
+        for code in range(n_codes):
+            off = slopes[code] - penalty * state.signs[code]
+            missed[index] = max(missed[index], abs(off) if state.inside[code] else abs(off) - penalty)
+        missed[index] /= greatest
+    return path, missed
+
+
+@numba.njit(cache=True)
+def _towards_optimum(gram: FloatArray, moments: FloatArray, penalty: float, state: _State, size: int) -> int:
+    """Move the members to their optimum, or until the first of them reaches 0: its place, else -1."""
+    members, solved, rest = state.members, state.solved, state.rest
+    for place in range(size):
+        rest[place] = moments[members[place]] - penalty * state.signs[members[place]]
+        solved[place] = 0.0
+    for _ in range(2):  # the second time removes what rounding has left
+        for place in range(size):
+            for other in range(size):
+                solved[place] += state.inverse[place, other] * rest[other]
+        for place in range(size):
+            code = members[place]
+            left = moments[code] - penalty * state.signs[code]
+            for other in range(size):
+                left -= gram[code, members[other]] * solved[other]
+            rest[place] = left
+    length, first = 1.0, -1
+    for place in range(size):
+        code = members[place]
+        if solved[place] * state.signs[code] <= 0.0:
+            way = state.weights[code] - solved[place]
+            share = state.weights[code] / way if way != 0.0 else 0.0
+            if share < length or first < 0:
+                length, first = share, place
+    for place in range(size):
+        code = members[place]
+        state.weights[code] += length * (solved[place] - state.weights[code])
+    return first
+
+
+@numba.njit(cache=True)
+def _steepest(gram: FloatArray, moments: FloatArray, state: _State, size: int, slopes: FloatArray, least: float) -> int:
+    """The code outside of greatest slope, if this is above `least`, else -1; `slopes` is brought up to date."""
+    slopes[:] = moments
+    for place in range(size):
+        code = state.members[place]
+        for other in range(len(slopes)):
+            slopes[other] -= gram[code, other] * state.weights[code]
+    found, greatest = -1, least
+    for code in range(len(slopes)):
+        if not state.inside[code] and abs(slopes[code]) > greatest:
+            found, greatest = code, abs(slopes[code])
+    return found
+
+
+@numba.njit(cache=True)
+def _enter(gram: FloatArray, state: _State, size: int, code: int, sign: float) -> int:
+    """Make a code a member; where it is a combination of the members, one of them makes room. The new size."""
+    combination, spare = _combination(gram, state, size, code)
+    if spare <= SINGULAR * gram[code, code]:
+        # Along this direction the fit stays as it is, and the sum of absolute weights falls.
+        step, first = np.inf, -1
+        for place in range(size):
+            member = state.members[place]
+            if combination[place] * sign * state.signs[member] > 0.0:
+                room = abs(state.weights[member] / combination[place])
+                if room < step:
+                    step, first = room, place
+        if first < 0:
+            return size
+        for place in range(size):
+            state.weights[state.members[place]] -= step * sign * combination[place]
+        size = _leave(state, size, first)
+        state.weights[code] = step * sign
+        combination, spare = _combination(gram, state, size, code)
+    for place in range(size):
+        for other in range(size):
+            state.inverse[place, other] += combination[place] * combination[other] / spare
+        state.inverse[place, size] = state.inverse[size, place] = -combination[place] / spare
+    state.inverse[size, size] = 1.0 / spare
+    state.members[size] = code
+    state.inside[code], state.signs[code] = True, sign
+    return size + 1
+
+
+@numba.njit(cache=True)
+def _combination(gram: FloatArray, state: _State, size: int, code: int) -> tuple[FloatArray, float]:
+    """Weights (size,) by which the members come nearest to a code, and the variance that this leaves."""
+    combination, spare = np.zeros(size), gram[code, code]
+    for place in range(size):
+        for other in range(size):
+            combination[place] += state.inverse[place, other] * gram[code, state.members[other]]
+    for place in range(size):
+        spare -= combination[place] * gram[code, state.members[place]]
+    return combination, spare
+
+
+@numba.njit(cache=True)
+def _leave(state: _State, size: int, place: int) -> int:
+    """Take out the member at this place, of weight 0. The new size."""
+    code, last = state.members[place], size - 1
+    state.weights[code] = state.signs[code] = 0.0
+    state.inside[code] = False
+    column = state.inverse[:size, place].copy()
+    for one in range(size):
+        for other in range(size):
+            state.inverse[one, other] -= column[one] * column[other] / column[place]
+    # The last takes its place.
+    state.members[place] = state.members[last]
+    state.inverse[place, :size] = state.inverse[last, :size]
+    state.inverse[:size, place] = state.inverse[:size, last]
+    return last
