@@ -34,7 +34,7 @@ def synthetic(n_samples: int, n_codes: int) -> Representation:
     codes[:, : len(SIZES)] = 0.2 * codes[:, : len(SIZES)] + centred
     log_variances = np.full_like(codes, -3.0)
     kinds = ("categorical", "ordinal", "cyclic", "ordinal", "ordinal")
-    return Representation(codes, factors, log_variances=log_variances, factor_kinds=kinds, factor_sizes=SIZES)
+    return Representation(codes, factors, log_variances=log_variances, kinds=kinds, sizes=SIZES)
 
 
 def timed(representation: Representation, metrics: list[str] | str = "all") -> tuple[float, ScoreCard]:

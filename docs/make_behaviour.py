@@ -70,7 +70,7 @@ def scores_of(make: Codes) -> dict[str, float | None]:
     card = score(
         Representation(
             codes, factors, log_variances=np.full(codes.shape, LOG_VARIANCE),
-            factor_names=SPACE.names, factor_kinds=SPACE.kinds, factor_sizes=SPACE.sizes,
+            names=SPACE.names, kinds=SPACE.kinds, sizes=SPACE.sizes,
         ),
         gap=GAP,
     )  # fmt: skip

@@ -42,7 +42,7 @@ def main() -> None:
 def example_figure(card: ScoreCard) -> Figure:
     """Importance and information with the alignment, and what single codes do with the factors."""
     figure = Figure(figsize=(11, 3.9))
-    names, kinds = card.representation.factor_names, card.representation.factor_kinds
+    names, kinds = card.representation.names, card.representation.kinds
     codes, factors = card.representation.codes, card.representation.factors
     information = card["mig"].mutual_information
     drawn = {"column_names": names, "greyed": dead_codes(card.representation), "alignment": card["snc"].alignment}

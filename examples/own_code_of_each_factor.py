@@ -11,11 +11,11 @@ example = Representation.example()
 card = score(example, metrics=["mig", "snc"])
 
 for factor, code, value in zip(
-    example.factor_names, card["snc"].alignment, card["snc"].per_factor, strict=True
+    example.names, card["snc"].alignment, card["snc"].per_factor, strict=True
 ):
     print(f"{factor}: code {code}, accuracy above chance {value:.2f}")
 
 axes = plot_hinton(
-    card["mig"], column_names=example.factor_names, alignment=card["snc"].alignment
+    card["mig"], column_names=example.names, alignment=card["snc"].alignment
 )
 figure = axes.figure

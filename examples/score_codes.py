@@ -11,5 +11,5 @@ example = Representation.example()
 card = score(example, metrics=["dci_lasso", "mig"])
 print(card)
 
-axes = plot_hinton(card["dci_lasso"], column_names=example.factor_names)
+axes = plot_hinton(card["dci_lasso"], column_names=example.names)
 figure = axes.figure

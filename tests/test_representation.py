@@ -18,9 +18,9 @@ def small(**changes: object) -> Representation:
         "codes": rng.standard_normal((6, 2)).astype(np.float32),
         "factors": np.array([[0, 1], [1, 0], [2, 3], [0, 2], [1, 1], [2, 0]], dtype=np.int16),
         "log_variances": rng.standard_normal((6, 2)).astype(np.float32),
-        "factor_names": ("shape", "größe <b>"),
-        "factor_kinds": ("categorical", "cyclic"),
-        "factor_sizes": (3, 4),
+        "names": ("shape", "größe <b>"),
+        "kinds": ("categorical", "cyclic"),
+        "sizes": (3, 4),
     }
     return Representation(**content | changes)  # pyright: ignore[reportArgumentType]
 
@@ -31,11 +31,11 @@ def same(a: Representation, b: Representation) -> None:
     assert (a.log_variances is None) == (b.log_variances is None)
     if a.log_variances is not None:
         np.testing.assert_array_equal(a.log_variances, b.log_variances)
-    assert (a.factor_names, a.factor_kinds, a.factor_sizes) == (b.factor_names, b.factor_kinds, b.factor_sizes)
+    assert (a.names, a.kinds, a.sizes) == (b.names, b.kinds, b.sizes)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("changes", [{}, {"log_variances": None, "factor_sizes": None, "factor_names": ()}])
+@pytest.mark.parametrize("changes", [{}, {"log_variances": None, "sizes": None, "names": ()}])
 def test_every_format_returns_what_was_saved(tmp_path: Path, suffix: str, changes: dict[str, object]) -> None:
     path = tmp_path / f"codes{suffix}"
     small(**changes).save(path)
@@ -85,8 +85,8 @@ def test_parquet_of_others_needs_no_metadata_and_orders_codes_by_number(tmp_path
     pandas.DataFrame(columns | {"factor_a": [0, 1, 2], "factor_b": [0.5, 0.1, 0.2]}).to_parquet(tmp_path / "x.parquet")
     loaded = Representation.load(tmp_path / "x.parquet")
     assert loaded.codes[0].tolist() == list(range(12))
-    assert loaded.factor_names == ("a", "b")
-    assert loaded.factor_kinds == ("ordinal", "continuous")
+    assert loaded.names == ("a", "b")
+    assert loaded.kinds == ("ordinal", "continuous")
 
 
 class Trap:
@@ -124,10 +124,10 @@ def test_a_truncated_or_foreign_file_is_one_clear_error(tmp_path: Path, suffix: 
     ("changes", "message"),
     [
         ({"codes": np.zeros(6)}, r"codes must be \(n_samples, n_codes\)"),
-        ({"factor_kinds": ("categorical", "circular")}, "factor 'größe <b>' has unknown kind 'circular'"),
-        ({"factor_names": ("a",)}, r"factor_names must have one entry per factor \(2\)"),
-        ({"factor_names": ("a", "a")}, "must differ"),
-        ({"factor_sizes": (3, 4, 5)}, "factor_sizes must have one entry"),
+        ({"kinds": ("categorical", "circular")}, "factor 'größe <b>' has unknown kind 'circular'"),
+        ({"names": ("a",)}, r"names must have one entry per factor \(2\)"),
+        ({"names": ("a", "a")}, "must differ"),
+        ({"sizes": (3, 4, 5)}, "sizes must have one entry"),
         ({"log_variances": np.zeros((6, 3))}, "log_variances must have the shape of codes"),
     ],
 )
@@ -154,7 +154,7 @@ def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(np, "savez_compressed", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        small(factor_names=("x", "y")).save(path)
+        small(names=("x", "y")).save(path)
     assert path.read_bytes() == before
     assert len(list(tmp_path.iterdir())) == 1
 
@@ -162,14 +162,25 @@ def test_an_interrupted_save_leaves_the_old_file_and_nothing_else(
 def test_the_example_is_the_published_one() -> None:
     example = Representation.example()
     assert example.codes.shape == (10_000, 10)
-    assert example.factor_names == ("shape", "scale", "orientation", "position_x", "position_y")
-    assert example.factor_sizes == (3, 6, 40, 32, 32)
+    assert example.names == ("shape", "scale", "orientation", "position_x", "position_y")
+    assert example.sizes == (3, 6, 40, 32, 32)
     assert int((example.mean_kl() > 0.01).sum()) == 5
 
 
 def test_keep_factors_keeps_everything_about_them() -> None:
     kept = small().keep_factors(["größe <b>"])
-    assert (kept.factor_kinds, kept.factor_sizes) == (("cyclic",), (4,))
+    assert (kept.kinds, kept.sizes) == (("cyclic",), (4,))
     assert kept.factors.tolist() == small().factors[:, 1:].tolist()
     with pytest.raises(ValueError, match="no factor 'hue'; there are shape"):
         small().keep_factors(["hue"])
+
+
+def test_former_names_are_taken_and_given_with_a_warning() -> None:
+    codes, factors = np.zeros((3, 2)), np.arange(6).reshape(3, 2)
+    with pytest.warns(FutureWarning, match="factor_kinds of a Representation is kinds now"):
+        made = Representation(codes, factors, factor_kinds=("cyclic", "ordinal"))  # pyright: ignore[reportCallIssue]
+    assert made.kinds == ("cyclic", "ordinal")
+    with pytest.warns(FutureWarning, match="factor_names of a Representation is names now"):
+        assert made.factor_names == made.names  # pyright: ignore[reportAttributeAccessIssue]
+    with pytest.raises(AttributeError, match="no attribute 'colour'"):
+        made.colour  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018

@@ -55,7 +55,7 @@ def test_frame_has_one_row_per_number() -> None:
 
 
 def test_a_representation_scores_as_its_arrays_do() -> None:
-    representation = unbraid.Representation(CODES, FACTORS, factor_kinds=("categorical", "ordinal", "ordinal"))
+    representation = unbraid.Representation(CODES, FACTORS, kinds=("categorical", "ordinal", "ordinal"))
     apart = unbraid.score(CODES, FACTORS, kinds=("categorical", "ordinal", "ordinal"), metrics=QUICK)
     assert str(unbraid.score(representation, metrics=QUICK)) == str(apart)
     with pytest.raises(ValueError, match="brings its own factors"):
@@ -266,8 +266,8 @@ def test_score_encoder_encodes_in_batches_and_keeps_the_names() -> None:
     card = unbraid.score_encoder(encode, two_factor_dataset(), batch_size=20, metrics=["mig"])
     assert seen == [(20, 4, 4, 1), (20, 4, 4, 1), (8, 4, 4, 1)]
     assert card["mig"].score == pytest.approx(1.0)
-    assert card.representation.factor_kinds == ("ordinal", "cyclic")
-    assert card.representation.factor_sizes == (6, 8)
+    assert card.representation.kinds == ("ordinal", "cyclic")
+    assert card.representation.sizes == (6, 8)
     assert card.representation.log_variances is not None
 
 

@@ -27,6 +27,6 @@ def test_rankings_and_representations_are_told_in_a_line() -> None:
 
 
 def test_names_are_no_markup() -> None:
-    shown = Representation(CODES, FACTORS, factor_names=("<b>", "size"))._repr_html_()
+    shown = Representation(CODES, FACTORS, names=("<b>", "size"))._repr_html_()
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown

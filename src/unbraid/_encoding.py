@@ -52,9 +52,9 @@ def encoded_at(
         codes,
         space.factors(index),
         log_variances=log_variances[0] if log_variances else None,
-        factor_names=space.names,
-        factor_kinds=space.kinds,
-        factor_sizes=space.sizes,
+        names=space.names,
+        kinds=space.kinds,
+        sizes=space.sizes,
     )
 
 

@@ -12,13 +12,16 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid._files import atomic_write
+from unbraid._former import former_names
 from unbraid._shown import Shown
 from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
+STORED = ("codes", "factors", "log_variances", "factor_names", "factor_kinds", "factor_sizes")  # in a file
 
 
+@former_names(factor_names="names", factor_kinds="kinds", factor_sizes="sizes")
 @dataclass(frozen=True, eq=False, repr=False)
 class Representation(Shown):
     """What an encoder makes of a dataset whose factors are known.
@@ -27,10 +30,10 @@ class Representation(Shown):
         codes: (n_samples, n_codes) real, usually posterior means.
         factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous".
         log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
-        factor_names: one per factor; default factor_0, factor_1, ...
-        factor_kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
+        names: one per factor; default factor_0, factor_1, ...
+        kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
             or continuous where a factor has values that are not whole.
-        factor_sizes: number of levels of each factor in the dataset, which may exceed those present; optional.
+        sizes: number of levels of each factor in the dataset, which may exceed those present; optional.
 
     Raises:
         ValueError: shapes disagree or a kind is unknown.
@@ -39,9 +42,9 @@ class Representation(Shown):
     codes: FloatArray
     factors: FloatArray | IntArray
     log_variances: FloatArray | None = None
-    factor_names: tuple[str, ...] = ()
-    factor_kinds: tuple[Kind, ...] = ()
-    factor_sizes: tuple[int, ...] | None = None
+    names: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    sizes: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("codes", "factors", "log_variances"):
@@ -54,18 +57,18 @@ class Representation(Shown):
                 f"got {self.codes.shape} and {self.factors.shape}"
             )
         n_factors = self.factors.shape[1]
-        if not self.factor_names:
-            object.__setattr__(self, "factor_names", tuple(f"factor_{k}" for k in range(n_factors)))
-        if not self.factor_kinds and self.factors.dtype.kind in "biuf":
+        if not self.names:
+            object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
+        if not self.kinds and self.factors.dtype.kind in "biuf":
             whole = (self.factors == np.rint(self.factors)).all(axis=0)
-            object.__setattr__(self, "factor_kinds", tuple("ordinal" if w else "continuous" for w in whole))
-        for name in ("factor_names", "factor_kinds", "factor_sizes"):
+            object.__setattr__(self, "kinds", tuple("ordinal" if w else "continuous" for w in whole))
+        for name in ("names", "kinds", "sizes"):
             entries = getattr(self, name)
             if entries is not None and len(entries) != n_factors:
                 raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
-        if len(set(self.factor_names)) < n_factors:
-            raise ValueError(f"factor_names must differ from each other; got {list(self.factor_names)}")
-        for name, kind in zip(self.factor_names, self.factor_kinds, strict=True):
+        if len(set(self.names)) < n_factors:
+            raise ValueError(f"names must differ from each other; got {list(self.names)}")
+        for name, kind in zip(self.names, self.kinds, strict=True):
             if kind not in KINDS:
                 raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
         if self.log_variances is not None and self.log_variances.shape != self.codes.shape:
@@ -93,15 +96,15 @@ class Representation(Shown):
             ValueError: a name is unknown.
         """
         for name in names:
-            if name not in self.factor_names:
-                raise ValueError(f"no factor {name!r}; there are {', '.join(self.factor_names)}")
-        columns = [self.factor_names.index(name) for name in names]
+            if name not in self.names:
+                raise ValueError(f"no factor {name!r}; there are {', '.join(self.names)}")
+        columns = [self.names.index(name) for name in names]
         return replace(
             self,
             factors=self.factors[:, columns],
-            factor_names=tuple(names),
-            factor_kinds=tuple(self.factor_kinds[k] for k in columns),
-            factor_sizes=None if self.factor_sizes is None else tuple(self.factor_sizes[k] for k in columns),
+            names=tuple(names),
+            kinds=tuple(self.kinds[k] for k in columns),
+            sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
         )
 
     @classmethod
@@ -128,9 +131,9 @@ class Representation(Shown):
                 codes=np.asarray(arrays["codes"]),
                 factors=np.asarray(arrays["factors"]),
                 log_variances=None if arrays.get("log_variances") is None else np.asarray(arrays["log_variances"]),
-                factor_names=tuple(map(str, arrays.get("factor_names", ()))),
-                factor_kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
-                factor_sizes=None if arrays.get("factor_sizes") is None else tuple(map(int, arrays["factor_sizes"])),
+                names=tuple(map(str, arrays.get("factor_names", ()))),
+                kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
+                sizes=None if arrays.get("factor_sizes") is None else tuple(map(int, arrays["factor_sizes"])),
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
@@ -165,7 +168,7 @@ def _read_npz(path: Path) -> Arrays:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("it is a single array")
             # Other members may be pickled (dSprites' metadata is); they are left closed.
-            wanted = [name for name in archive.files if name in Representation.__dataclass_fields__]
+            wanted = [name for name in archive.files if name in STORED]
             return {name: archive[name] for name in wanted}
     except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
         reason = str(error)
@@ -213,11 +216,11 @@ def _read_parquet(path: Path) -> Arrays:
 
 def _described(representation: Representation) -> dict[str, Any]:
     described: dict[str, Any] = {
-        "factor_names": list(representation.factor_names),
-        "factor_kinds": list(representation.factor_kinds),
+        "factor_names": list(representation.names),
+        "factor_kinds": list(representation.kinds),
     }
-    if representation.factor_sizes is not None:
-        described["factor_sizes"] = list(representation.factor_sizes)
+    if representation.sizes is not None:
+        described["factor_sizes"] = list(representation.sizes)
     return described
 
 
@@ -248,8 +251,7 @@ def _write_parquet(representation: Representation, path: Path) -> None:
 
     columns = {f"code_{i}": column for i, column in enumerate(representation.codes.T)}
     columns |= {
-        f"factor_{name}": column
-        for name, column in zip(representation.factor_names, representation.factors.T, strict=True)
+        f"factor_{name}": column for name, column in zip(representation.names, representation.factors.T, strict=True)
     }
     if representation.log_variances is not None:
         columns |= {f"log_variance_{i}": column for i, column in enumerate(representation.log_variances.T)}

@@ -103,7 +103,7 @@ class ScoreCard:
 
     def to_dict(self) -> dict[str, Any]:
         """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
-        names = self.representation.factor_names
+        names = self.representation.names
         factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
         return {
             "unbraid": unbraid.__version__,
@@ -151,7 +151,7 @@ class ScoreCard:
                     {"metric": name, "value": value, "factor": "", "number": number, "headline": headline} | how
                 )
             for factor, number in zip(
-                self.representation.factor_names, getattr(scored.result, "per_factor", ()), strict=False
+                self.representation.names, getattr(scored.result, "per_factor", ()), strict=False
             ):
                 rows.append(
                     {"metric": name, "value": "per_factor", "factor": factor, "number": float(number)}
@@ -233,13 +233,13 @@ class ScoreCard:
         if self.described is not None:
             return dict(self.described)
         codes, factors = self.representation.codes, self.representation.factors
-        kinds = self.representation.factor_kinds
-        given = self.representation.factor_sizes or (0,) * len(kinds)
+        kinds = self.representation.kinds
+        given = self.representation.sizes or (0,) * len(kinds)
         present = [
             None if kind == "continuous" else len(np.unique(c)) for kind, c in zip(kinds, factors.T, strict=True)
         ]
         sizes = [size or count for size, count in zip(given, present, strict=True)]
-        described = zip(self.representation.factor_names, kinds, sizes, strict=True)
+        described = zip(self.representation.names, kinds, sizes, strict=True)
         return {
             "path": self.path,
             "n_samples": len(codes),
@@ -323,8 +323,8 @@ def _held(saved: SavedInput) -> Representation:
     return Representation(
         np.empty((0, saved.n_codes)),
         np.empty((0, len(saved.factors))),
-        factor_names=tuple(factor.name for factor in saved.factors),
-        factor_kinds=tuple(factor.kind for factor in saved.factors),
+        names=tuple(factor.name for factor in saved.factors),
+        kinds=tuple(factor.kind for factor in saved.factors),
     )
 
 

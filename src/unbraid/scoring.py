@@ -198,9 +198,9 @@ def _representation(
             inputs.codes,
             np.asarray(factors),
             log_variances=None if log_variances is None else np.asarray(log_variances),
-            factor_names=tuple(names or ()),
-            factor_kinds=inputs.kinds,
-            factor_sizes=None if sizes is None else tuple(sizes),
+            names=tuple(names or ()),
+            kinds=inputs.kinds,
+            sizes=None if sizes is None else tuple(sizes),
         )
     if representation.log_variances is not None:
         checked = check_matrix(representation.log_variances, "log_variances", "n_codes")
@@ -251,21 +251,21 @@ def _own(name: str) -> Metric:
 def _context(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
     """What metrics may ask for by parameter name beyond codes and factors."""
     if isinstance(gap, str):
-        gap = predicate(gap, representation.factor_names)
+        gap = predicate(gap, representation.names)
     elif callable(gap):
         gap = alone(gap)
     context = {
-        "kinds": representation.factor_kinds,
+        "kinds": representation.kinds,
         "seed": seed,
         "log_variances": representation.log_variances,
-        "sizes": representation.factor_sizes,
+        "sizes": representation.sizes,
         "gap": gap,
     }
     return {name: value for name, value in context.items() if value is not None}
 
 
 def _inputs(representation: Representation) -> Inputs:
-    return check_inputs(representation.codes, representation.factors, representation.factor_kinds)
+    return check_inputs(representation.codes, representation.factors, representation.kinds)
 
 
 def _call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:

@@ -38,7 +38,7 @@ def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
 @pytest.fixture
 def codes_file(tmp_path: Path) -> Path:
     factors = np.tile(np.stack(np.unravel_index(np.arange(24), (4, 6)), 1), (10, 1))
-    Representation(factors.astype(float)[:, ::-1], factors, factor_names=("size", "hue")).save(tmp_path / "codes.npz")
+    Representation(factors.astype(float)[:, ::-1], factors, names=("size", "hue")).save(tmp_path / "codes.npz")
     return tmp_path / "codes.npz"
 
 
@@ -51,7 +51,7 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
     assert "mig" in printed
     assert "not defined here: needs at least one cyclic factor" in printed
     content = json.loads(out.read_text())
-    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped"}
+    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "decided_by"}
     assert content["seed"] == 7
     assert content["unbraid"] == unbraid.__version__
     assert content["input"] == {

@@ -27,7 +27,7 @@ def representation() -> Representation:
     log_variances[:, 5] = 0.0
     return Representation(
         codes, factors, log_variances=log_variances,
-        factor_names=SPACE.names, factor_kinds=SPACE.kinds, factor_sizes=SPACE.sizes,
+        names=SPACE.names, kinds=SPACE.kinds, sizes=SPACE.sizes,
     )  # fmt: skip
 
 

@@ -59,7 +59,7 @@ def test_figures_of_codes_can_be_drawn_of_a_run(name: str, sources: dict[str, So
 def test_information_is_that_of_mig_and_squares_follow_it(sources: dict[str, Source]) -> None:
     drawn = draw("information", sources["codes"])
     held = representation()
-    expected = mig(held.codes, held.factors, kinds=held.factor_kinds).mutual_information
+    expected = mig(held.codes, held.factors, kinds=held.kinds).mutual_information
     np.testing.assert_allclose(floats(drawn, "mutual_information").reshape(expected.shape), expected)
     collection = drawn.figure.axes[0].collections[0]
     assert isinstance(collection, PolyCollection)
@@ -97,7 +97,7 @@ def test_latents_lists_the_means_of_lines_and_maps(sources: dict[str, Source]) -
     assert set(columns["code"]) == {"0", "1", "2", "3", "4"}  # the dead one is left out
     assert set(columns["factor"]) == {"shape", "pos_x and pos_y", "hue"}
     for factor, level, level_y, group, code, mean in zip(*columns.values(), strict=True):
-        levels = {name: held.factors[:, k] for k, name in enumerate(held.factor_names)}
+        levels = {name: held.factors[:, k] for k, name in enumerate(held.names)}
         if " and " in factor:
             rows = (levels["pos_x"] == float(level)) & (levels["pos_y"] == float(level_y))
         else:
@@ -110,7 +110,7 @@ def test_latents_lists_the_means_of_lines_and_maps(sources: dict[str, Source]) -
 def test_circles_lists_the_points_of_the_plane(sources: dict[str, Source]) -> None:
     drawn = draw("circles", sources["codes"])
     held = representation()
-    result = d_lsbd(held.codes, held.factors, kinds=held.factor_kinds, sizes=held.factor_sizes)
+    result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)
     assert len(floats(drawn, "x")) == 8  # one object: the other factors are those of the first row
     np.testing.assert_allclose(np.hypot(floats(drawn, "x"), floats(drawn, "y")), 1, atol=1e-3)
     assert drawn.figure.axes[0].get_title() == f"hue: D_LSBD {result.score:.3f}"
@@ -313,7 +313,7 @@ def test_codes_are_drawn_without_torch_or_pandas() -> None:
 
 def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:
     held = representation()
-    bare = type(held)(held.codes, held.factors, factor_kinds=("ordinal",) * 4)
+    bare = type(held)(held.codes, held.factors, kinds=("ordinal",) * 4)
     bare.save(tmp_path / "bare.npz")
     source = open_source(tmp_path / "bare.npz")
     with pytest.raises(ValueError, match="no log_variances, and without them no KL"):
@@ -325,7 +325,7 @@ def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:
 def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
     held = representation()
     names = ("$a_{", "x<y", "50 %", "\\frac")
-    named = type(held)(held.codes, held.factors, held.log_variances, names, held.factor_kinds, held.factor_sizes)
+    named = type(held)(held.codes, held.factors, held.log_variances, names, held.kinds, held.sizes)
     named.save(tmp_path / "named.npz")
     source = open_source(tmp_path / "named.npz")
     for name in ("information", "important-codes", "latents", "circles"):

@@ -49,7 +49,7 @@ def test_is_what_plain_loops_give(quantile: float) -> None:
 def test_agrees_with_disentanglement_lib(arguments: dict, expected: float) -> None:
     """Its scalable_disentanglement_score (86a644d) on the shipped codes, factors binned by its discretizer or not."""
     example = Representation.example()
-    result = irs(example.codes, example.factors, kinds=example.factor_kinds, **arguments)
+    result = irs(example.codes, example.factors, kinds=example.kinds, **arguments)
     assert result.score == pytest.approx(expected, abs=1e-12)
 
 

@@ -79,8 +79,8 @@ def test_the_kept_codes_are_those_of_the_dataset(runs):
     kept = runs[1].codes()
     index = np.arange(len(SPACE))
     assert np.array_equal(kept.factors, SPACE.factors(index))
-    assert kept.factor_names == SPACE.names
-    assert kept.factor_sizes == SPACE.sizes
+    assert kept.names == SPACE.names
+    assert kept.sizes == SPACE.sizes
     assert np.array_equal(kept.codes, runs[1].encode(blocks().images(index)))
     few = [run.representation(blocks(), 20, seed=3) for run in runs[:2]]
     assert len(few[0]) == 20

@@ -115,7 +115,7 @@ def test_of_large_datasets_the_images_are_those_that_runs_are_encoded_on(tmp_pat
     index = drawn(12_000, N_CODES, 0)
     assert (len(index), len(np.unique(index))) == (10_000, 10_000)
     np.testing.assert_array_equal(run.codes().factors, space.factors(index))
-    assert _checked(run.codes(), space, "codes").factor_sizes == (120, 100)
+    assert _checked(run.codes(), space, "codes").sizes == (120, 100)
 
 
 def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
@@ -144,7 +144,7 @@ def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
             r"row 12 has the factors \(1, 5\), and in the study \(1, 4\) \(1 such rows\)",
         ),
         ({"factors": PLACES[:, :1]}, "its factors are factor_0; the study's, y, x"),
-        ({"factor_names": ("x", "y")}, "its factors are x, y; the study's, y, x"),
+        ({"names": ("x", "y")}, "its factors are x, y; the study's, y, x"),
         ({"codes": np.where(PLACES == 3, np.nan, PLACES)}, "codes must be finite; row 3, column 1 is nan"),
     ],
 )

@@ -64,7 +64,7 @@ def score(
     choose(chosen)
     path = file or example_path()
     representation = Representation.load(codes_file(path) if path.is_dir() else path)
-    every = representation.factor_names
+    every = representation.names
     names = every if factors is None else tuple(_listed(factors))
     representation = representation.keep_factors(names)
 

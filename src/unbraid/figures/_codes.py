@@ -35,7 +35,7 @@ def hinton(source: Source, *, metric: str = "dci_boosted", seed: int = 0) -> Dra
             f"{metric} has no matrix of codes and factors; dci_lasso, dci_forest, dci_boosted and mig have"
         )
     matrix = matrix_of(result)
-    axes = plot_hinton(matrix, column_names=held.factor_names, greyed=dead_codes(held).tolist())
+    axes = plot_hinton(matrix, column_names=held.names, greyed=dead_codes(held).tolist())
     name = "importance" if hasattr(result, "importance") else "mutual_information"
     return Drawn(_figure(axes), _cells(matrix, held, name))
 
@@ -46,7 +46,7 @@ def information(source: Source, *, seed: int = 0) -> Drawn:
     card = score(held, metrics=["mig", "snc"], seed=seed)
     matrix, alignment = card["mig"].mutual_information, np.asarray(card["snc"].alignment)
     axes = plot_hinton(
-        matrix, column_names=held.factor_names, greyed=dead_codes(held).tolist(), alignment=alignment
+        matrix, column_names=held.names, greyed=dead_codes(held).tolist(), alignment=alignment
     )  # fmt: skip
     cells = _cells(matrix, held, "mutual_information")
     own = [int(alignment[k]) == code for code in range(len(matrix)) for k in range(matrix.shape[1])]
@@ -58,15 +58,15 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
     held = source.representation
     matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])
     panels = plot_important_codes(
-        matrix, held.codes, held.factors, kinds=held.factor_kinds, sizes=held.factor_sizes,
-        factor_names=held.factor_names, greyed=dead_codes(held).tolist(), max_points=DOTS,
+        matrix, held.codes, held.factors, kinds=held.kinds, sizes=held.sizes,
+        factor_names=held.names, greyed=dead_codes(held).tolist(), max_points=DOTS,
     )  # fmt: skip
     rows = thinned(len(held), DOTS)
     best = np.abs(matrix).argmax(axis=0)
     data = long_form(
         (
             (name, float(held.factors[row, k]), int(best[k]), float(held.codes[row, best[k]]))
-            for k, name in enumerate(held.factor_names)
+            for k, name in enumerate(held.names)
             for row in rows
         ),
         "factor", "level", "code", "value",
@@ -83,14 +83,14 @@ def latents(source: Source) -> Drawn:
     rows = thinned(len(held), LARGEST_SAMPLE)
     factors = held.factors[rows].astype(float)
     panels = plot_latents(
-        held.codes[rows][:, alive], factors, kinds=held.factor_kinds, factor_names=held.factor_names,
+        held.codes[rows][:, alive], factors, kinds=held.kinds, factor_names=held.names,
         code_names=[f"code {code}" for code in alive],
     )  # fmt: skip
     figure = _figure(panels[0][0])
-    split = colouring_factor(factors, held.factor_kinds)
+    split = colouring_factor(factors, held.kinds)
     groups: list[str] = []
     if split is not None:
-        groups = [f"{held.factor_names[split]} {level:g}" for level in np.unique(factors[:, split])]
+        groups = [f"{held.names[split]} {level:g}" for level in np.unique(factors[:, split])]
         handles = [Line2D([], [], color=colour, linewidth=2) for colour in level_colours(len(groups))]
         legend = figure.legend(
             handles, groups, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(groups), frameon=False,
@@ -99,7 +99,7 @@ def latents(source: Source) -> Drawn:
         for text in legend.get_texts():
             text.set_parse_math(False)
     places = {
-        name: steps_of(factors[:, k], held.factor_kinds[k])[0] for k, name in enumerate(held.factor_names)
+        name: steps_of(factors[:, k], held.kinds[k])[0] for k, name in enumerate(held.names)
     }  # fmt: skip
     shown = _means(panels, alive, groups, places)
     return Drawn(figure, long_form(shown, "factor", "level", "level_y", "group", "code", "mean"))
@@ -125,11 +125,11 @@ def circles(source: Source) -> Drawn:
     """Every cyclic factor in its plane of the codes, coloured by its angle, before and after it is turned back."""
     held = _full_circles(source)
     try:
-        result = d_lsbd(held.codes, held.factors, kinds=held.factor_kinds, sizes=held.factor_sizes)
+        result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)
     except NotDefined as reason:
         raise ValueError(f"{source.path}: {reason}") from None
     rows = _one_object(held, result.subgroups)
-    names = [held.factor_names[factor] for factor in result.subgroups]
+    names = [held.names[factor] for factor in result.subgroups]
     others = np.delete(held.factors, result.subgroups, axis=1).astype(float)
     frequencies = result.frequencies[combinations(others)[rows[0]]]
     back = np.stack(
@@ -163,7 +163,7 @@ def _full_circles(source: Source) -> Representation:
     dataset = source.run.dataset()
     held = Representation(
         source.run.encode(dataset.images(index)), space.factors(index),
-        factor_names=space.names, factor_kinds=space.kinds, factor_sizes=space.sizes,
+        names=space.names, kinds=space.kinds, sizes=space.sizes,
     )  # fmt: skip
     return held.keep_factors([name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"])
 
@@ -186,9 +186,7 @@ def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
 
 def _cells(matrix: FloatArray, held: Representation, name: str) -> dict[str, Any]:
     rows = (
-        (code, factor, float(matrix[code, k]))
-        for code in range(len(matrix))
-        for k, factor in enumerate(held.factor_names)
+        (code, factor, float(matrix[code, k])) for code in range(len(matrix)) for k, factor in enumerate(held.names)
     )
     return long_form(rows, "code", "factor", name)
 

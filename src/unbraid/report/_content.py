@@ -26,7 +26,7 @@ GROUPS: Mapping[str, tuple[str, str]] = {
 
 def score_table(card: Card) -> dict[str, Any]:
     """The score table alone: groups of rows, what was skipped, and what failed."""
-    names = card["representation"].factor_names
+    names = card["representation"].names
     rows = {name: _row(name, scored, names) for name, scored in card["scored"].items()}
     groups = []
     for group, (title, about) in GROUPS.items():
@@ -73,7 +73,7 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
     spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
     owners: dict[int, list[str]] = {}
-    for factor, code in zip(representation.factor_names, aligned[0]["codes"] if aligned else (), strict=False):
+    for factor, code in zip(representation.names, aligned[0]["codes"] if aligned else (), strict=False):
         owners.setdefault(code, []).append(factor)
     return [
         {
@@ -100,7 +100,7 @@ def alignments(card: Card) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for name, scored in card["scored"].items():
         codes = getattr(scored["result"], "alignment", None)
-        if codes is None or np.shape(codes) != (len(card["representation"].factor_names),):
+        if codes is None or np.shape(codes) != (len(card["representation"].names),):
             continue
         listed = [int(code) for code in codes]
         same = next((each for each in found if each["codes"] == listed), None)
@@ -134,14 +134,14 @@ def factor_table(
     """For each factor the code it was aligned with, and the code that each matrix puts first with its share."""
     first = [(each["metrics"], _first_codes(each["matrix"])) for each in found]
     rows = []
-    for k, factor in enumerate(card["representation"].factor_names):
+    for k, factor in enumerate(card["representation"].names):
         own = [each["codes"][k] for each in aligned]
         choices = [(code, share) for _, codes in first for code, share in [codes[k]]]
         reference = own[0] if own else next((code for code, _ in choices if code is not None), None)
         rows.append(
             {
                 "factor": factor,
-                "kind": card["representation"].factor_kinds[k],
+                "kind": card["representation"].kinds[k],
                 "own": [_code_cell(code, reference, dead) for code in own],
                 "choices": [_code_cell(code, reference, dead, share) for code, share in choices],
             }
@@ -282,7 +282,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
     if card["path"] is None:
         representation = card["representation"]
-        arguments = f"kinds={list(representation.factor_kinds)!r}, names={list(representation.factor_names)!r}, "
+        arguments = f"kinds={list(representation.kinds)!r}, names={list(representation.names)!r}, "
         return {
             "command": None,
             "python": f"import unbraid\n\ncard = unbraid.score(codes, factors, {arguments}{finish}",

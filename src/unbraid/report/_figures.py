@@ -36,13 +36,13 @@ def hinton_figures(
 ) -> list[dict[str, Any]]:
     """One Hinton diagram per distinct matrix."""
     figures = []
-    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card["representation"].factor_names))
+    alignment = np.array(aligned[0]["codes"] if aligned else [-1] * len(card["representation"].names))
     for index, each in enumerate(found):
         matrix = each["matrix"]
         rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
         shown = matrix[np.ix_(rows, columns)]
         place = {int(row): i for i, row in enumerate(rows)}
-        heads = [_short(card["representation"].factor_names[k]) for k in columns]
+        heads = [_short(card["representation"].names[k]) for k in columns]
         sides = [f"code {row}" for row in rows]
         axes = plot_hinton(
             shown,
@@ -98,7 +98,7 @@ def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
         return None
     codes, factors = _sample(card)
     shown = alive[_largest(codes[:, alive].std(axis=0), LATENT_COLUMNS)]
-    all_names, all_kinds = card["representation"].factor_names, card["representation"].factor_kinds
+    all_names, all_kinds = card["representation"].names, card["representation"].kinds
     keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
     names, factors = [_short(all_names[k]) for k in keep], factors[:, keep]
     kinds: list[Kind] = [all_kinds[k] for k in keep]
@@ -136,7 +136,7 @@ def symmetry_figures(card: Card) -> list[dict[str, Any]]:
             continue
         rows, others = _one_object(held, result.subgroups)
         for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
-            name = held.factor_names[factor]
+            name = held.names[factor]
             axes = plot_symmetry(result, subgroup=subgroup, rows=rows)
             label = f"Embeddings in the plane of {name}, coloured by its angle"
             svg = _svg(axes, f"plane-{metric}-{subgroup}", label, crop=False)
@@ -189,11 +189,11 @@ def _sample(card: Card) -> tuple[FloatArray, FloatArray]:
 
 
 def _named_kinds(card: Card) -> list[tuple[str, Kind]]:
-    return list(zip(card["representation"].factor_names, card["representation"].factor_kinds, strict=True))
+    return list(zip(card["representation"].names, card["representation"].kinds, strict=True))
 
 
 def _size(card: Card, factor: int) -> int | None:
-    sizes = card["representation"].factor_sizes
+    sizes = card["representation"].sizes
     return None if sizes is None else int(cast("tuple[int, ...]", sizes)[factor])
 
 

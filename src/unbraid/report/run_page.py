@@ -118,13 +118,13 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
     if len(index) > LARGEST_CIRCLE:
         return []
     turned = Representation(
-        run.encode(opened.images(index)), space.factors(index), factor_names=space.names, factor_kinds=space.kinds,
-        factor_sizes=space.sizes,
+        run.encode(opened.images(index)), space.factors(index), names=space.names, kinds=space.kinds,
+        sizes=space.sizes,
     )  # fmt: skip
     cyclic = [name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"]
     chosen = turned.keep_factors(cyclic)
     try:
-        result = d_lsbd(chosen.codes, chosen.factors, kinds=chosen.factor_kinds, sizes=chosen.factor_sizes)
+        result = d_lsbd(chosen.codes, chosen.factors, kinds=chosen.kinds, sizes=chosen.sizes)
     except NotDefined:
         return []
     scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0)}

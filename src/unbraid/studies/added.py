@@ -171,11 +171,9 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
             f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images. "
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
-    own_names = given.factor_names != tuple(f"factor_{k}" for k in range(given.factors.shape[1]))
-    if given.factors.shape[1] != len(space.names) or (own_names and given.factor_names != space.names):
-        raise ValueError(
-            f"{where}: its factors are {', '.join(given.factor_names)}; the study's, {', '.join(space.names)}"
-        )
+    own_names = given.names != tuple(f"factor_{k}" for k in range(given.factors.shape[1]))
+    if given.factors.shape[1] != len(space.names) or (own_names and given.names != space.names):
+        raise ValueError(f"{where}: its factors are {', '.join(given.names)}; the study's, {', '.join(space.names)}")
     differing = np.flatnonzero(~np.isclose(given.factors, expected, rtol=1e-5, atol=1e-6).all(axis=1))
     if len(differing):
         row = int(differing[0])
@@ -188,7 +186,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     sizes = tuple(space.sizes)
-    return replace(given, factors=expected, factor_names=space.names, factor_kinds=space.kinds, factor_sizes=sizes)
+    return replace(given, factors=expected, names=space.names, kinds=space.kinds, sizes=sizes)
 
 
 def _row(values: Any) -> str:

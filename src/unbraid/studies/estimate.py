@@ -171,9 +171,9 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
         rng.normal(size=shape).astype(np.float32),
         dataset.space.factors(index),
         log_variances=np.full(shape, -1.0, dtype=np.float32),
-        factor_names=dataset.space.names,
-        factor_kinds=dataset.space.kinds,
-        factor_sizes=dataset.space.sizes,
+        names=dataset.space.names,
+        kinds=dataset.space.kinds,
+        sizes=dataset.space.sizes,
     )
     began = perf_counter()
     for name, result in score_each(codes, choose(task.metrics), gap=task.gap):

@@ -204,7 +204,7 @@ def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exceptio
 def _readable(scored: Scored, representation: Representation) -> Scored | Exception:
     """A score, or why it could not be read back from scores.json, as may happen to one of the user's own."""
     try:
-        entry = json.dumps(metric_entry(scored, representation.factor_names), allow_nan=False)
+        entry = json.dumps(metric_entry(scored, representation.names), allow_nan=False)
         SavedMetric.model_validate_json(entry)
     except (ValueError, TypeError) as error:  # ValidationError is a ValueError
         return ValueError(f"what it gave cannot be kept: {error}")
