@@ -60,12 +60,19 @@ class SavedInput(_Part):
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
 
 
+class SavedNoise(_Part):
+    """What independent noise scores."""
+
+    score: FiniteFloat
+    spread: Annotated[FiniteFloat, Field(ge=0)] = 0.0
+
+
 class SavedMetric(_Part):
     headline: FieldName
     higher_is_better: bool
     version: Count = 1
     seconds: Annotated[FiniteFloat, Field(ge=0)]
-    chance: FiniteFloat | None = None
+    noise: SavedNoise | None = None
     values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
     notes: Annotated[list[Text], Field(max_length=1000)] = []

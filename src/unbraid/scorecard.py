@@ -12,6 +12,7 @@ import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid.metrics import METRICS, Metric
+from unbraid.metrics._chance import Noise
 from unbraid.metrics.deciding import Decision
 from unbraid.representation import SUFFIXES, Representation
 from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
@@ -26,7 +27,7 @@ class Scored:
     result: Any
     seconds: float
     objects: Representation | None = None  # what was scored in place of the card's representation
-    chance: float | None = None  # headline expected of codes that know nothing, where the metric states it
+    chance: Noise | None = None  # what independent noise scores, where the metric states it
 
     @property
     def headline(self) -> float:
@@ -273,7 +274,7 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         "higher_is_better": scored.metric.higher_is_better,
         "version": scored.metric.version,
         "seconds": round(scored.seconds, 4),
-        **({} if scored.chance is None else {"chance": scored.chance}),
+        **({} if scored.chance is None else {"noise": scored.chance._asdict()}),
         "values": scored.values,
     }
     if per_factor is not None:
@@ -301,7 +302,8 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
         if set(saved.per_factor) != set(factors):
             raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
         fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
-    return Scored(_row(name, saved), make_dataclass("Saved", fields)(**fields), saved.seconds, chance=saved.chance)
+    chance = None if saved.noise is None else Noise(saved.noise.score, saved.noise.spread)
+    return Scored(_row(name, saved), make_dataclass("Saved", fields)(**fields), saved.seconds, chance=chance)
 
 
 def _row(name: str, saved: SavedMetric) -> Metric:

@@ -1,51 +1,10 @@
-"""Binning against numpy.histogram; information against loops over its definition."""
+"""Information against loops over its definition, and what noise has of it against shuffled rows."""
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from unbraid.metrics._information import factor_entropy, mutual_information
-from unbraid.metrics._inputs import as_levels, bin_equal_width, check_inputs
-from unbraid.types import FloatArray, IntArray
-
-
-def histogram_bins(column: FloatArray, bins: int) -> IntArray:
-    if column.min() == column.max():
-        return np.zeros(len(column), dtype=int)
-    edges = np.histogram_bin_edges(column, bins)
-    return np.array([min(sum(edge <= value for edge in edges[1:]), bins - 1) for value in column])
-
-
-@settings(deadline=None)  # the first call compiles
-@given(
-    st.lists(st.integers(-40, 40), min_size=2, max_size=60),
-    st.sampled_from([1, 2, 3, 7, 20]),
-    st.sampled_from([1.0, 0.1, 1 / 3, 1e-9, 1e9]),
-)
-def test_bins_have_the_edges_of_numpy_histogram(values: list[int], bins: int, step: float) -> None:
-    # Multiples of a step fall on edges again and again, where the last bit decides.
-    column = np.array(values) * step
-    binned = bin_equal_width(np.stack([column, np.zeros(len(column))], axis=1), bins)
-    assert binned[:, 0].tolist() == histogram_bins(column, bins).tolist()
-    assert not binned[:, 1].any()
-
-
-@settings(deadline=None)
-@given(st.integers(2, 40), st.floats(-1e6, 1e6), st.floats(1e-3, 1e6))
-def test_a_value_on_an_edge_opens_the_next_bin_and_one_just_below_does_not(bins: int, low: float, width: float) -> None:
-    edges = np.histogram_bin_edges([low, low + width], bins)
-    values = np.concatenate([edges, np.nextafter(edges[1:], -np.inf)])
-    # The constant column must not disturb the edges of the other.
-    binned = bin_equal_width(np.stack([values, np.ones(len(values))], axis=1), bins)[:, 0]
-    assert binned.tolist() == [*range(bins), bins - 1, *range(bins)]
-
-
-def test_bins_of_many_columns_are_those_of_each_alone() -> None:
-    values = np.random.default_rng(0).standard_normal((500, 7)) * 10.0 ** np.arange(-3, 4)
-    together = bin_equal_width(values, 20)
-    for column in range(7):
-        assert together[:, column].tolist() == histogram_bins(values[:, column], 20).tolist()
+from unbraid.metrics._information import binned_information, factor_entropy, information_of_noise, mutual_information
+from unbraid.metrics._inputs import as_levels, check_inputs
 
 
 def test_information_and_entropy_are_the_sums_of_their_definition() -> None:
@@ -66,3 +25,18 @@ def test_information_and_entropy_are_the_sums_of_their_definition() -> None:
         -sum(p * np.log(p) for p in (np.mean(factors[:, k] == j) for j in set(factors[:, k]))) for k in range(3)
     ]
     assert factor_entropy(levels) == pytest.approx(np.array(entropies), abs=1e-12)
+
+
+def test_information_of_noise_is_that_of_shuffled_rows() -> None:
+    """Codes of outliers and ties, levels of one row: what the chi-squared law of many rows gets wrong."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(0, 4, 120), np.minimum(rng.geometric(0.6, 120), 6)], axis=1)
+    codes = np.stack([factors[:, 0] ** 3 + rng.standard_cauchy(120), np.rint(factors[:, 1]), np.ones(120)], axis=1)
+    inputs = check_inputs(codes, factors)
+    shuffled = [binned_information(check_inputs(rng.permutation(codes), factors)) for _ in range(400)]
+    drawn = information_of_noise(inputs)
+    assert drawn.shape == (34, 3, 2)
+    error = 5 * np.std(shuffled, axis=0) / np.sqrt(len(drawn)) + 1e-12
+    assert (abs(drawn.mean(axis=0) - np.mean(shuffled, axis=0)) < error).all()
+    assert drawn[:, :2].std() == pytest.approx(np.std([each[:2] for each in shuffled]), rel=0.15)
+    assert not drawn[:, 2].any()

@@ -38,7 +38,7 @@ def test_the_matrix_is_that_of_mig(bins: int) -> None:
 
 def test_notes() -> None:
     rng = np.random.default_rng(0)
-    notes = med(rng.random((50, 1)), rng.random((50, 1))).notes
+    notes = med(rng.random((500, 1)), rng.random((500, 1))).notes
     assert notes == (
         "factor 0 is continuous: cut into 20 bins of equal width",
         "one factor: disentanglement is 1 by definition",

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
+from unbraid.factors import FactorSpace
 from unbraid.metrics import mig
 from unbraid.types import FloatArray, IntArray
 
@@ -108,3 +109,45 @@ def test_score_is_the_mean_over_factors() -> None:
     result = mig(entangled_codes(factors), factors)
     assert 0.05 < result.score < 0.9
     assert result.score == pytest.approx(result.per_factor.mean())
+
+
+def test_the_ceiling_of_dependent_factors_is_what_they_score_themselves() -> None:
+    """b is a, but for a tenth of the rows: each tells nearly all of the other. c stands apart, of another entropy."""
+    rng = np.random.default_rng(0)
+    first = rng.integers(0, 2, 4000)
+    second = np.where(rng.random(4000) < 0.1, 1 - first, first)
+    factors = np.column_stack([first, second, rng.choice(7, 4000, p=[0.7, 0.05, 0.05, 0.05, 0.05, 0.05, 0.05])])
+    result = mig(perfect_codes(factors), factors)
+    flipped = np.mean(first != second)
+    told = 1 + flipped * np.log2(flipped) + (1 - flipped) * np.log2(1 - flipped)
+    assert result.per_factor == pytest.approx([1 - told, 1 - told, 1.0], abs=0.01)
+    assert result.ceiling == pytest.approx(result.score, abs=1e-12)
+    assert result.ceiling != pytest.approx(sum(result.per_factor * result.factor_entropy) / sum(result.factor_entropy))
+    (note,) = [note for note in result.notes if "depend on each other" in note]
+    assert note.startswith(f"factors 0 and 1 depend on each other (normalised mutual information {told:.2f}")
+
+
+def test_the_mean_ceiling_weighs_factors_alike() -> None:
+    """2 levels in 20 bins lose nothing, 40 lose .1879: mean .906, where a ratio of sums would give .842."""
+    factors = np.tile(FactorSpace(("a", "b"), (2, 40), ("ordinal", "ordinal")).grid(), (5, 1))
+    assert mig(factors, factors).ceiling == pytest.approx((1 + 0.8121) / 2, abs=1e-4)
+
+
+def test_independent_factors_and_many_codes_need_no_note() -> None:
+    factors = grid_factors()
+    assert mig(perfect_codes(factors), factors).notes == ()
+
+
+def test_a_single_code_is_noted() -> None:
+    factors = grid_factors()
+    result = mig(perfect_codes(factors)[:, :1], factors)
+    assert "one code: the runner-up of every gap is 0" in result.notes
+    np.testing.assert_allclose(result.per_factor, result.mutual_information[0] / result.factor_entropy)
+
+
+def test_rows_fewer_than_cells_cannot_be_read() -> None:
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((150, 3)), rng.integers(0, 10, (150, 1))
+    assert "cannot be read at this size: 150 rows for tables of 18 bins and 10 levels" in mig(codes, factors).notes
+    many = mig(np.tile(codes, (2, 1)), np.tile(factors, (2, 1)))
+    assert not any("cannot be read" in note for note in many.notes)

@@ -102,6 +102,23 @@ def test_every_row_of_both_mixtures_counts() -> None:
     assert exact.mutual_information[0, 0] == pytest.approx(expected, abs=1e-9)
 
 
+def test_draws_never_tell_less_than_nothing() -> None:
+    """Two draws a value stray to both sides of the little that noise tells: what falls below 0 is 0."""
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((40, 1)), np.repeat([0, 1], [4, 36])[:, None]
+    arguments = {"log_variances": np.zeros((40, 1)), "n_samples": 2}
+    found = [mig_exact(codes, factors, seed=seed, **arguments).mutual_information[0, 0] for seed in range(20)]
+    assert min(found) == 0.0 < max(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rounding_never_tells_more_than_the_factor_holds(seed: int) -> None:
+    factors = np.random.default_rng(seed).integers(0, 5, (60, 2))
+    sharp = np.full(factors.shape, -20.0)
+    result = mig_exact(factors, factors, log_variances=sharp, method="quadrature")
+    assert (result.mutual_information <= result.factor_entropy).all()
+
+
 def test_every_factor_takes_part_and_rows_of_the_matrix_are_codes() -> None:
     rng = np.random.default_rng(0)
     factors = np.stack([rng.integers(0, size, 600) for size in (2, 3, 5, 7)], axis=1)
@@ -194,6 +211,7 @@ def test_one_code_and_one_factor(method: str) -> None:
     result = mig_exact(codes, FACTORS[:, :1], log_variances=log_variances, method=method)
     assert result.score == pytest.approx(1.0, abs=1e-6)
     assert mig_exact(0 * codes, FACTORS, log_variances=log_variances, method=method).score == pytest.approx(0, abs=1e-9)
+    assert "one code: the runner-up of every gap is 0" in result.notes
 
 
 def test_without_log_variances_it_is_not_defined() -> None:

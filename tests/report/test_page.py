@@ -14,6 +14,7 @@ from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, Metric
+from unbraid.metrics._chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report import page as card_page
 from unbraid.report._content import dead_codes, description, number_text
@@ -87,7 +88,7 @@ def card_of(codes: FloatArray, factors: FloatArray, **arguments: object) -> Scor
     result = trees(card.representation.codes, card.representation.factors)
     return replace(
         card,
-        scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=0.1)},
+        scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=Noise(0.1))},
         skipped={"x": "no <grid> here"},
     )
 
@@ -238,7 +239,7 @@ def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
 
 def test_the_number_that_factors_average_to_is_named(card: ScoreCard) -> None:
     result = replace(trees(CODES, FACTORS), per_factor=np.array([0.0, 0.125, 0.25]))
-    rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0, chance=0.1)}))["groups"][0]["rows"]
+    rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0, chance=Noise(0.1))}))["groups"][0]["rows"]
     assert rows[0]["per_factor"]["of"] == "completeness"
     mig_row = page_content(card)["groups"][0]["rows"][0]
     assert mig_row["per_factor"]["of"] == "score"
@@ -379,7 +380,7 @@ def test_notes_name_the_factors_that_they_count() -> None:
         notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not", "factors 0, 1 and 2"),
     )
     base = score(CODES, FACTORS, metrics="mig", names=SPACE.names)
-    rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0, chance=0.1)}))["groups"][0]["rows"]
+    rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0, chance=Noise(0.1))}))["groups"][0]["rows"]
     assert rows[0]["notes"] == [
         "factors 0 (shape) and 2 (hue) share a plane",
         "factor 1 (size) is cut; factor 12 is not",
@@ -408,7 +409,7 @@ def _same(one: object, other: object) -> bool:
 @pytest.fixture
 def finite(card: ScoreCard) -> ScoreCard:
     result = replace(trees(CODES, FACTORS), per_factor=np.full(FACTORS.shape[1], 0.25))
-    return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=0.1)})
+    return replace(card, scored={**card.scored, "my:trees": Scored(own(), result, 0.1, chance=Noise(0.1))})
 
 
 def test_saved_scores_alone_have_a_page_without_figures_of_samples(finite: ScoreCard, tmp_path: Path) -> None:

@@ -4,7 +4,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import chi2
 
-from unbraid.metrics._inputs import Inputs, as_levels, bin_equal_width
+from unbraid.metrics._bins import bin_equal_width
+from unbraid.metrics._inputs import Inputs, as_levels
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 BY_LUCK = 1e-6  # probability that a code that knows nothing of a factor passes for one that does

@@ -2,27 +2,45 @@
 
 A statement of chance is a function of the checked input. It reads the number of rows and codes, and codes and factors
 each for themselves, never which code belongs to which level. The first line of its docstring is what the documentation
-prints. Where noise is expected to stray further from it than the tolerance of the table, the result says so:
-a note made by `unreadable`.
+prints. Where noise strays further from it than the tolerance of the table and four times its spread, the result
+says so: a note made by `unreadable`.
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
 
 from unbraid.metrics._inputs import Inputs
+from unbraid.types import FloatArray
 
-Chance = Callable[[Inputs], float]
 UNREADABLE = "cannot be read"
 
 
-def nought(inputs: Inputs) -> float:
+class Noise(NamedTuple):
+    """The headline expected of noise, and its standard deviation from one draw of noise to another."""
+
+    score: float
+    spread: float = 0.0
+
+
+Chance = Callable[[Inputs], Noise]
+
+
+def nought(inputs: Inputs) -> Noise:
     """About 0."""
-    return 0.0
+    return Noise(0.0)
 
 
-def one(inputs: Inputs) -> float:
+def one(inputs: Inputs) -> Noise:
     """About 1."""
-    return 1.0
+    return Noise(1.0)
+
+
+def drawn(scores: Sequence[float] | FloatArray) -> Noise:
+    """From the scores of several draws of noise."""
+    return Noise(float(np.mean(scores)), float(np.std(scores, ddof=1)))
 
 
 def unreadable(why: str) -> str:

@@ -2,16 +2,18 @@
 
 import numba
 import numpy as np
+from scipy.stats import random_table
 
-from unbraid.metrics._inputs import Inputs, Levels, as_levels, bin_equal_width
+from unbraid.metrics._bins import Binning, bin_codes
+from unbraid.metrics._inputs import Inputs, Levels, as_levels
 from unbraid.metrics._sharing import shared
 from unbraid.types import FloatArray, IntArray
 
 
 @shared
-def binned_information(inputs: Inputs, bins: int = 20) -> FloatArray:
-    """(n_codes, n_factors) mutual information of each code, in equal-width bins, with each factor."""
-    return mutual_information(bin_equal_width(inputs.codes, bins), as_levels(inputs))
+def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
+    """(n_codes, n_factors) mutual information of each code, in bins, with each factor."""
+    return mutual_information(bin_codes(inputs.codes, bins, binning), as_levels(inputs))
 
 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
@@ -25,6 +27,31 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
         information[:, factor] = (
             _entropy_of(joint.sum(axis=2)) + _entropy_of(joint.sum(axis=1)) - _entropy_of(joint.reshape(len(joint), -1))
         )
+    return np.maximum(information, 0.0)
+
+
+@shared
+def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
+    """(n_draws, n_codes, n_factors) mutual information that is estimated where codes are independent of factors.
+
+    Of tables drawn at random with the counts of bins and of levels as they are, as of rows shuffled; the cost does not
+    grow with the number of rows.
+    """
+    rng = np.random.default_rng(0)
+    n_draws = max(10, -(-100 // inputs.n_codes))
+    by_bin = [np.bincount(column) for column in bin_codes(inputs.codes, bins, binning).T]
+    by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
+    information = np.zeros((n_draws, inputs.n_codes, inputs.n_factors))
+    for code, rows in enumerate(by_bin):
+        if np.count_nonzero(rows) == 1:
+            continue  # a dead code, of which SciPy draws wrong tables
+        for factor, columns in enumerate(by_level):
+            tables = random_table(rows[rows > 0], columns).rvs(n_draws, random_state=rng) / inputs.n_samples
+            information[:, code, factor] = (
+                _entropy_of(rows / inputs.n_samples)
+                + _entropy_of(columns / inputs.n_samples)
+                - _entropy_of(tables.reshape(n_draws, -1))
+            )
     return np.maximum(information, 0.0)
 
 

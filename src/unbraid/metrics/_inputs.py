@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 
 from unbraid.errors import UnbraidError
+from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._sharing import shared
 from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
 
@@ -139,39 +139,6 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
         columns.append(levels)
         sizes.append(len(present))
     return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes))
-
-
-@shared
-def bin_equal_width(values: FloatArray, bins: int = 20) -> IntArray:
-    """(n_samples, n_columns) bin of each value, 0 .. bins - 1.
-
-    Equal widths over [min, max] of each column, right-open, the maximum in the last bin: the edges
-    of `numpy.histogram`. A constant column is all in bin 0.
-    """
-    values = np.ascontiguousarray(values, dtype=np.float64)
-    ranges = zip(values.min(axis=0), values.max(axis=0), strict=True)
-    # Column by column: linspace over all at once rounds differently when one of them is constant.
-    return _bins_within(values, np.stack([np.linspace(low, high, bins + 1) for low, high in ranges], axis=1))
-
-
-@numba.njit(cache=True)
-def _bins_within(values: FloatArray, edges: FloatArray) -> IntArray:
-    n_samples, n_columns = values.shape
-    bins = len(edges) - 1
-    binned = np.zeros((n_samples, n_columns), dtype=np.int32)
-    widths = edges[bins] - edges[0]
-    for row in range(n_samples):
-        for column in range(n_columns):
-            value, width = values[row, column], widths[column]
-            if width > 0.0:
-                # Scaling lands within a rounding error of an edge; the edges themselves have the last word.
-                guess = min(max(int((value - edges[0, column]) / width * bins), 0), bins - 1)
-                while guess < bins - 1 and value >= edges[guess + 1, column]:
-                    guess += 1
-                while guess > 0 and value < edges[guess, column]:
-                    guess -= 1
-                binned[row, column] = guess
-    return binned
 
 
 @shared

@@ -16,14 +16,14 @@ from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.explicitness import explicitness
-from unbraid.metrics.factor_leakage import factor_leakage
+from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
 from unbraid.metrics.irs import irs
-from unbraid.metrics.med import med
-from unbraid.metrics.mig import mig
+from unbraid.metrics.med import med, med_of_noise
+from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
-from unbraid.metrics.modularity import modularity
+from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk
 from unbraid.metrics.sap import sap
 from unbraid.metrics.snc import snc
@@ -44,8 +44,8 @@ class Metric:
     means: str  # one line: what the number says
     misses: str  # one line: what it does not see
     source: str  # paper and equation
-    chance: Chance | None = None  # headline expected of independent noise; None where only shuffled rows can tell
-    strays: float = 0.05  # how far noise strays from that at most, where no note says that it cannot be read
+    chance: Chance | None = None  # what independent noise scores; None where only shuffled rows can tell
+    strays: float = 0.05  # and 4 spreads: how far noise strays from that, unless a note says that it cannot be read
     version: int = 1  # raised whenever the same input gives another number
     needs: str = ""  # what it needs beyond codes and factors, as a phrase for "skipped"
     stochastic: bool = False  # depends on the seed
@@ -66,10 +66,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=nought,
+            chance=mig_of_noise,
             means="How much more the best code knows about a factor than the second best does.",
             misses="Cannot see information that only several codes carry together; two factors may share one code.",
             source="Chen et al. 2018, eq. 4; Duan et al. 2020 (UDR), eq. 14",
+            version=2,
+            strays=0.01,
         ),
         "mig_exact": Metric(
             mig_exact,
@@ -138,9 +140,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
+            chance=med_of_noise,
             means="How nearly each code carries information on one factor only.",
             misses="Cannot see information that only several codes carry together; factors of many levels weigh more.",
             source="Cao et al. 2022; Mahon et al. 2023 (SNC/NK), table 1",
+            version=2,
+            strays=0.01,
         ),
         "sap": Metric(
             sap,
@@ -166,6 +171,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How well each factor's own code, cut into intervals, names the factor's level.",
             misses="Does not see whether other codes tell the same; a level in several intervals of its code.",
             source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
+            version=2,
             stochastic=True,
         ),
         "nk": Metric(
@@ -179,6 +185,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How much accuracy a perceptron on all codes loses without the factor's own code.",
             misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
             source="Mahon et al. 2023 (SNC/NK), section 4.3",
+            version=2,
             stochastic=True,
             tolerance=0.03,
         ),
@@ -189,10 +196,13 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
+            chance=modularity_of_noise,
             means="How far the information in each code is about one factor only, averaged over codes.",
             misses="Whether all factors are known. Noise codes score high, so a rotated code can beat a perfect one "
             "beside noise.",
             source="Ridgeway & Mozer 2018, section 2",
+            version=2,
+            strays=0.01,
             aligned=False,
         ),
         "irs": Metric(
@@ -205,6 +215,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How little each code moves when every factor but its own changes.",
             misses="Noise scores .2 to .4, not far below a rotated code. Codes of large spread count most.",
             source="Suter et al. 2019, section 4",
+            version=2,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
         ),
@@ -215,9 +226,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=0.0,
             higher_is_better=False,
             range=(0.0, 1.0),
+            chance=leakage_of_noise,
             means="How much codes other than the best know about each factor, relative to the best.",
             misses="A factor that rightly takes two codes, as a cyclic one does, counts as leaking.",
             source="Painter et al. 2020; definition as in the authors' code",
+            version=2,
+            strays=0.01,
             invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
         ),
         "amari": Metric(

@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._information import binned_information
-from unbraid.metrics._inputs import as_levels, check_inputs
+from unbraid.metrics._bins import Binning
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_code
+from unbraid.metrics._information import binned_information, information_of_noise
+from unbraid.metrics._inputs import Inputs, as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
@@ -25,7 +28,13 @@ class FactorLeakage(Shown):
 
 
 def factor_leakage(
-    codes: ArrayLike, factors: ArrayLike, *, kinds: Sequence[Kind] | None = None, seed: int = 0, bins: int = 20
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    bins: int = 20,
+    binning: Binning = "width",
 ) -> FactorLeakage:
     """How much codes other than the best know about each factor; lower is better.
 
@@ -37,7 +46,9 @@ def factor_leakage(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: equal-width bins per code.
+        bins: bins per code.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
+            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
     Returns:
         FactorLeakage, four variants of one idea, all lower is better:
@@ -47,8 +58,9 @@ def factor_leakage(
         too, so that a perfect code scores 1 / D^2, not 0. `nm_auc`: the same over i = 1 .. D - 1, in [0, 1]; the
         headline, because its best value is 0 for every D.
         With one code there is nothing to leak into: 0, but `auc` is 1. A factor that no code knows counts as spread
-        evenly (r_i = 1), the limit of pure noise. Chance: below 1 and dependent on factors and rows, since noise codes
-        share their spurious information unevenly. A factor that lawfully takes two codes, as a cyclic one does, leaks.
+        evenly (r_i = 1), the limit of pure noise. Chance: below 1 and falling with the number of codes, since noise
+        codes share their spurious information unevenly, see `leakage_of_noise`. A factor that lawfully takes two codes,
+        as a cyclic one does, leaks.
         Not invariant to rotation of codes.
 
     Raises:
@@ -66,26 +78,41 @@ def factor_leakage(
         (0.0, 0.25)
     """
     inputs = check_inputs(codes, factors, kinds)
-    notes = as_levels(inputs).notes
-    information = binned_information(inputs, bins)
+    levels = as_levels(inputs)
+    notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
+    information = binned_information(inputs, bins, binning)
     ranked = np.sort(information, axis=0)[::-1]
-    unknown = ranked[0] <= SILENT
-    relative = np.where(unknown, 1.0, ranked / np.where(unknown, 1.0, ranked[0]))
-    # (n_codes, n_factors): average of the relative information of this rank and all later ones.
-    tails = relative[::-1].cumsum(axis=0)[::-1] / np.arange(inputs.n_codes, 0, -1)[:, None]
-    notes += tuple(f"factor {k} is known to no code: counts as spread evenly" for k in np.flatnonzero(unknown))
-    if inputs.n_codes == 1:
-        notes += ("one code: there is no other to leak into",)
-        leaked, per_factor = np.zeros((1, inputs.n_factors)), np.zeros(inputs.n_factors)
-        relative_leaked = leaked
-    else:
-        leaked, relative_leaked, per_factor = ranked[1:], relative[1:], tails[1:].mean(axis=0)
+    relative, tails = _relative_and_tails(ranked)
+    unknown = np.flatnonzero(ranked[0] <= SILENT)
+    notes += tuple(f"factor {k} is known to no code: counts as spread evenly" for k in unknown)
+    notes += single_code(inputs, "there is no other to leak into")
+    per_factor = _mean_of_others(tails)
     return FactorLeakage(
         nm_auc=float(per_factor.mean()),
         auc=float(tails.mean()),
-        mean=float(leaked.mean()),
-        norm_mean=float(relative_leaked.mean()),
+        mean=float(_mean_of_others(ranked).mean()),
+        norm_mean=float(_mean_of_others(relative).mean()),
         per_factor=per_factor,
         mutual_information=information,
         notes=notes,
     )
+
+
+def leakage_of_noise(inputs: Inputs) -> Noise:
+    """About .5 to .8, less the more codes there are; 0 for a single one."""
+    ranked = np.sort(information_of_noise(inputs), axis=-2)[..., ::-1, :]
+    return drawn(_mean_of_others(_relative_and_tails(ranked)[1]).mean(axis=-1))
+
+
+def _relative_and_tails(ranked: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """(..., n_codes, n_factors) information over that of the best code, and its mean over this rank and all later."""
+    best = ranked[..., :1, :]
+    relative = np.where(best <= SILENT, 1.0, ranked / np.where(best <= SILENT, 1.0, best))
+    n_codes = ranked.shape[-2]
+    tails = relative[..., ::-1, :].cumsum(axis=-2)[..., ::-1, :] / np.arange(n_codes, 0, -1)[:, None]
+    return relative, tails
+
+
+def _mean_of_others(ranked: FloatArray) -> FloatArray:
+    """(..., n_factors) mean over all ranks but the first; 0 where there is no other."""
+    return ranked[..., 1:, :].sum(axis=-2) / max(ranked.shape[-2] - 1, 1)

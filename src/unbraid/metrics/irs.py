@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import as_levels, bin_equal_width, check_inputs
+from unbraid.metrics._bins import bin_equal_width
+from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 

@@ -4,8 +4,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from unbraid._shown import Shown
-from unbraid.metrics._information import binned_information
-from unbraid.metrics._inputs import as_levels, check_inputs
+from unbraid.metrics._bins import Binning
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import notes_on_bins, notes_on_dependence
+from unbraid.metrics._information import binned_information, information_of_noise
+from unbraid.metrics._inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -22,7 +25,13 @@ class MED(Shown):
 
 
 def med(
-    codes: ArrayLike, factors: ArrayLike, *, kinds: Sequence[Kind] | None = None, seed: int = 0, bins: int = 20
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    bins: int = 20,
+    binning: Binning = "width",
 ) -> MED:
     """Disentanglement as in DCI, with mutual information in place of a regressor's importances.
 
@@ -31,14 +40,16 @@ def med(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: equal-width bins per code.
+        bins: bins per code.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
+            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
     Returns:
         MED. `score` in [0, 1], higher is better: sum over codes of their share of all information times
         1 - entropy of the code's shares over factors, to the base n_factors. `completeness` is the same over codes,
-        a plain mean over factors. Chance: near 0 for factors of about equal size; the plug-in estimate finds some
-        information in noise, more for factors of many levels, so that small samples score above 0. A dead code has
-        weight 0. Not invariant to rotation of codes.
+        a plain mean over factors. Chance: whatever the number of rows, noise seems to carry information in proportion
+        to a factor's levels, so that it scores about 0 on factors of equally many levels, .1 on 3, 2 and 5, and .70 on
+        2 and 40, see `med_of_noise`. A dead code has weight 0. Not invariant to rotation of codes.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
@@ -54,8 +65,8 @@ def med(
         1.0
     """
     inputs = check_inputs(codes, factors, kinds)
-    information = binned_information(inputs, bins)
-    scores = dci_from_importance(information)
+    information = binned_information(inputs, bins, binning)
+    scores, levels = dci_from_importance(information), as_levels(inputs)
     return MED(
         score=scores.disentanglement,
         completeness=scores.completeness,
@@ -63,5 +74,10 @@ def med(
         per_code=scores.per_code,
         per_factor=scores.per_factor,
         code_weights=scores.code_weights,
-        notes=as_levels(inputs).notes + scores.notes,
+        notes=(*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels), *scores.notes),
     )
+
+
+def med_of_noise(inputs: Inputs) -> Noise:
+    """Near 0 for factors of about as many levels, more the more these differ; 1 for a single factor."""
+    return drawn([dci_from_importance(each).disentanglement for each in information_of_noise(inputs)])

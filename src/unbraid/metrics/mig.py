@@ -6,8 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._information import binned_information, factor_entropy, mutual_information
-from unbraid.metrics._inputs import as_levels, bin_equal_width, check_inputs
+from unbraid.metrics._bins import Binning, bin_codes
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_code
+from unbraid.metrics._information import binned_information, factor_entropy, information_of_noise, mutual_information
+from unbraid.metrics._inputs import Inputs, as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
@@ -22,7 +25,13 @@ class MIG(Shown):
 
 
 def mig(
-    codes: ArrayLike, factors: ArrayLike, *, kinds: Sequence[Kind] | None = None, seed: int = 0, bins: int = 20
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    bins: int = 20,
+    binning: Binning = "width",
 ) -> MIG:
     """Gap between the two codes that know most about each factor.
 
@@ -31,13 +40,17 @@ def mig(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: equal-width bins per code.
+        bins: bins per code.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
+            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
     Returns:
         MIG. `score` in [0, 1], higher is better, mean of `per_factor`. With a single code the runner-up is 0.
         `ceiling` is what the factors themselves would score as codes: below 1 when a factor has more levels
-        than there are bins (0.85 for 32 equally frequent levels in 20 bins). Chance: about 0, biased
-        upwards at small n_samples. Not invariant to rotation of codes.
+        than there are bins (0.85 for 32 equally frequent levels in 20 bins), and when factors depend on each other.
+        Chance: what the bias of plug-in estimates leaves between the two best of n_codes, see `mig_of_noise`: about 0
+        on many rows, more with a single code. Notes tell of rows that are too few, codes that outliers squeeze into
+        one bin, and dependent factors. Not invariant to rotation of codes.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
@@ -54,16 +67,33 @@ def mig(
     """
     inputs = check_inputs(codes, factors, kinds)
     levels = as_levels(inputs)
-    information = binned_information(inputs, bins)
+    information = binned_information(inputs, bins, binning)
     entropies = factor_entropy(levels)
-    ranked = np.sort(np.vstack([np.zeros(inputs.n_factors), information]), axis=0)
-    gaps = (ranked[-1] - ranked[-2]) / entropies
-    own = mutual_information(bin_equal_width(levels.levels.astype(float), bins), levels)
+    gaps = _gaps(information) / entropies
+    own = mutual_information(bin_codes(levels.levels.astype(float), bins, binning), levels)
     return MIG(
         score=float(gaps.mean()),
-        ceiling=float(np.mean(np.diag(own) / entropies)),
+        ceiling=float(np.mean(_gaps(own) / entropies)),
         per_factor=gaps,
         mutual_information=information,
         factor_entropy=entropies,
-        notes=levels.notes,
+        notes=(
+            *levels.notes,
+            *single_code(inputs, "the runner-up of every gap is 0"),
+            *notes_on_bins(inputs, bins, binning),
+            *notes_on_dependence(levels),
+        ),
     )
+
+
+def mig_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on many rows; more for a single code."""
+    gaps = _gaps(information_of_noise(inputs)) / factor_entropy(as_levels(inputs))
+    return drawn(gaps.mean(axis=-1))
+
+
+def _gaps(information: FloatArray) -> FloatArray:
+    """(..., n_factors) from (..., n_codes, n_factors): the best of the codes less the second best, or less 0."""
+    nothing = np.zeros_like(information[..., :1, :])
+    ranked = np.sort(np.concatenate([nothing, information], axis=-2), axis=-2)
+    return ranked[..., -1, :] - ranked[..., -2, :]

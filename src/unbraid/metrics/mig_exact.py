@@ -15,6 +15,7 @@ from unbraid.metrics._aggregate import (
     panels,
     sum_up,
 )
+from unbraid.metrics._flags import notes_on_dependence, single_code
 from unbraid.metrics._information import factor_entropy
 from unbraid.metrics._inputs import Levels, NotDefined, as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -111,7 +112,11 @@ def mig_exact(
         mutual_information=information,
         mutual_information_error=errors,
         factor_entropy=entropies,
-        notes=levels.notes,
+        notes=(
+            *levels.notes,
+            *single_code(inputs, "the runner-up of every gap is 0"),
+            *notes_on_dependence(levels),
+        ),
     )
 
 

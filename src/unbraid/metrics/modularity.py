@@ -7,9 +7,12 @@ from typing import Literal
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._information import binned_information
-from unbraid.metrics._inputs import as_levels, check_inputs
-from unbraid.types import ArrayLike, FloatArray, Kind
+from unbraid.metrics._bins import Binning
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._information import binned_information, information_of_noise
+from unbraid.metrics._inputs import Inputs, as_levels, check_inputs
+from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
 
@@ -30,6 +33,7 @@ def modularity(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     bins: int = 20,
+    binning: Binning = "width",
     weighting: Literal["codes", "information"] = "codes",
     dead_codes: Literal["left_out", "zero"] = "left_out",
 ) -> Modularity:
@@ -43,7 +47,9 @@ def modularity(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: equal-width bins per code.
+        bins: bins per code.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
+            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
         weighting: "codes" averages over codes, as published; "information" weights each code by its information
             about all factors, so that codes which know next to nothing hardly count.
         dead_codes: a code without any information is "left_out" of the average, or counts as "zero".
@@ -73,20 +79,15 @@ def modularity(
     if dead_codes not in ("left_out", "zero"):
         raise ValueError(f"dead_codes must be 'left_out' or 'zero'; got {dead_codes!r}")
     inputs = check_inputs(codes, factors, kinds)
-    notes = as_levels(inputs).notes
-    information = binned_information(inputs, bins)
-    largest = information.max(axis=1)
-    alive = largest > SILENT
-    relative = information / np.where(alive, largest, 1.0)[:, None]
-    others = ((relative**2).sum(axis=1) - 1.0) / max(inputs.n_factors - 1, 1)
-    per_code = np.where(alive, np.clip(1.0 - others, 0.0, 1.0), 0.0)
-
+    levels = as_levels(inputs)
+    notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
+    information = binned_information(inputs, bins, binning)
+    per_code, alive = _per_code(information)
     weights = alive.astype(float) if dead_codes == "left_out" else np.ones(inputs.n_codes)
     if weighting == "information":
         weights = np.where(alive, information.sum(axis=1), 0.0)
     weights = weights / max(weights.sum(), np.finfo(float).tiny)
-    if inputs.n_factors == 1:
-        notes += ("one factor: a code that knows it is modular by definition",)
+    notes += single_factor(inputs, "a code that knows it is modular by definition")
     if not alive.any():
         notes += ("no code carries information: the score is set to 0",)
     elif not alive.all():
@@ -95,3 +96,18 @@ def modularity(
     return Modularity(
         score=float(weights @ per_code), per_code=per_code, weights=weights, mutual_information=information, notes=notes
     )
+
+
+def modularity_of_noise(inputs: Inputs) -> Noise:
+    """Far above 0, the more so the more the numbers of levels differ; 1 for a single factor."""
+    per_code, alive = _per_code(information_of_noise(inputs))
+    return drawn(per_code.sum(axis=-1) / np.maximum(alive.sum(axis=-1), 1))
+
+
+def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """(..., n_codes) of (..., n_codes, n_factors): how far each code is about one factor, and whether about any."""
+    largest = information.max(axis=-1)
+    alive = largest > SILENT
+    relative = information / np.where(alive, largest, 1.0)[..., None]
+    others = ((relative**2).sum(axis=-1) - 1.0) / max(information.shape[-1] - 1, 1)
+    return np.where(alive, np.clip(1.0 - others, 0.0, 1.0), 0.0), alive

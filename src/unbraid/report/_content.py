@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid.metrics import METRICS, Metric
+from unbraid.metrics._chance import Noise
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
 
@@ -234,7 +235,7 @@ def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
     return {"of": of.replace("_", " "), "others": list(arrays), "rows": rows}
 
 
-def _bar(value: float, metric: Metric, chance: float | None) -> dict[str, float] | None:
+def _bar(value: float, metric: Metric, chance: Noise | None) -> dict[str, float] | None:
     """Where a value lies on its range, in percent; None where the range has no end."""
     low, high = metric.range
     if not np.isfinite([low, high]).all() or high <= low:
@@ -245,8 +246,8 @@ def _bar(value: float, metric: Metric, chance: float | None) -> dict[str, float]
 
     origin, end = sorted((place(max(low, 0.0) if high > 0 else high), place(value)))
     bar = {"start": origin, "width": round(end - origin, 2)}
-    if chance is not None and low < chance < high:
-        bar["chance"] = place(chance)
+    if chance is not None and low < chance.score < high:
+        bar["chance"] = place(chance.score)
     return bar
 
 

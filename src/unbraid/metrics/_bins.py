@@ -1,0 +1,112 @@
+"""Codes and continuous factors cut into bins, alike for a column, the column mirrored and the column rescaled."""
+
+from typing import Literal, TypeAlias
+
+import numba
+import numpy as np
+from scipy.stats import rankdata
+
+from unbraid.metrics._sharing import shared
+from unbraid.types import FloatArray, IntArray
+
+Binning: TypeAlias = Literal["width", "mass"]
+CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
+ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that rescaling a column may leave in a value
+
+
+@shared
+def bin_codes(values: FloatArray, bins: int, binning: Binning) -> IntArray:
+    """(n_samples, n_columns) bin of each value, of equal width or of equal mass.
+
+    Raises:
+        ValueError: `binning` is neither.
+    """
+    if binning not in ("width", "mass"):
+        raise ValueError(f"binning must be 'width' or 'mass'; got {binning!r}")
+    return bin_equal_width(values, bins) if binning == "width" else bin_equal_mass(values, bins)
+
+
+@shared
+def bin_equal_width(values: FloatArray, bins: int = 20) -> IntArray:
+    """(n_samples, n_columns) bin of each value, 0, 1, ...
+
+    A column of no more than `bins` different values, of two rows each on average, has one bin for each. Others are cut
+    at the edges of `numpy.histogram`, equal widths over [min, max]. A value on an edge, up to rounding, goes to the bin
+    nearer the middle of the range; one in the exact middle of an even number of bins has a bin of its own, number
+    `bins`. So mirrored columns fall into mirrored bins. A constant column is all in bin 0.
+    """
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    low, half, largest = _extent(values)
+    return _cut(values, low, half, ROUNDING * largest, bins)
+
+
+@shared
+def bin_equal_mass(values: FloatArray, bins: int = 20) -> IntArray:
+    """(n_samples, n_columns) bin of each value such that bins hold about as many rows each; equals are never parted.
+
+    The mean ranks of the values, on which neither scale nor outliers have a hold, cut as `bin_equal_width` cuts values.
+    """
+    ranks = np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
+    n_samples, n_columns = ranks.shape
+    half = np.where(_extent(values)[1] > 0.0, n_samples / 2, 0.0)
+    return _cut(ranks, np.zeros(n_columns), half, np.full(n_columns, ROUNDING * n_samples), bins)
+
+
+def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(n_columns,) each: minimum; half the range, 0 for a constant column; largest absolute value."""
+    low, high = values.min(axis=0), values.max(axis=0)
+    largest = np.maximum(np.abs(low), np.abs(high))
+    # Halved, since the range of the largest floats has no end.
+    half = high / 2 - low / 2
+    return low, np.where(half > CONSTANT / 2 * largest, half, 0.0), largest
+
+
+@numba.njit(cache=True)
+def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins: int) -> list[FloatArray]:
+    """The different values of each column in ascending order, or none: see `bin_equal_width`."""
+    n_samples, n_columns = values.shape
+    few = []
+    known = np.empty(min(bins, n_samples // 2))
+    for column in range(n_columns):
+        count = 0
+        for row in range(n_samples if half[column] > 0.0 else 0):
+            value, new = values[row, column], True
+            for each in range(count):
+                if abs(value - known[each]) <= rounding[column]:
+                    new = False
+                    break
+            if new:
+                if count == len(known):
+                    count = 0
+                    break
+                known[count] = value
+                count += 1
+        few.append(np.sort(known[:count]))
+    return few
+
+
+@numba.njit(cache=True)
+def _cut(values: FloatArray, low: FloatArray, half: FloatArray, rounding: FloatArray, bins: int) -> IntArray:
+    """`half` is that of the range of each column, or 0 for a constant one."""
+    n_samples, n_columns = values.shape
+    few = _few_values(values, half, rounding, bins)
+    binned = np.zeros((n_samples, n_columns), dtype=np.int32)
+    for row in range(n_samples):
+        for column in range(n_columns):
+            value, known = values[row, column], few[column]
+            if half[column] == 0.0:
+                continue
+            if len(known):
+                binned[row, column] = np.searchsorted(known, value - rounding[column])
+                continue
+            place = (value / 2 - low[column] / 2) / half[column] * bins
+            edge = np.rint(place)
+            if abs(place - edge) > bins * (rounding[column] / half[column] + ROUNDING):
+                binned[row, column] = int(place)
+            elif 2 * edge < bins:
+                binned[row, column] = int(edge)
+            elif 2 * edge > bins:
+                binned[row, column] = int(edge) - 1
+            else:
+                binned[row, column] = bins
+    return binned
