@@ -48,9 +48,9 @@ def dci_lasso(
         seed: of the split into 80 % training, 10 % validation and 10 % test rows.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib).
         significance: a factor that least squares on all codes does not explain at this level (F-test on the
-            training rows, for all factors together: Bonferroni) has no importances: the ratios between weights that fit noise mean nothing. Nor has any
-            factor where codes are so many that least squares fits the training rows whatever they hold. 1.0 keeps
-            them all, as the paper does.
+            training rows, for all factors together: Bonferroni) has no importances: the ratios between weights that fit
+            noise mean nothing. Nor has any factor where codes are so many that least squares fits the training rows
+            whatever they hold. 1.0 keeps them all, as the paper does.
         test_codes: (n, n_codes) rows to test on; all rows of `codes` then train (8/9) and validate (1/9).
         test_factors: (n, n_factors) their factors.
 
