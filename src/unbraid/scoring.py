@@ -5,13 +5,13 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, is_dataclass, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._suggest import suggestion
+from unbraid._trust import imported, is_code, trusting
 from unbraid.factors import predicate
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
@@ -75,7 +75,7 @@ def score(
         d_lsbd                       -   needs at least one cyclic factor
     """
     representation = _representation(codes, factors, log_variances, kinds, names, sizes)
-    chosen = choose(metrics)
+    chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     with closing(score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)) as results:
@@ -209,17 +209,17 @@ def _representation(
 
 
 def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
-    """The rows of the metrics named, or of all of them.
+    """The rows of the metrics named, or of all of them; the user's own as `Trusted` names only.
 
     Raises:
-        ValueError: a name is unknown or cannot be imported.
+        ValueError: a name is unknown, cannot be imported, or was not given by the user.
     """
     if metrics == "all":
         return dict(METRICS)
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
         raise ValueError("metrics is empty; name at least one, or say 'all'")
-    return {name: _own(name) if ":" in name else _known(name) for name in names}
+    return {name: _own(name) if is_code(name) else _known(name) for name in names}
 
 
 def _known(name: str) -> Metric:
@@ -230,11 +230,7 @@ def _known(name: str) -> Metric:
 
 def _own(name: str) -> Metric:
     """A row for a function of the user's: only what its caller can know."""
-    module, _, function = name.partition(":")
-    try:
-        found = getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"metric {name!r} cannot be imported: {error}") from error
+    found = imported(name, "metric", f"name it yourself: metrics=[{name!r}]")
     return Metric(
         found,
         title=name,

@@ -133,7 +133,11 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
         ("name: square, positions: 8, shrink: 4", "name: cars3d", "cars"),
         ("[mig, dci_lasso]", "[mig, dci_lass]", "unknown metric 'dci_lass'; did you mean 'dci_lasso'?"),
         ("network: dense", "network: 'tests.studies.examples:enormous'", "6 runs need about"),
-        ("network: dense", "network: 'tests.studies.examples:absent'", "has no 'absent'"),
+        (
+            "network: dense",
+            "network: 'tests.studies.examples:absent'",
+            "cannot be imported: module 'tests.studies.examples' has no attribute 'absent'",
+        ),
         ("batch_size: 8", "batch_size: 100000000000", "beta_vae with latents=3, network=dense, beta=1 needs at least"),
         ("device: cpu", "device: cuda:7", "device 'cuda:7' cannot be used here"),
         ("device: cpu", "device: tpu", "device 'tpu' cannot be used here"),

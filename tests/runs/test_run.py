@@ -210,7 +210,7 @@ def test_a_diverged_run_is_kept_with_its_reason_and_without_codes(tmp_path):
         ({"latents": 2.5}, "latents must be a whole number; got 2.5"),
         ({"latents": True}, "latents must be a whole number; got True"),
         ({"network": "cnv"}, "network must be one of conv, dense"),
-        ({"network": "math:pair"}, "network: math has no 'pair'"),
+        ({"network": "math:pair"}, "network 'math:pair' cannot be imported: module 'math' has no attribute 'pair'"),
         ({"preset": "udrr"}, "no preset 'udrr'; did you mean 'udr'?"),
         ({"preset": "udr", "beta": 2}, "beta is set by preset 'udr' already"),
         ({"seeds": 0}, "seeds must be a whole number, 1 or more; got 0"),

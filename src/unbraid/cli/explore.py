@@ -7,6 +7,7 @@ import typer
 
 from unbraid._extras import require
 from unbraid.cli._paths import found_here
+from unbraid.cli._trust import TrustCode
 
 
 def explore(
@@ -16,6 +17,7 @@ def explore(
     allow_remote: Annotated[
         bool, typer.Option("--allow-remote", help="Let --host be one that other machines reach.")
     ] = False,
+    trust_code: TrustCode = None,
 ) -> None:
     """Serve the page of a study or a run, to this machine alone, until Ctrl-C.
 
@@ -34,7 +36,7 @@ def explore(
     from unbraid.report._server import serve
     from unbraid.report.explore import open_site
 
-    site = open_site(found_here(folder))
+    site = open_site(found_here(folder), trust_code or ())
     with serve(host, port, site.get, site.post, allow_remote=allow_remote) as server:
         try:
             typer.echo(f"{folder} at {server.address} (Ctrl-C ends it)")

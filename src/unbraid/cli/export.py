@@ -5,11 +5,14 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._trust import TrustCode
+
 
 def export(
     run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
     onnx: Annotated[Path, typer.Option(help="Write this .onnx file.")],
     part: Annotated[str, typer.Option(help="decoder or encoder.")] = "decoder",
+    trust_code: TrustCode = None,
 ) -> None:
     """Write the decoder or the encoder of a run as ONNX.
 
@@ -34,7 +37,7 @@ def export(
     from unbraid.runs.onnx import export_onnx
     from unbraid.runs.run import load_run
 
-    difference = export_onnx(load_run(run, device="cpu"), onnx, part=part)
+    difference = export_onnx(load_run(run, device="cpu", trust=trust_code or ()), onnx, part=part)
     checked = "not checked: onnxruntime is not installed"
     if difference is not None:
         checked = f"onnxruntime differs from PyTorch by at most {difference:.1g}"

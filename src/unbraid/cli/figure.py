@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._paths import found_here
+from unbraid.cli._trust import TrustCode
 
 
 def figure(
@@ -28,6 +29,7 @@ def figure(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Draw the shipped codes of a β-TCVAE instead.")] = False,
+    trust_code: TrustCode = None,
     listed: Annotated[bool, typer.Option("--list", help="List the figures with their options, and leave.")] = False,
 ) -> None:
     """Draw a figure of a run, of a study or of a file of codes.
@@ -59,7 +61,7 @@ def figure(
         raise ValueError("give --out F.pdf, F.svg or F.png")
     _check_outputs(out, data)
     options = dict(_option(text) for text in sets or ())
-    drawn = draw(name, open_source(path and found_here(path)), options)
+    drawn = draw(name, open_source(path and found_here(path), trust_code or ()), options)
     from unbraid.plots import save_figure
 
     save_figure(drawn.figure, out, theme=theme)

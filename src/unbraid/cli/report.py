@@ -1,5 +1,6 @@
 """`unbraid report`: one standalone page of a study, a run, or saved scores."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from unbraid.cli._paths import found_here
 from unbraid.cli._progress import metric_progress, stage_progress
+from unbraid.cli._trust import TrustCode
 
 
 def report(
@@ -18,6 +20,7 @@ def report(
     compare: Annotated[
         Path | None, typer.Option(help="Another run of the same images, moved by the same sliders.")
     ] = None,
+    trust_code: TrustCode = None,
 ) -> None:
     """Write one page that opens in any browser, without a network.
 
@@ -44,9 +47,9 @@ def report(
     if compare is not None and not run:
         raise ValueError(f"--compare goes with the folder of a run; {path} is none")
     if path.is_dir() and (path / "study.yaml").is_file():
-        html = _of_study(path, out.parent)
+        html = _of_study(path, out.parent, trust_code or ())
     elif run:
-        html = _of_run(path, compare)
+        html = _of_run(path, compare, trust_code or ())
     elif path.is_file() or (path / SCORES).is_file():
         from unbraid.report.page import page
         from unbraid.scorecard import load_beside
@@ -77,22 +80,22 @@ def _checked(out: Path) -> Path:
     return out
 
 
-def _of_study(path: Path, home: Path) -> str:
+def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
     from unbraid.report.study_page import study_page
     from unbraid.studies.study import Study
 
     with stage_progress("reading runs") as progress:
-        return study_page(Study.load(path), base=home, progress=progress)
+        return study_page(Study.load(path, trust=trust), base=home, progress=progress)
 
 
-def _of_run(path: Path, compare: Path | None) -> str:
+def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:
     from unbraid._extras import require
 
     require("torch", "train", "the page of a run")
     from unbraid.report.run_page import run_page
     from unbraid.runs.run import load_run
 
-    runs = [load_run(each, device="cpu") for each in (path, compare) if each is not None]
+    runs = [load_run(each, device="cpu", trust=trust) for each in (path, compare) if each is not None]
     for run in runs:
         _score(run.path, run.status["state"] == "diverged")
     return run_page(runs[0], compare=runs[1] if len(runs) > 1 else None)

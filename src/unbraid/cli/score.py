@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._progress import metric_progress
+from unbraid.cli._trust import TrustCode
 
 if TYPE_CHECKING:
     from unbraid.scorecard import ScoreCard
@@ -30,6 +31,7 @@ def score(
     gap: Annotated[
         str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
     ] = None,
+    trust_code: TrustCode = None,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
 ) -> None:
@@ -54,6 +56,7 @@ def score(
     _check_outputs({".json": json, ".html": html})
     from dataclasses import replace
 
+    from unbraid._trust import UntrustedCode, trusting
     from unbraid.representation import Representation, example_path
     from unbraid.runs.folder import codes_file
     from unbraid.runs.objects import objects_of
@@ -61,7 +64,7 @@ def score(
     from unbraid.scoring import score as score_codes
 
     chosen = "all" if metrics == "all" else _listed(metrics)
-    choose(chosen)
+    choose(trusting(chosen))
     path = file or example_path()
     representation = Representation.load(codes_file(path) if path.is_dir() else path)
     every = representation.names
@@ -69,12 +72,14 @@ def score(
     representation = representation.keep_factors(names)
 
     def objects() -> Representation:
-        return objects_of(path)().keep_factors(names)
+        return objects_of(path, trust=trust_code or ())().keep_factors(names)
 
     whole = objects if path.is_dir() else None
     with metric_progress() as progress:
         try:
             card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, objects=whole, progress=progress)
+        except UntrustedCode:
+            raise
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
     chosen_factors = () if names == every else names

@@ -1,7 +1,7 @@
 """`unbraid study`: many runs by one file."""
 
 import json as json_format
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -134,9 +134,9 @@ def export(
     typer.echo(f"wrote {write_results(opened(folder), out)}")
 
 
-def opened(path: Path, out: Path | None = None) -> "Study":
+def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Study":
     """The study; for every command of this group."""
     require("torch", "train", "unbraid study")
     from unbraid.studies.study import Study
 
-    return Study.load(path, out)
+    return Study.load(path, out, trust=trust)

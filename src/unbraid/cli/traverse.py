@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._trust import TrustCode
+
 
 def traverse(
     run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
@@ -16,6 +18,7 @@ def traverse(
     steps: Annotated[int, typer.Option(help="Images along each code.")] = 9,
     scale: Annotated[float, typer.Option(help="Pixels of the picture per pixel of an image.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Same seed, same images.")] = 0,
+    trust_code: TrustCode = None,
 ) -> None:
     """Draw traversals: each code in turn goes through its range while the others stay.
 
@@ -39,7 +42,7 @@ def traverse(
     from unbraid.runs.run import load_run
     from unbraid.runs.traversals import traverse as decode
 
-    model = load_run(run)
+    model = load_run(run, trust=trust_code or ())
     found = decode(model, dataset, rows=rows, steps=steps, shown=2 * steps, seed=seed)
     picture = plot_traversals(
         found.images,

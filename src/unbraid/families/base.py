@@ -1,5 +1,6 @@
 """What a family is made of; see `unbraid.families.table` for how to add one."""
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
@@ -7,6 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from torch import Tensor, nn
 
+from unbraid._trust import is_code
 from unbraid.factors import Space
 from unbraid.models.networks import Shape
 from unbraid.types import FloatArray, IntArray
@@ -32,12 +34,35 @@ class Hyperparameter:
     low: float = float("-inf")  # bounds are inclusive
     high: float = float("inf")
     kind: Literal["float", "int", "choice", "text"] = "float"
-    choices: tuple[str, ...] = ()  # of a choice; "" at the end means that any other text is passed on as well
+    choices: tuple[str, ...] = ()  # of a choice; "" at the end: or code of the user's own, as module:function
     structural: bool = False  # choices and texts always are
 
     @property
     def is_structural(self) -> bool:
         return self.structural or self.kind in ("choice", "text")
+
+
+def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
+    """The value of a hyperparameter in the type that its row asks for, so that 4 and 4.0 are the same run.
+
+    Raises:
+        ValueError: it is none of the kind, or out of bounds.
+    """
+    if row.kind == "choice":
+        if not isinstance(value, str) or not (value in row.choices or ("" in row.choices and is_code(value))):
+            own = ", or your own as package.module:function" if "" in row.choices else ""
+            raise ValueError(f"{name} must be one of {', '.join(filter(None, row.choices))}{own}; got {value!r}")
+        return value
+    if row.kind == "text":
+        if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
+            raise ValueError(f"{name} must be a text; got {value!r}")
+        return str(value)
+    number = not isinstance(value, bool | np.bool_) and isinstance(value, int | float | np.integer | np.floating)
+    if not number or not abs(value) <= sys.float_info.max or (row.kind == "int" and value != int(value)):
+        raise ValueError(f"{name} must be a {'whole ' if row.kind == 'int' else ''}number; got {value!r}")
+    if not row.low <= value <= row.high:
+        raise ValueError(f"{name} must lie between {row.low:g} and {row.high:g}; got {value:g}")
+    return int(value) if row.kind == "int" else float(value)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from unbraid._seeds import stream
 from unbraid.factors import Space
@@ -26,6 +26,16 @@ def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, 
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "initial weights") & (1 << 63) - 1)
         return family.build(shape, settings).train()
+
+
+def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
+    """The weights of a member by name; without the memory for them, where its networks can be built so."""
+    try:
+        with torch.device("meta"):
+            built = build_member(family, shape, settings, seed)
+    except (RuntimeError, TypeError):  # networks that look at values while they are built
+        built = build_member(family, shape, settings, seed)
+    return built.state_dict()
 
 
 def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:

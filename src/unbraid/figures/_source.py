@@ -1,5 +1,6 @@
 """What a figure is drawn from: a file of codes, the folder of a run, or the folder of a study."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,6 +22,7 @@ class Source:
 
     path: Path
     kind: Kind
+    trust: Collection[str] = ()  # names of the user's own networks that the run may have
 
     @cached_property
     def representation(self) -> Representation:
@@ -33,7 +35,7 @@ class Source:
         require("torch", "train", "this figure")
         from unbraid.runs.run import load_run
 
-        return load_run(self.path)
+        return load_run(self.path, trust=self.trust)
 
     @cached_property
     def study(self) -> Any:
@@ -60,8 +62,12 @@ class Source:
         return SAID[self.kind]
 
 
-def open_source(path: str | Path | None) -> Source:
+def open_source(path: str | Path | None, trust: Collection[str] = ()) -> Source:
     """Find out what a path holds; without one, the shipped example of codes.
+
+    Args:
+        path: file or folder.
+        trust: names of your own networks that a run may have; see `unbraid.load_run`.
 
     Raises:
         FileNotFoundError: there is no such file or folder.
@@ -74,7 +80,7 @@ def open_source(path: str | Path | None) -> Source:
         if (path / ADDED).is_file():
             return Source(path / ADDED, "codes")
         if (path / CONFIG).is_file() or (path / CODES).is_file():
-            return Source(path, "run")
+            return Source(path, "run", trust)
         if any((path / name).exists() for name in STUDY_FILES):
             return Source(path, "study")
         raise ValueError(f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]})")

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable, Mapping
-from importlib import import_module
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
@@ -10,6 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
+from unbraid._trust import imported, is_code
 from unbraid.models.doubling import Doubling
 from unbraid.models.resnet import resnet_pair
 
@@ -120,14 +120,13 @@ def network_pair(name: str, shape: Shape, n_outputs: int, n_latents: int) -> Pai
     """The pair called `name`: a row of NETWORKS, or "package.module:function" with the signature of `conv_pair`.
 
     Raises:
-        ValueError: no such network.
+        ValueError: no such network; or code that the user did not name himself.
     """
     if name in NETWORKS:
         return NETWORKS[name](shape, n_outputs, n_latents)
-    module, colon, function = name.partition(":")
-    if not colon:
+    if not is_code(name):
         raise ValueError(f"no network {name!r}: one of {', '.join(NETWORKS)}, or your own as package.module:function")
-    return getattr(import_module(module), function)(shape, n_outputs, n_latents)
+    return imported(name, "network", f"name it yourself: network={name!r}")(shape, n_outputs, n_latents)
 
 
 def promote(values: Tensor) -> Tensor:

@@ -1,6 +1,6 @@
 """A small picture of what each latent of a run does, for pages that show hundreds of runs."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -45,20 +45,22 @@ def picture(run: Run) -> dict[str, Any] | None:
     }
 
 
-def pictures(runs: Mapping[str, Path], progress: Progress | None = None) -> dict[str, dict[str, Any]]:
-    """The picture of each run by its id; where it has none, `missing` says why."""
+def pictures(
+    runs: Mapping[str, Path], progress: Progress | None = None, trust: Collection[str] = ()
+) -> dict[str, dict[str, Any]]:
+    """The picture of each run by its id; where it has none, `missing` says why. `trust` as for `unbraid.load_run`."""
     found = {}
     for done, (name, path) in enumerate(runs.items()):
         if progress is not None:
             progress("drawing what latents do", done, len(runs))
-        found[name] = picture_or_reason(path)
+        found[name] = picture_or_reason(path, trust)
     return found
 
 
-def picture_or_reason(run: Path) -> dict[str, Any]:
+def picture_or_reason(run: Path, trust: Collection[str] = ()) -> dict[str, Any]:
     """As `picture`, but a page of many runs says what is wrong with one of them in its place."""
     try:
-        return picture(open_run(run, device="cpu")) or {"missing": "This run decodes no images."}
+        return picture(open_run(run, device="cpu", trust=trust)) or {"missing": "This run decodes no images."}
     except (ValueError, OSError) as error:
         return {"missing": str(error)}
 

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import threading
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -38,8 +38,8 @@ class RunSite:
     {"run": ..., "metric": ...} to `/score`.
     """
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, trust: Collection[str] = ()) -> None:
+        self.folder, self.trust = folder, trust
         self.jobs = Jobs(self._score)
         self._busy = threading.Lock()  # one reader needs no two pages at once
         self.check()
@@ -72,7 +72,10 @@ class RunSite:
     def page(self, path: str) -> Reply:
         if path != "/":
             raise Refused(404, "no such page")
-        return run_reply(self.folder, home=False)
+        return self.run_page(self.folder, home=False)
+
+    def run_page(self, folder: Path, *, home: bool, compare: Path | None = None) -> Reply:
+        return run_reply(folder, home=home, compare=compare, trust=self.trust)
 
     def run_folder(self, name: str) -> Path:
         if name != self.folder.name:
@@ -81,7 +84,7 @@ class RunSite:
 
     def _score(self, run: str, metric: str) -> str:
         folder = self.run_folder(run)
-        complete_scores(folder, [metric], retry=True)
+        complete_scores(folder, [metric], retry=True, trust=self.trust)
         publish(self.folder)
         scores = read_scores(folder)
         if metric in scores.failed:
@@ -96,9 +99,9 @@ class StudySite(RunSite):
     `/compare/ID/ID` of two.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, trust: Collection[str] = ()) -> None:
         self._kept: tuple[str, bytes] = ("", b"")
-        super().__init__(folder)
+        super().__init__(folder, trust)
 
     def check(self) -> None:
         Study.load(self.folder)
@@ -111,12 +114,12 @@ class StudySite(RunSite):
         if kind == "data":
             return self._data()
         if kind == "picture":
-            return as_json(picture_or_reason(self.run_folder(rest)))
+            return as_json(picture_or_reason(self.run_folder(rest), self.trust))
         if kind == "run":
-            return run_reply(self.run_folder(rest), home=True)
+            return self.run_page(self.run_folder(rest), home=True)
         if kind == "compare":
             one, _, other = rest.partition("/")
-            return run_reply(self.run_folder(one), home=True, compare=self.run_folder(other))
+            return self.run_page(self.run_folder(one), home=True, compare=self.run_folder(other))
         raise Refused(404, "no such page")
 
     def run_folder(self, name: str) -> Path:
@@ -149,8 +152,12 @@ class StudySite(RunSite):
         return f'"{digest.hexdigest()[:16]}"'
 
 
-def open_site(folder: Path) -> RunSite:
+def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite:
     """The site of a study's folder, or of a run's.
+
+    Args:
+        folder: of the study or the run.
+        trust: names of the user's own networks that runs may have; others are not executed.
 
     Raises:
         FileNotFoundError: there is no such folder, or it is neither.
@@ -159,13 +166,13 @@ def open_site(folder: Path) -> RunSite:
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
     if (folder / YAML).is_file():
-        return StudySite(folder)
+        return StudySite(folder, trust)
     if (folder / CONFIG).is_file():
-        return RunSite(folder)
+        return RunSite(folder, trust)
     raise FileNotFoundError(f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG})")
 
 
-def run_reply(folder: Path, *, home: bool, compare: Path | None = None) -> Reply:
+def run_reply(folder: Path, *, home: bool, compare: Path | None = None, trust: Collection[str] = ()) -> Reply:
     """The page of a run, of two beside each other, or of a representation that was added; with scores on demand."""
     served = {"run": folder.name, "metrics": _unscored(folder) if compare is None else [], "home": home}
     if not (folder / WEIGHTS).is_file():
@@ -173,8 +180,8 @@ def run_reply(folder: Path, *, home: bool, compare: Path | None = None) -> Reply
             raise Refused(404, f"{folder.name} has neither a model nor scores")
         card = ScoreCard.load(folder / SCORES, Representation.load(next(folder.glob("codes.*"))))
         return html(render("explored.html", {**card_content(card.contents()), "base": "page.html", "served": served}))
-    other = None if compare is None else open_run(compare, device="cpu")
-    content = run_content(open_run(folder, device="cpu"), compare=other)
+    other = None if compare is None else open_run(compare, device="cpu", trust=trust)
+    content = run_content(open_run(folder, device="cpu", trust=trust), compare=other)
     return html(render("explored.html", {**content, "base": "run.html", "served": served}))
 
 
@@ -197,7 +204,7 @@ def file_reply(folder: Path, path: str) -> Reply:
 
 def _unscored(folder: Path) -> list[str]:
     """What can be asked for: nothing of a run without codes."""
-    if (folder / WEIGHTS).is_file() and read_folder(folder)[1].get("state") != "finished":
+    if (folder / WEIGHTS).is_file() and read_folder(folder)[1]["state"] != "finished":
         return []
     return missing_metrics(read_scores(folder), wanted_scores(ON_DEMAND), retry=True)
 

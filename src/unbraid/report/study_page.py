@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -80,8 +80,8 @@ def page_content(
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,
         "data": study_data(study, frame, base, live=live),
-        "pictures": {} if live else pictures(finished, progress),
-        "duel": None if live else duel(frame, finished),
+        "pictures": {} if live else pictures(finished, progress, study.trusted),
+        "duel": None if live else duel(frame, finished, study.trusted),
     }
 
 
@@ -105,7 +105,7 @@ def study_data(study: "Study", frame: Any, base: Path, *, live: Mapping[str, Any
     }
 
 
-def duel(frame: Any, finished: Mapping[str, Path]) -> dict[str, Any] | None:
+def duel(frame: Any, finished: Mapping[str, Path], trust: Collection[str] = ()) -> dict[str, Any] | None:
     """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
 
     None where there are no two of the same images, or a page cannot run their decoders.
@@ -119,7 +119,7 @@ def duel(frame: Any, finished: Mapping[str, Path]) -> dict[str, Any] | None:
         return None
     ends = ranked.iloc[[0, -1]].to_dict("records")
     try:
-        found = live_models([open_run(finished[row["run"]], device="cpu") for row in ends])
+        found = live_models([open_run(finished[row["run"]], device="cpu", trust=trust) for row in ends])
     except (ValueError, OSError):  # the pictures of these runs say what is wrong
         return None
     if any(model["reason"] for model in found["models"]):

@@ -4,7 +4,10 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
+
+from unbraid._records import check_record, read_object
+from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 
 CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
 WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.parquet"
@@ -17,7 +20,8 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
 
     Raises:
         FileNotFoundError: there is no such folder, or it is not that of a run.
-        ValueError: the training has not finished, or a file is damaged.
+        ValueError: the training has not finished; a file is damaged, or holds what no run holds; or it was written by
+            another version.
     """
     unfinished = path if path.name.endswith(WORKING) else path.with_name(path.name + WORKING)
     if not path.is_dir() or path == unfinished:
@@ -26,7 +30,12 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise FileNotFoundError(f"{path}: no such folder")
     if not (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {CONFIG}")
-    return _read(path / CONFIG), _read(path / STATUS)
+    config, status = _read(path / CONFIG), _read(path / STATUS)
+    if isinstance(found := config.get("format"), int) and found != FORMAT:
+        raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
+    check_record(RunRecord, config, path / CONFIG)
+    check_record(StatusRecord, status, path / STATUS)
+    return config, status
 
 
 def codes_file(path: Path) -> Path:
@@ -36,8 +45,8 @@ def codes_file(path: Path) -> Path:
         FileNotFoundError, ValueError: as `read_folder`; and where the run diverged.
     """
     _, status = read_folder(path)
-    if status.get("state") == "diverged":
-        raise ValueError(f"{path} diverged at step {status.get('step')} ({status.get('reason')}): it has no codes")
+    if status["state"] == "diverged":
+        raise ValueError(f"{path} diverged at step {status['step']} ({status['reason']}): it has no codes")
     return path / CODES
 
 
@@ -48,12 +57,9 @@ def damaged(path: Path, reason: object) -> ValueError:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise damaged(path, error) from None
-    if not isinstance(content, dict):
-        raise damaged(path, "it holds no object")
-    return cast(dict[str, Any], content)
+        return read_object(path)
+    except ValueError as error:
+        raise ValueError(f"{error}; delete the folder and train again") from None
 
 
 def run_id(config: Mapping[str, Any]) -> str:

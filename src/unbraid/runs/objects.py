@@ -1,5 +1,6 @@
 """Whole objects for metrics that need them, from the folder of a run; torch is imported when it comes to that."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from unbraid._extras import require
@@ -11,14 +12,15 @@ from unbraid.runs.folder import read_folder
 from unbraid.scoring import Objects
 
 
-def objects_of(folder: Path, dataset: FactorDataset | None = None) -> Objects:
+def objects_of(folder: Path, dataset: FactorDataset | None = None, trust: Collection[str] = ()) -> Objects:
     """What `unbraid.score` may call for codes of whole objects.
 
     Args:
         folder: of a finished run.
         dataset: of its training; by default opened by its name.
+        trust: as for `load_run`.
 
-    The function raises NotDefined where the images or torch are not at hand, or are no grid.
+    The function raises NotDefined where the images or torch are not at hand, or are no grid; and as `load_run`.
     """
 
     def objects() -> Representation:
@@ -28,7 +30,7 @@ def objects_of(folder: Path, dataset: FactorDataset | None = None) -> Objects:
             require("torch", "train", "encoding whole objects")
             from unbraid.runs.run import load_run
 
-            return load_run(folder).objects(dataset)
+            return load_run(folder, trust=trust).objects(dataset)
         except (ImportError, DatasetMissing) as reason:
             raise NotDefined(f"needs whole objects: {reason}") from reason
 

@@ -1,6 +1,7 @@
 """A trained model as a folder of plain files, and how to use it again."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,16 +16,16 @@ from torch import Tensor, nn
 from unbraid._device import choose_device, reproducible
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._extras import require
+from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusting
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Family, Part, code_parts
-from unbraid.families.building import Member, build_member, structural_settings
+from unbraid.families.base import Family, Part, check_value, code_parts
+from unbraid.families.building import Member, build_member, structural_settings, weights_of
 from unbraid.families.table import FAMILIES
-from unbraid.models.networks import as_floats
+from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, CURVES, STATUS, WEIGHTS, codes_file, damaged, read_folder
+from unbraid.runs.folder import CONFIG, CURVES, WEIGHTS, codes_file, damaged, read_folder
 from unbraid.types import ArrayLike, FloatArray
 
-FORMAT = 1
 N_CODES = 10_000  # rows of codes.safetensors, all of them in smaller datasets
 BATCH = 256
 
@@ -189,18 +190,46 @@ class Run:
         Raises:
             ValueError: the weights are damaged, or are those of another architecture.
         """
-        path = self.path / WEIGHTS
+        self._check_trust()
+        path, shape = self.path / WEIGHTS, tuple(self.config["dataset"]["image_shape"])
+        with self.described():
+            weights = weights_of(self._family, shape, self._settings, self.config["seed"])
+        expected = {name: tuple(value.shape) for name, value in weights.items()}
         try:
+            with safe_open(path, "pt") as file:
+                found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
+            if expected != found:
+                raise ValueError(f"{path} is for another architecture than {CONFIG} beside it describes")
             weights = load_file(path)
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
-        shape = tuple(self.config["dataset"]["image_shape"])
-        modules = build_member(self._family, shape, self._settings, self.config["seed"])
-        expected = {name: tuple(value.shape) for name, value in modules.state_dict().items()}
-        if expected != {name: tuple(value.shape) for name, value in weights.items()}:
-            raise ValueError(f"{path} is for another architecture than {CONFIG} beside it describes")
-        modules.load_state_dict(weights)
-        return modules.to(choose_device(self.device)).eval()
+        with self.described(), torch.inference_mode():
+            modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
+            modules.load_state_dict(weights)
+            codes, _ = self._family.encode(modules, torch.zeros(1, *(shape[2:] + shape[:2])), self._settings)
+            if codes.shape != (1, self.n_codes):
+                raise ValueError(f"{self.n_codes} codes of an image; the encoder gives {tuple(codes.shape)}")
+            self._family.decode(modules, torch.zeros(1, self.n_codes), self._settings)
+        return modules.to(choose_device(self.device))
+
+    @contextmanager
+    def described(self) -> Iterator[None]:
+        """Around what makes networks of the config: raises ValueError where its facts do not go together."""
+        try:
+            yield
+        except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            raise ValueError(f"{self.path / CONFIG} does not describe networks that can be used ({said})") from error
+
+    def _check_trust(self) -> None:
+        """Raises UntrustedCode where the network is somebody's own, and was not named by who opened the run."""
+        network = self.config["hyperparameters"].get("network", "")
+        if is_code(network) and not isinstance(network, Trusted):
+            raise UntrustedCode(
+                f"{self.path / CONFIG} names a network of its own, {network!r}, and opening the run would execute it",
+                network,
+                f"load_run(path, network={network!r})",
+            )
 
     @property
     def parts(self) -> tuple[Part, ...]:
@@ -226,40 +255,60 @@ class Run:
             return function(batch.to(device))
 
 
-def load_run(path: str | Path, *, device: str = "auto") -> Run:
+def load_run(
+    path: str | Path, *, device: str = "auto", network: str | PairBuilder | None = None, trust: Collection[str] = ()
+) -> Run:
     """Open the folder of a finished run.
+
+    A run that was trained with a network of somebody's own (`network="my_lab.nets:pair"`) is opened only where the
+    function is named here as well: what a folder names is never executed for the folder's sake.
 
     Args:
         path: the folder that `unbraid.train` or `unbraid train` made.
         device: where to encode and decode.
+        network: your own network that the run was trained with: the function, or its name as `train` was given it.
+        trust: names of your own networks, any of which the run may have.
 
     Raises:
         FileNotFoundError: there is no such folder, or it is not that of a run.
-        ValueError: the training has not finished; a file is damaged; it was written by another version.
+        ValueError: the training has not finished; a file is damaged, or holds what no run holds; it was written by
+            another version; or it names a network that was not named here.
     """
-    run = open_run(path, device=device)
+    run = open_run(path, device=device, trust=(*trust, *_name_of(network, path)))
     assert isinstance(run.modules, nn.ModuleDict)  # read now, so that damage shows here and not at first use
     return run
 
 
-def open_run(path: str | Path, *, device: str = "auto") -> Run:
-    """`load_run` that leaves the weights on the disk until they are used."""
+def open_run(path: str | Path, *, device: str = "auto", trust: Collection[str] = ()) -> Run:
+    """`load_run` that leaves the networks and their weights aside until they are used."""
     path = Path(path)
     config, status = read_folder(path)
+    check_family(config, path / CONFIG)
     try:
-        _check(path, config, status)
         with safe_open(path / WEIGHTS, "pt"):
             pass
     except (SafetensorError, OSError) as error:
         raise damaged(path / WEIGHTS, error) from None
-    except KeyError as error:
-        raise ValueError(f"{path / CONFIG} or {STATUS} beside it lacks {error}") from None
-    return Run(path, config, status, device)
+    run = Run(path, trusting(config, trust), status, device)
+    with run.described():
+        if run.n_codes < 1:
+            raise ValueError("no codes")
+    return run
 
 
-def _check(path: Path, config: Mapping[str, Any], status: Mapping[str, Any]) -> None:
-    if config.get("format") != FORMAT:
-        raise ValueError(f"{path}: its format is {config.get('format')}; this version of unbraid reads {FORMAT}")
+def _name_of(network: str | PairBuilder | None, path: str | Path) -> list[str]:
+    """The name under which a run has its network, where that is the one given; nothing where none is given."""
+    if network is None:
+        return []
+    named = read_folder(Path(path))[0]["hyperparameters"].get("network")
+    same = network == named if isinstance(network, str) else isinstance(named, str) and is_called(network, named)
+    if not same:
+        raise ValueError(f"{Path(path) / CONFIG} names the network {named!r}, which is not {network!r}")
+    return [named]
+
+
+def check_family(config: Mapping[str, Any], path: Path) -> None:
+    """Raises ValueError where the family of a run, or a hyperparameter of it, is none that this version has."""
     family = FAMILIES.get(config["family"])
     if family is None:
         raise ValueError(f"{path}: this version of unbraid has no family {config['family']!r}")
@@ -268,8 +317,8 @@ def _check(path: Path, config: Mapping[str, Any], status: Mapping[str, Any]) -> 
         raise ValueError(
             f"{path}: written by another version of unbraid; {config['family']} differs in {', '.join(differing)}"
         )
-    for name in ("seed", "steps", "batch_size"):
-        int(config[name])
-    tuple(config["dataset"]["image_shape"])
-    int(status["step"])
-    str(status["state"])
+    for name, value in config["hyperparameters"].items():
+        try:
+            check_value(name, family.hyperparameters[name], value)
+        except ValueError as error:
+            raise ValueError(f"{path}: hyperparameters.{error}") from None

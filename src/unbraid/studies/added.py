@@ -63,6 +63,7 @@ def add(
     folder = study.known_folder()
     if not (folder / store.ABOUT).exists():
         raise ValueError(f"{folder}: the study has not begun; unbraid study run begins it")
+    study.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
     space = study.dataset().space

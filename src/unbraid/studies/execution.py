@@ -123,8 +123,10 @@ def all_tasks(
     """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
 
     Raises:
-        ValueError: a setting or a metric that does not exist, or has no meaning here.
+        ValueError: a setting or a metric that does not exist, or has no meaning here; code that the user does not
+            trust.
     """
+    study.check_trust()
     planned = expand(study.config, around)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     tasks = [_task(study, each) for each in planned]

@@ -1,7 +1,7 @@
 """The YAML of a study: what may stand in it, and where it is wrong."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -17,10 +17,13 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from unbraid._records import MOST, check_size
+from unbraid._records import explain as first_fault
 from unbraid._suggest import suggestion
+from unbraid._trust import is_code, trusting
 
 Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
-Seed: TypeAlias = Annotated[int, Field(ge=0, strict=True)]
+Seed: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
 Seeds: TypeAlias = Count | Annotated[list[Seed], Field(min_length=1)]
 Value: TypeAlias = Annotated[bool, Field(strict=True)] | int | float | str
 Pair: TypeAlias = Annotated[list[Seed], Field(min_length=2, max_length=2)]
@@ -139,6 +142,18 @@ class StudyConfig(Section):
         """Rows that the metric zero_shot keeps out of its training."""
         return self.zero_shot.gap if self.zero_shot else None
 
+    def trusting(self, names: Collection[str] | None = None) -> "StudyConfig":
+        """The same study with the user's trust in its own networks and metrics: all of them, or those in `names`."""
+        families = [each.model_copy(update=trusting(each.hyperparameters, names)) for each in self.families]
+        return self.model_copy(update={"families": families, "metrics": trusting(self.metrics, names)})
+
+    @property
+    def own_code(self) -> list[str]:
+        """The networks and metrics that are none of unbraid's, as far as the YAML names them."""
+        named = [each.hyperparameters.get("network", []) for each in self.families]
+        texts = [text for each in [*named, self.metrics] for text in (each if isinstance(each, list) else [each])]
+        return [text for text in texts if isinstance(text, str) and is_code(text)]
+
     def executor_with(self, name: str | None, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """An executor and its options: what is given here, then what the file says of it; by default "local"."""
         planned = self.executor
@@ -172,8 +187,13 @@ def parse(text: str, where: str) -> StudyConfig:
     """
     try:
         content = yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
+        check_size(content)
+    except RecursionError:
+        raise ValueError(f"{where}: it is nested too deeply") from None
     except yaml.YAMLError as error:
         raise ValueError(f"{where} is not readable as YAML: {' '.join(str(error).split())}") from None
+    except ValueError as error:
+        raise ValueError(f"{where}: {error}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{where}: a study is a mapping with name, dataset, families, ...; see docs/studies.md")
     try:
@@ -200,38 +220,7 @@ def read(path: Path) -> tuple[StudyConfig, str]:
 
 def explain(error: ValidationError) -> str:
     """The first fault as `families[1].betta: unknown; did you mean 'beta'?`."""
-    faults = error.errors()
-    outer = _cleaned(faults[0]["loc"])
-    # Of a value that may be one thing or a list, the branch that came furthest knows what is wrong.
-    first = max((one for one in faults if _cleaned(one["loc"])[: len(outer)] == outer), key=_depth)
-    path = key_path(_cleaned(first["loc"]))
-    if first["type"] == "extra_forbidden":
-        said = f"unknown; {suggestion(str(first['loc'][-1]), _known_keys(first['loc'][:-1]))}"
-    elif first["type"] == "missing":
-        said = "is missing"
-    else:
-        given = "" if isinstance(first["input"], dict | list) else f"; got {first['input']!r}"
-        said = first["msg"][0].lower() + first["msg"][1:] + given
-    more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})
-    return f"{path}: {said}" + (f" (and {more} more)" if more else "")
-
-
-def _depth(fault: Any) -> int:
-    return len(_cleaned(fault["loc"]))
-
-
-def key_path(keys: tuple[int | str, ...]) -> str:
-    """`families[1].beta` of ("families", 1, "beta")."""
-    text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
-    return text.removeprefix(".") or "the study"
-
-
-def _cleaned(loc: tuple[int | str, ...]) -> tuple[int | str, ...]:
-    # pydantic adds the branch of a union that it tried, such as "list[constrained-int]" or "literal['all']".
-    return tuple(key for key in loc if isinstance(key, int) or re.fullmatch(r"\w+", key) and key not in _BRANCHES)
-
-
-_BRANCHES = {"int", "float", "str", "bool", "constrained", "list"}
+    return first_fault(error, lambda loc: f"; {suggestion(str(loc[-1]), _known_keys(loc[:-1]))}")
 
 
 def _known_keys(loc: tuple[int | str, ...]) -> list[str]:

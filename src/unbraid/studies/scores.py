@@ -7,12 +7,13 @@ computed again; what is wanted on other terms than those of the folder is nobody
 
 import json
 import traceback
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
+from unbraid._trust import UntrustedCode, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics.deciding import Decision, decision, same
@@ -37,6 +38,7 @@ def complete_scores(
     seed: int = 0,
     retry: bool = False,
     dataset: FactorDataset | None = None,
+    trust: Collection[str] = (),
     progress: Progress | None = None,
 ) -> None:
     """Compute what scores.json lacks, or has on other terms, and add it.
@@ -50,9 +52,10 @@ def complete_scores(
         gap, seed, progress: as for `unbraid.score`.
         retry: try again what failed.
         dataset: of the run, which encodes whole objects of it where a metric needs them; by default opened by its name.
+        trust: as for `unbraid.load_run`.
 
     Raises:
-        ValueError: scores.json or the codes are damaged.
+        ValueError: scores.json or the codes are damaged; or it would take code that the user does not trust.
         OSError: the disk is full.
     """
     rows, errors = _rows(metrics)
@@ -64,7 +67,7 @@ def complete_scores(
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed = {name: _failure(error) for name, error in errors.items() if name in missing}
-    objects = objects_of(folder, dataset) if (folder / WEIGHTS).is_file() else None
+    objects = objects_of(folder, dataset, trust) if (folder / WEIGHTS).is_file() else None
     chosen = {name: rows[name] for name in missing if name in rows}
     working = score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)
     try:
@@ -76,7 +79,7 @@ def complete_scores(
                     scored[name] = result
                 elif isinstance(result, NotDefined):
                     skipped[name] = _text(result)
-                elif disk_is_full(result):
+                elif disk_is_full(result) or isinstance(result, UntrustedCode):
                     raise result
                 else:
                     failed[name] = _failure(result)
@@ -195,7 +198,7 @@ def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exceptio
         try:
             rows |= choose([name])
         except Exception as error:  # whatever a module of the user's raises while it is imported
-            if ":" not in name:
+            if not is_code(name) or isinstance(error, UntrustedCode):
                 raise
             errors[name] = error
     return rows, errors

@@ -1,6 +1,6 @@
 """A study: one YAML file, many runs, one folder."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias
 import torch
 
 from unbraid._device import choose_device, choose_precision
+from unbraid._records import read_record
+from unbraid._trust import Trusted, UntrustedCode, trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, WORKING, read_folder
@@ -16,6 +18,7 @@ from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.schema import StudyConfig, read
 from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
+from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.storage.remote import local_folder
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
@@ -74,13 +77,17 @@ class Study:
     text: str  # the YAML
 
     @classmethod
-    def load(cls, path: str | Path, out: str | Path | None = None) -> "Study":
+    def load(cls, path: str | Path, out: str | Path | None = None, *, trust: Collection[str] = ()) -> "Study":
         """Open a study by its YAML file or by its folder.
+
+        Networks and metrics of one's own ("my_lab.nets:pair") are executed where the YAML is a file of the user's. The
+        copy that a folder holds may be anybody's: what it names is executed only where it is named here as well.
 
         Args:
             path: the YAML file, or a folder that `run` made; also the address of one in an object store.
             out: the folder of results, for a YAML file, or such as s3://bucket/prefix; nothing is written there before
                 `run`.
+            trust: names of your own networks and metrics that the YAML in a folder may name.
 
         Raises:
             FileNotFoundError: there is no such file, or the folder is not that of a study.
@@ -88,6 +95,7 @@ class Study:
         """
         path = local_folder(path)
         folder = local_folder(out, new=True) if out is not None else None
+        own = not path.is_dir()
         if path.is_dir():
             if out is not None:
                 raise ValueError(f"{path} is a folder of results already; out is for a YAML file")
@@ -98,7 +106,7 @@ class Study:
         if folder is not None:
             store.check_folder(folder)
         config, text = read(path)
-        return cls(config, folder, text)
+        return cls(config.trusting(None if own else trust), folder, text)
 
     def run(
         self,
@@ -128,6 +136,22 @@ class Study:
 
         name, options = self.config.executor_with(executor, options)
         return run_study(self, name, retry=retry, progress=progress, options=options)
+
+    @property
+    def trusted(self) -> list[Trusted]:
+        """Its own networks and metrics that the user trusts."""
+        return trusted_in(self.config.own_code)
+
+    def check_trust(self) -> None:
+        """Raises UntrustedCode where running the study would execute code that the user did not name."""
+        for name in self.config.own_code:
+            if not isinstance(name, Trusted):
+                where = self.folder / store.YAML if self.folder else "the study"
+                raise UntrustedCode(
+                    f"{where} names code of its own, {name!r}, and this would execute it",
+                    name,
+                    f"Study.load(..., trust=[{name!r}])",
+                )
 
     def planned(self) -> list[Planned]:
         """The runs of the YAML, done or not."""
@@ -192,7 +216,7 @@ class Study:
             for path in folders
             if path.suffix != WORKING
             and path.name not in planned
-            and store.read_json(path / CONFIG)["dataset"]["content"] == content
+            and read_folder(path)[0]["dataset"]["content"] == content
         ]
 
     def results(self) -> Any:
@@ -242,8 +266,8 @@ def added_runs(folder: Path, wanted: Mapping[str, Decision]) -> list[StudyRun]:
     """The representations that were added to a study, where these scores are wanted of them."""
     found = []
     for path in sorted((folder / store.ADDED).glob("*/")):
-        if (path / "config.json").is_file():
-            about = store.read_json(path / "config.json")
+        if (path / CONFIG).is_file():
+            about = read_record(path / CONFIG, AddedRecord)
             failure = store.read_failure(folder, path.name)
             failed = failed_metrics(read_scores(path), wanted)
             found.append(

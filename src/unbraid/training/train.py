@@ -1,27 +1,27 @@
 """Train one model or a population, each into a folder of its own."""
 
-import math
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from importlib import import_module
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import torch
 
 from unbraid._device import memory_advice, n_cores
 from unbraid._locks import Held, locked
+from unbraid._records import MOST
 from unbraid._suggest import suggestion
+from unbraid._trust import trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Family, Hyperparameter, code_parts
-from unbraid.families.building import Member, build_member, make_supply, structural_settings
+from unbraid.families.base import Family, check_value, code_parts
+from unbraid.families.building import Member, make_supply, structural_settings, weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import WORKING, run_id, tidy
-from unbraid.runs.run import FORMAT, N_CODES, Run, open_run
+from unbraid.runs.records import FORMAT
+from unbraid.runs.run import N_CODES, Run, open_run
 from unbraid.training.loop import Plan, Report, Trained
 from unbraid.training.source import Source, opened_dataset
 from unbraid.training.workers import train_members
@@ -87,7 +87,7 @@ def train(
         KeyboardInterrupt: stopped; checkpoints are saved.
     """
     row = find_family(family)
-    members = members_of(family, row, seeds, preset, hyperparameters)
+    members = members_of(family, row, seeds, preset, trusting(hyperparameters))
     plan = Plan(family, _whole("steps", steps, 1), _whole("batch_size", batch_size, 1), device, precision).resolved()
 
     def read(done: int, total: int) -> None:
@@ -165,7 +165,8 @@ def members_of(
     for name, values in lists.items():
         if not values:
             raise ValueError(f"{name} has no values")
-    checked = [[_value(name, row.hyperparameters[name], value) for value in values] for name, values in lists.items()]
+    rows = row.hyperparameters
+    checked = [[check_value(name, rows[name], value) for value in values] for name, values in lists.items()]
     defaults = {name: each.default for name, each in row.hyperparameters.items()}
     return [
         Member(seed, {**defaults, **entry, **dict(zip(lists, values, strict=True))})
@@ -187,6 +188,8 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
     chosen = [_whole("a seed", seed, 0) for seed in _listed(seeds)]
     if not chosen:
         raise ValueError("seeds is empty")
+    if max(chosen) > MOST:
+        raise ValueError(f"a seed must be {MOST} at most; got {max(chosen)}")
     return chosen
 
 
@@ -194,29 +197,6 @@ def _whole(name: str, value: Any, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
     return int(value)
-
-
-def _value(name: str, row: Hyperparameter, value: Any) -> float | int | str:
-    """In the type the row asks for, so that 4 and 4.0 are the same run."""
-    if row.kind == "choice":
-        if not isinstance(value, str) or not (value in row.choices or ("" in row.choices and ":" in value)):
-            own = ", or your own as package.module:function" if "" in row.choices else ""
-            raise ValueError(f"{name} must be one of {', '.join(filter(None, row.choices))}{own}; got {value!r}")
-        if value not in row.choices:
-            module, _, function = value.partition(":")
-            if not hasattr(import_module(module), function):
-                raise ValueError(f"{name}: {module} has no {function!r}")
-        return value
-    if row.kind == "text":
-        if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):
-            raise ValueError(f"{name} must be a text; got {value!r}")
-        return str(value)
-    number = not isinstance(value, bool | np.bool_) and isinstance(value, int | float | np.integer | np.floating)
-    if not number or not math.isfinite(value) or (row.kind == "int" and value != int(value)):
-        raise ValueError(f"{name} must be a {'whole ' if row.kind == 'int' else ''}number; got {value!r}")
-    if not row.low <= value <= row.high:
-        raise ValueError(f"{name} must lie between {row.low:g} and {row.high:g}; got {value:g}")
-    return int(value) if row.kind == "int" else float(value)
 
 
 def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
@@ -252,13 +232,9 @@ def check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
     """Of one member, without asking for the memory."""
-    shape, settings = tuple(dataset.image_shape), structural_settings(row, [member], dataset.space)
-    try:
-        with torch.device("meta"):
-            built = build_member(row, shape, settings, member.seed)
-    except (RuntimeError, TypeError):  # networks that look at values while they are built
-        built = build_member(row, shape, settings, member.seed)
-    return sum(value.nbytes for value in built.state_dict().values())
+    settings = structural_settings(row, [member], dataset.space)
+    weights = weights_of(row, tuple(dataset.image_shape), settings, member.seed)
+    return sum(value.nbytes for value in weights.values())
 
 
 def check_space(
@@ -306,8 +282,9 @@ def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
     return plan, Member(config["seed"], config["hyperparameters"])
 
 
-def _finished(folder: Path, names: Iterable[str]) -> dict[str, Run]:
-    done = {name: open_run(folder / name) for name in names if (folder / name).exists()}
+def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Member]]) -> dict[str, Run]:
+    there = [name for name in configs if (folder / name).exists()]
+    done = {name: open_run(folder / name, trust=trusted_in(configs[name][0])) for name in there}
     for run in done.values():
         tidy(run.path)
     return done

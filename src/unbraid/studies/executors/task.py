@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from unbraid._trust import Trusted, trusted_in
 from unbraid.runs.folder import WORKING
 
 State: TypeAlias = Literal["finished", "diverged", "failed"]
@@ -30,6 +31,11 @@ class Task:
     def dataset(self) -> str:
         """The key of its images in the mapping that executors get beside the tasks."""
         return self.config["dataset"]["content"]
+
+    @property
+    def trusted(self) -> list[Trusted]:
+        """A network of the user's own that it is to be trained with."""
+        return trusted_in(self.config["hyperparameters"])
 
     @property
     def target(self) -> Path:

@@ -81,11 +81,12 @@ def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[
 
         complete_scores(
             task.target, task.metrics, gap=task.gap, retry=task.retry, dataset=datasets[task.dataset],
+            trust=task.trusted,
             progress=lambda metric, *_: tell(f"scoring {metric}"),
         )  # fmt: skip
         if task.questions:
             tell("asking about unseen images")
-            complete_answers(task.target, task.questions, datasets[task.dataset])
+            complete_answers(task.target, task.questions, datasets[task.dataset], task.trusted)
     except Exception as error:
         _stop_if_full(error, task.target)
         return failed(task, error)

@@ -2,15 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from unbraid._records import read_record
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
+from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
 from unbraid.studies.holdout.evaluation import Encode, evaluate_heads, evaluate_regressors
 from unbraid.studies.storage import store
+from unbraid.studies.storage.records import AnswersRecord
 
 FILE = "held_out.json"
 
@@ -19,19 +22,22 @@ FILE = "held_out.json"
 Question: TypeAlias = Mapping[str, Any]
 
 
-def complete_answers(folder: Path, questions: Iterable[Question], dataset: FactorDataset) -> None:
+def complete_answers(
+    folder: Path, questions: Iterable[Question], dataset: FactorDataset, trust: Collection[str] = ()
+) -> None:
     """Add to held_out.json of a finished run the answers that it lacks.
 
     Args:
         folder: of the run.
         questions: to ask.
         dataset: what the run was trained on, by `unbraid.datasets.leave_out`.
+        trust: as for `load_run`.
 
     Raises:
         ValueError: a question that cannot be answered, or the file is damaged.
     """
-    run = open_run(folder)
-    encode = open_run(folder, device=run.config["device"]).encode
+    device = read_folder(folder)[0]["device"]
+    encode = open_run(folder, device=device, trust=trust).encode
     for question in missing_answers(folder, questions):
         answer = {"question": dict(question), **_answer(encode, dataset, question)}
         store.write_json(folder / FILE, {**read_answers(folder), question_id(question): answer})
@@ -59,7 +65,7 @@ def read_answers(folder: Path) -> dict[str, Any]:
     if not path.exists():
         return {}
     try:
-        return store.read_json(path)
+        return read_record(path, AnswersRecord)
     except ValueError as error:
         raise ValueError(f"{error}; delete it and it is computed again") from None
 

@@ -10,6 +10,8 @@ from typing import Any
 import unbraid
 from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
+from unbraid._records import check_record, read_object, read_record
+from unbraid.studies.storage.records import FailureRecord, StudyRecord
 from unbraid.studies.storage.remote import discard
 
 FORMAT = 1
@@ -46,11 +48,12 @@ def check_folder(folder: Path) -> None:
     if not folder.exists():
         return
     if (folder / ABOUT).exists():
-        found = read_json(folder / ABOUT).get("format")
-        if found != FORMAT:
+        about = read_object(folder / ABOUT)
+        if isinstance(found := about.get("format"), int) and found != FORMAT:
             raise ValueError(
                 f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
             )
+        check_record(StudyRecord, about, folder / ABOUT)
     elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
         raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
 
@@ -64,7 +67,7 @@ def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironmen
     """
     if not (folder / ABOUT).exists():
         return None
-    about = read_json(folder / ABOUT)
+    about = read_record(folder / ABOUT, StudyRecord)
     if about.get("source") != _plain(source):
         return None
     return StudyEnvironment(about["dataset"], about["device"], about["precision"])
@@ -87,9 +90,9 @@ def read_failure(folder: Path, run: str) -> Failure | None:
     if not path.exists():
         return None
     try:
-        return Failure(**read_json(path))
-    except TypeError as error:
-        raise ValueError(f"{path} is damaged ({error}); delete it") from None
+        return Failure(**read_record(path, FailureRecord))
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it") from None
 
 
 def failures(folder: Path) -> list[Failure]:
@@ -106,21 +109,6 @@ def write_failure(folder: Path, failure: Failure) -> None:
 def forget_failure(folder: Path, run: str) -> None:
     if (path := folder / FAILED / f"{run}.json").exists():
         discard(path)
-
-
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a file of ours.
-
-    Raises:
-        ValueError: it is damaged.
-    """
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"{path} is damaged ({error})") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"{path} is damaged (it holds no object)")
-    return content
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:

@@ -16,6 +16,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from unbraid._extras import require
+from unbraid._records import read_object
 from unbraid.studies.storage import store
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import Record, record_of
@@ -94,4 +95,4 @@ def _tell(study: "Study", run: "StudyRun", folder: Path) -> None:
 def _known(folder: Path, name: str) -> dict[str, str]:
     """By run, a hash of what the tracker was told of it."""
     path = folder / f"{name}.json"
-    return store.read_json(path) if path.exists() else {}
+    return read_object(path) if path.exists() else {}

@@ -1,0 +1,84 @@
+"""Code of a user's own, named as "package.module:function": imported only where the user himself named it.
+
+Whoever gives a name as an argument, an option or in a YAML file of his own means it to be run; a folder or file that
+somebody else made may name anything. So a name becomes code in one place, `imported`, and only as `Trusted`.
+"""
+
+import sys
+from collections.abc import Callable, Collection, Mapping
+from importlib import import_module
+from typing import Any
+
+from unbraid.errors import UnbraidError
+
+
+class Trusted(str):
+    """A name of code as the user gave it.
+
+    It goes through settings, tasks and other processes like any text. Written to a file and read back it is a plain
+    `str` again, so that nothing which comes out of a file is ever taken for it.
+    """
+
+    __slots__ = ()
+
+
+class UntrustedCode(UnbraidError, ValueError):
+    """Something names code that the user did not."""
+
+    def __init__(self, reason: str, name: str, how: str) -> None:
+        super().__init__(f"{reason}: if you trust it, {how}")
+        self.reason, self.name = reason, name
+
+
+def is_code(name: str) -> bool:
+    """Whether a text has the form "package.module:function"."""
+    module, colon, function = name.partition(":")
+    return bool(colon) and function.isidentifier() and all(part.isidentifier() for part in module.split("."))
+
+
+def trusting(value: Any, names: Collection[str] | None = None) -> Any:
+    """`value`, or what a list, tuple or mapping holds, with names of code marked: all of them, or those in `names`."""
+    if isinstance(value, str):
+        return Trusted(value) if is_code(value) and (names is None or value in names) else value
+    if isinstance(value, list | tuple):
+        return type(value)(trusting(each, names) for each in value)
+    if isinstance(value, Mapping):
+        return {key: trusting(each, names) for key, each in value.items()}
+    return value
+
+
+def trusted_in(value: Any) -> list[Trusted]:
+    """The names of code in a list, tuple or mapping that the user gave; each once."""
+    if isinstance(value, Trusted):
+        return [value]
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    inner = value if isinstance(value, list | tuple) else []
+    return list(dict.fromkeys(name for each in inner for name in trusted_in(each)))
+
+
+def imported(name: str, what: str, how: str) -> Callable[..., Any]:
+    """The function that a name stands for.
+
+    Args:
+        name: "package.module:function".
+        what: it is to be, for errors: "metric".
+        how: the user trusts it, for errors.
+
+    Raises:
+        UntrustedCode: it is not `Trusted`. Nothing was imported.
+        ValueError: it cannot be imported.
+    """
+    if not isinstance(name, Trusted):
+        raise UntrustedCode(f"using the {what} {name!r} would execute that code", name, how)
+    module, _, function = name.partition(":")
+    try:
+        return getattr(import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"{what} {name!r} cannot be imported: {error}") from error
+
+
+def is_called(function: Callable[..., Any], name: str) -> bool:
+    """Whether `name` stands for this function, as far as that can be told without an import."""
+    module, _, attribute = name.partition(":")
+    return module in sys.modules and vars(sys.modules[module]).get(attribute) is function

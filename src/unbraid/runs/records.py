@@ -1,0 +1,102 @@
+"""What the JSON files of a run may hold; readable without torch.
+
+Hyperparameters are held to the table of their family where that is at hand, by `unbraid.runs.run`.
+"""
+
+from math import prod
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import AfterValidator, Field, FiniteFloat
+from pydantic_core import PydanticCustomError
+
+from unbraid._records import Count, Natural, Record, Seconds, Setting, Text
+from unbraid.types import Kind
+
+FORMAT = 1
+MOST_NUMBERS = 1 << 24  # of an image, or of a row of a table
+
+Size: TypeAlias = Annotated[int, Field(ge=1, le=1 << 16)]
+Device: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")]
+Precision: TypeAlias = Literal["float32", "bfloat16", "float64"]
+Place: TypeAlias = Annotated[int, Field(ge=0, le=1 << 16)]
+
+
+def _image_shape(sizes: list[int]) -> list[int]:
+    if len(sizes) not in (1, 3) or prod(sizes) > MOST_NUMBERS:
+        said = "Input should be [height, width, channels] or [n_features], {most} numbers at most"
+        raise PydanticCustomError("shape", said, {"most": MOST_NUMBERS})
+    return sizes
+
+
+def _options(options: dict[str, Any]) -> dict[str, Any]:
+    wrong = [name for name in options if not name.isidentifier() or name in ("name", "progress")]
+    if wrong:
+        raise PydanticCustomError("options", "Input should hold options of a dataset only")
+    return options
+
+
+class DatasetRecord(Record):
+    """The images of a training, as `unbraid.training.source.opened_dataset` describes them."""
+
+    name: Text | None  # None: in memory
+    options: Annotated[dict[str, Any], AfterValidator(_options)]
+    n_images: Count
+    image_shape: Annotated[list[Size], AfterValidator(_image_shape)]
+    content: Text
+
+
+class PartRecord(Record):
+    """`unbraid.families.Part`."""
+
+    name: Text
+    kind: Literal["gaussian", "point", "circle", "sphere"]
+    size: Size
+
+
+class FactsRecord(Record):
+    """What the families take from the factors of a dataset; each has some of these."""
+
+    circles: Size = 1
+    euclidean: Place = 0
+    turning: list[Text] = []
+    blocks: list[Text] = []
+    values: list[Size] = []
+    latents: Size = 1
+    categoricals: list[Text] = []
+    sizes: list[Size] = []
+    n_classes: Size = 1
+    codes: Size = 1
+    n_actions: Size = 1
+    planes: list[Place] = []
+    class_factors: list[Text] = []
+    kinds: list[Kind] = []
+    ranges: list[Size] = []
+    relations: Size = 1
+
+
+class RunRecord(Record):
+    """config.json of a run."""
+
+    format: Literal[1]  # FORMAT
+    family: Text
+    dataset: DatasetRecord
+    seed: Natural
+    hyperparameters: dict[Text, Setting]
+    steps: Count
+    batch_size: Count
+    device: Device
+    precision: Precision
+    supervision: dict[Text, Natural] = {}
+    facts: FactsRecord = FactsRecord()
+    codes: list[PartRecord] = []
+
+
+class StatusRecord(Record):
+    """status.json of a run."""
+
+    state: Literal["finished", "diverged"]
+    step: Natural
+    reason: Text | None
+    seconds: Seconds
+    last: dict[Text, FiniteFloat]
+    unbraid: Text
