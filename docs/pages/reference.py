@@ -1,17 +1,18 @@
 """Pages of every public class and function, and how autodoc reads them.
 
-What is public: the names in `__all__` of `unbraid` and of the modules in it. Nothing is listed here by hand.
+What is public: the names in `__all__` of `unbraid` and of every module in it that has one. Nothing is listed by hand.
 """
 
 import ast
 import dataclasses
 import inspect
-import pkgutil
 import posixpath
 import re
 import textwrap
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -19,13 +20,21 @@ import unbraid
 from pages.texts import escaped, table
 from unbraid.metrics import METRICS
 
+SOURCE = Path(unbraid.__path__[0])
 
+
+@cache
 def modules() -> dict[str, ModuleType]:
     """`unbraid` and the public modules in it, by name."""
-    names = [module.name for module in pkgutil.iter_modules(unbraid.__path__) if module.name[0] != "_"]
-    inner = [f"unbraid.{name}" for name in names if name != "cli"]  # its commands have a page of their own
-    found = {name: import_module(name) for name in ["unbraid", *inner]}
-    return {name: module for name, module in found.items() if hasattr(module, "__all__")}
+    found = {"unbraid": unbraid}
+    for path in sorted(SOURCE.rglob("*.py")):
+        parts = path.relative_to(SOURCE).with_suffix("").parts
+        if parts[0] == "cli" or any(part.startswith("_") and part != "__init__" for part in parts):
+            continue  # commands have a page of their own
+        if "\n__all__ = " in path.read_text(encoding="utf-8"):  # only then imported: some need what is not installed
+            name = ".".join(["unbraid", *parts]).removesuffix(".__init__")
+            found[name] = import_module(name)
+    return found
 
 
 def homes() -> dict[str, tuple[str, Any]]:

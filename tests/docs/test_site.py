@@ -7,7 +7,7 @@ from functools import cache
 from html.parser import HTMLParser
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from types import ModuleType
 from urllib.parse import unquote
 
@@ -184,8 +184,8 @@ def described(name: str) -> object:
 
 
 def public() -> Iterator[tuple[str, object]]:
-    modules = [module.name for module in iter_modules(unbraid.__path__, "unbraid.")]
-    for name in ["unbraid", *modules]:
+    packages = [name for _, name, is_package in walk_packages(unbraid.__path__, "unbraid.") if is_package]
+    for name in ["unbraid", *packages, "unbraid.analysis.ranking", "unbraid.runs.traversals", "unbraid.studies.added"]:
         if "._" not in name and name != "unbraid.cli":
             module = import_module(name)
             yield from ((f"{name}.{each}", getattr(module, each)) for each in getattr(module, "__all__", ()))

@@ -20,6 +20,8 @@ from unbraid.analysis.columns import (
 from unbraid.analysis.correlation import Method, Test, correlation, correlation_difference
 from unbraid.types import BoolArray, FloatArray
 
+__all__ = ["Agreement", "Correlation", "LeftOut", "Prediction", "Predictors", "agreement", "predictors"]
+
 EVERYTHING = "all"
 
 

@@ -11,6 +11,8 @@ from unbraid.analysis.correlation import Method, correlation
 from unbraid.analysis.natural_order import natural
 from unbraid.types import BoolArray, FloatArray
 
+__all__ = ["Box", "FamilyCorrelation", "SettingMean", "Spread", "Trend", "setting_means", "spread", "trend"]
+
 
 @dataclass(frozen=True, eq=False)
 class Box:

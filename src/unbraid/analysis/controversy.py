@@ -8,6 +8,8 @@ import numpy as np
 from unbraid._extras import require
 from unbraid.analysis.columns import check_columns, higher_is_better, numbers
 
+__all__ = ["Controversial", "Controversy", "controversial"]
+
 
 @dataclass(frozen=True)
 class Controversial:

@@ -9,6 +9,8 @@ import numpy as np
 
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
+__all__ = ["Difference", "correlation", "correlation_difference"]
+
 Method = Literal["spearman", "pearson"]
 Test = Literal["dependent", "independent", "paper"]
 EXACT = 8  # runs up to which every order is gone through

@@ -18,6 +18,8 @@ from unbraid.metrics.udr import Similarity, heavy_note
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
 
+__all__ = ["Candidate", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
+
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 
 

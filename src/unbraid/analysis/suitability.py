@@ -9,6 +9,8 @@ import numpy as np
 from unbraid.analysis.ranking import Ranking
 from unbraid.types import ArrayLike, FloatArray
 
+__all__ = ["Suitability", "best_suitable", "probabilities", "suitability"]
+
 PUBLISHED = 0.807  # `across_seed_win_rate` of the VAEs for which UDR was shown to work
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 

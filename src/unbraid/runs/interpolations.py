@@ -12,6 +12,8 @@ from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.runs.run import Run
 from unbraid.types import BoolArray, FloatArray, IntArray, Kind
 
+__all__ = ["Strips", "object_interpolation", "rotation_traversal"]
+
 MOST_TURNS = 10_000  # images of one object that are encoded
 
 

@@ -17,6 +17,8 @@ from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid.runs.run import Run
 
+__all__ = ["export_onnx"]
+
 Part = Literal["decoder", "encoder"]
 TOLERANCE = 1e-3  # of any output
 NOISY = "torch.onnx._internal.exporter._registration"  # logs which packages it does without

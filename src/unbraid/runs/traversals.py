@@ -10,6 +10,8 @@ from unbraid.families.base import Part
 from unbraid.runs.run import Run
 from unbraid.types import BoolArray, FloatArray, IntArray
 
+__all__ = ["Traversals", "traverse"]
+
 INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
 
 

@@ -25,6 +25,8 @@ from unbraid.studies.study import Study, StudyRun, added_runs
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.types import IntArray, Progress
 
+__all__ = ["add", "encode_sample", "sample_of"]
+
 CODES = "codes.npz"
 NAME = re.compile(r"\w[\w.+-]*")
 

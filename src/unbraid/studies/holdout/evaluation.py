@@ -27,6 +27,17 @@ from unbraid.metrics.zero_shot import errors_in_gap
 from unbraid.studies.holdout.splits import zero_shot_parts
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
+__all__ = [
+    "Errors",
+    "HoldoutResult",
+    "Summary",
+    "evaluate_heads",
+    "evaluate_regressors",
+    "guessing",
+    "head_accuracies",
+    "summary",
+]
+
 Encode: TypeAlias = Callable[[ArrayLike], ArrayLike]
 HEADS = ("mlp", "linear")
 REGRESSORS: tuple[Literal["lasso", "forest"], ...] = ("lasso", "forest")

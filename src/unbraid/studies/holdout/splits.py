@@ -10,6 +10,8 @@ from unbraid.datasets.subset import Without, left_out
 from unbraid.factors import Space
 from unbraid.types import BoolArray, IntArray
 
+__all__ = ["Holdout", "compositional_holdouts", "zero_shot_holdout"]
+
 SplitName: TypeAlias = Literal["combination", "random", "gap"]
 TEST_SHARE = 0.2  # of a zero-shot study: validation and test images of the regressors, half of it each
 
