@@ -4,12 +4,12 @@ An executor is one function
 
     run(tasks, datasets, *, report=None, **options) -> Iterator[Outcome]
 
-`tasks`: a sequence of `Task`, in the order in which they had best begin. A task's run folder is to be at
-    `task.target` when its outcome is given, whole or not at all; `task.working` is for the way there. Their common
-    folder exists by the time that the first outcome is asked for, and not always at the call.
-`datasets`: the images, by `task.dataset`. Tasks share them; send each to a process once.
-`report(step)`: told of a `Step` about twice a second, from the thread that asks for outcomes.
-`options`: what the executor alone understands (`processes` of "local", `address` of "ray").
+- `tasks`: a sequence of `Task`, in the order in which they had best begin. A task's run folder is to be at
+  `task.target` when its outcome is given, whole or not at all; `task.working` is for the way there. Their common
+  folder exists by the time that the first outcome is asked for, and not always at the call.
+- `datasets`: the images, by `task.dataset`. Tasks share them; send each to a process once.
+- `report(step)`: told of a `Step` about twice a second, from the thread that asks for outcomes.
+- `options`: what the executor alone understands (`processes` of "local", `address` of "ray").
 
 The call itself looks whether the tasks can be done: it writes nothing, and raises ValueError or OSError for an option
 it cannot use, a device that is not there, an address that nobody answers, a run that no device can hold. The work
