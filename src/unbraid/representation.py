@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
@@ -66,6 +67,8 @@ class Representation(Shown):
             entries = getattr(self, name)
             if entries is not None and len(entries) != n_factors:
                 raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
+        for column, size in enumerate(self.sizes or ()):
+            check_whole(f"sizes[{column}]", size, 0)
         if len(set(self.names)) < n_factors:
             raise ValueError(f"names must differ from each other; got {list(self.names)}")
         for name, kind in zip(self.names, self.kinds, strict=True):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from unbraid._arguments import check_entries, check_whole
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
@@ -74,6 +75,7 @@ def score(
         mig                      1.000   higher is better, 0 to 1
         d_lsbd                       -   needs at least one cyclic factor
     """
+    check_whole("seed", seed, 0)
     representation = _representation(codes, factors, log_variances, kinds, names, sizes)
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
     scored: dict[str, Scored] = {}
@@ -167,6 +169,9 @@ def score_encoder(
     Raises:
         ValueError: `encode` returns another number of rows than it was given.
     """
+    for name, count in (("n_samples", n_samples), ("batch_size", batch_size)):
+        check_whole(name, count, 1)
+    check_whole("seed", seed, 0)
 
     def objects() -> Representation:
         return encoded_objects(encode, dataset, n_samples, batch_size, seed)
@@ -194,6 +199,9 @@ def _representation(
             raise ValueError("score needs factors (n_samples, n_factors) beside codes, or one Representation")
         # Checked before the Representation is built, so that every wrong argument is named as score names it.
         inputs = check_inputs(codes, factors, kinds)
+        for name, entries in (("names", names), ("sizes", sizes)):
+            if entries is not None:
+                check_entries(name, entries, inputs.n_factors)
         representation = Representation(
             inputs.codes,
             np.asarray(factors),

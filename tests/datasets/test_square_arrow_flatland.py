@@ -128,12 +128,12 @@ def test_a_grey_border_keeps_the_area_of_the_ball() -> None:
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Square(64), "side must be 1 to 63"),
+        (lambda: Square(64), "side must be a whole number, 1 to 63"),
         (lambda: Square(16, 20), "positions must divide 64; got 20"),
-        (lambda: Arrow(hues=1), "hues must be 2 to 256"),
-        (lambda: Arrow(rotations=300), "rotations must be 2 to 256"),
+        (lambda: Arrow(hues=1), "hues must be a whole number, 2 to 256"),
+        (lambda: Arrow(rotations=300), "rotations must be a whole number, 2 to 256"),
         (lambda: Flatland(size=32), "size must be 64 or 84"),
-        (lambda: Flatland(radius=40), "radius 1 to 30"),
+        (lambda: Flatland(radius=40), "radius must be a finite number, at least 1 and at most 30"),
         (lambda: Flatland(positions=64), "take size=84"),
     ],
 )

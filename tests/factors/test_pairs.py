@@ -44,7 +44,7 @@ def test_few_labelled_pairs_come_from_all_objects_alike() -> None:
 
 @pytest.mark.parametrize(("space", "most"), [(TORUS, 2048), (OBJECTS, 20), (MIXED, 36)])
 def test_there_are_only_so_many_disjoint_pairs(space: FactorSpace, most: int) -> None:
-    with pytest.raises(ValueError, match=f"there are {most} disjoint pairs; got n {most + 1}"):
+    with pytest.raises(ValueError, match=f"0 to {most} .there are no more disjoint pairs.; got {most + 1}"):
         labelled_pairs(space, most + 1)
 
 
@@ -148,15 +148,15 @@ def test_the_published_rule_with_drawn_k() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: weak_pairs(MIXED, 5, changed=4), "changed must be 1 to 3"),
+        (lambda: weak_pairs(MIXED, 5, changed=4), "changed, where not None, must be a whole number, 1 to 3"),
         (lambda: weak_pairs(MIXED, 5, rule="any"), "'one-or-k' or 'exact'"),  # pyright: ignore[reportArgumentType]
         (lambda: weak_pairs(FactorSpace(("a",), (4,), ("ordinal",)), 5), "changed=1"),
         (lambda: weak_pairs(FactorSpace(("a", "b"), (4, 1), ("ordinal",) * 2), 5, rule="exact"), "one level"),
         (lambda: labelled_pairs(FactorSpace(("a",), (4,), ("ordinal",)), 1), "none of the factors a is cyclic"),
         (lambda: turntables(OBJECTS, "object"), "'object' is categorical and does not turn"),
-        (lambda: turntables(OBJECTS, "rotation", 6), "there are 5 objects"),
+        (lambda: turntables(OBJECTS, "rotation", 6), "1 to 5 .there are no more objects"),
         (lambda: walks(OBJECTS, factors=["object"]), "a walk cannot go around it"),
-        (lambda: walks(TORUS, 5, 1), "length 1"),
+        (lambda: walks(TORUS, 5, 1), "length must be a whole number, 2 or more; got 1"),
     ],
 )
 def test_pairs_say_what_is_wrong(call: object, message: str) -> None:

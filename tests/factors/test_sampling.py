@@ -59,8 +59,8 @@ def test_tables_are_sampled_by_their_rows() -> None:
     ("space", "arguments", "message"),
     [
         (SPACE, {"fixed": {"colour": 0}}, "no factor 'colour'"),
-        (SPACE, {"fixed": {"size": 4}}, "'size' has levels 0 to 3; got 4"),
-        (SPACE, {"fixed": {"size": -1}}, "'size' has levels 0 to 3"),
+        (SPACE, {"fixed": {"size": 4}}, "'size' must be a whole number, 0 to 3; got 4"),
+        (SPACE, {"fixed": {"size": -1}}, "'size' must be a whole number, 0 to 3"),
         (SPACE, {"fixed": {"size": 1}, "weights": {("size", "hue"): np.ones((4, 8))}}, "once"),
         (SPACE, {"weights": {("hue", "size"): np.ones((4, 8))}}, r"must have shape \(8, 4\); got \(4, 8\)"),
         (SPACE, {"weights": {("hue",): np.zeros(8)}}, "not all 0"),
@@ -95,7 +95,7 @@ def test_labels_stay_within_a_part_and_differ_by_seed() -> None:
 
 
 def test_labels_say_what_is_wrong() -> None:
-    with pytest.raises(ValueError, match="cannot label 97 of 96"):
+    with pytest.raises(ValueError, match="n must be a whole number, 0 to 96 .*; got 97"):
         few_labels(SPACE, 97)
     with pytest.raises(ValueError, match="'angle' is continuous"):
         few_labels(TABLE, 1, by=["angle"])

@@ -29,7 +29,7 @@ def test_a_grid_refuses_levels_outside_it() -> None:
     [
         ((("a", "b"), (2,), ("ordinal",)), "one entry per factor"),
         ((("a", "a"), (2, 2), ("ordinal", "ordinal")), "differ"),
-        ((("a",), (0,), ("ordinal",)), "at least one level"),
+        ((("a",), (0,), ("ordinal",)), "size of factor 'a' must be a whole number, 1 or more"),
         ((("a",), (2,), ("round",)), "unknown kind 'round'"),
         ((("a",), (2,), ("ordinal",), ((0.0, 0.5, 1.0),)), "one entry per level"),
         ((("a", "b"), (2, 2), ("ordinal", "ordinal"), ((0.0, 0.5),)), "one entry per level"),

@@ -88,5 +88,5 @@ def test_seeds_differ_and_batch_size_matters() -> None:
 
 @pytest.mark.parametrize("argument", ["batch_size", "n_train", "n_test"])
 def test_counts_below_one_are_refused(argument: str) -> None:
-    with pytest.raises(ValueError, match=f"{argument} must be at least 1; got 0"):
+    with pytest.raises(ValueError, match=f"{argument} must be a whole number, 1 or more; got 0"):
         beta_vae_score(perfect_codes(FACTORS), FACTORS, **{argument: 0})

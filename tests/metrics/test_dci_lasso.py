@@ -265,5 +265,5 @@ def test_a_factor_that_is_constant_in_training() -> None:
 
 @pytest.mark.parametrize("significance", [0.0, 1.5])
 def test_significance_is_a_share(significance: float) -> None:
-    with pytest.raises(ValueError, match="significance must be above 0 and at most 1"):
+    with pytest.raises(ValueError, match="significance must be a finite number, above 0 and at most 1"):
         dci_lasso(perfect_codes(FACTORS), FACTORS, significance=significance)

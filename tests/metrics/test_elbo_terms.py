@@ -184,7 +184,7 @@ def test_without_log_variances_it_is_not_defined() -> None:
         ({"codes": np.zeros((4, 2)), "log_variances": np.zeros((4, 3))}, "log_variances must have the shape of codes"),
         (
             {"codes": np.zeros((4, 2)), "log_variances": np.zeros((4, 2)), "n_samples": 3},
-            "n_samples must be at least 4",
+            "n_samples must be a whole number, 4 or more",
         ),
         ({"codes": np.zeros((4, 2)), "factors": np.zeros((4, 1)), "log_variances": np.zeros((4, 2))}, "is constant"),
     ],

@@ -100,11 +100,11 @@ def test_noise_is_near_chance() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"batch_size": 1}, "batch_size must be at least 2"),
-        ({"n_train": 0}, "n_train must be at least 1"),
-        ({"n_test": 0}, "n_test must be at least 1"),
-        ({"variance_threshold": -1.0}, "variance_threshold must not be negative"),
-        ({"variance_threshold": float("nan")}, "variance_threshold must not be negative"),
+        ({"batch_size": 1}, "batch_size must be a whole number, 2 or more"),
+        ({"n_train": 0}, "n_train must be a whole number, 1 or more"),
+        ({"n_test": 0}, "n_test must be a whole number, 1 or more"),
+        ({"variance_threshold": -1.0}, "variance_threshold must be a finite number, at least 0"),
+        ({"variance_threshold": float("nan")}, "variance_threshold must be a finite number, at least 0"),
     ],
 )
 def test_unsound_arguments_are_refused(arguments: dict, message: str) -> None:

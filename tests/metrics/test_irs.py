@@ -125,9 +125,9 @@ def test_noise_scores_well_above_zero() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"quantile": 0.0}, "quantile must be in"),
-        ({"quantile": 1.1}, "quantile must be in"),
-        ({"factor_bins": 1}, "factor_bins must be at least 2"),
+        ({"quantile": 0.0}, "quantile must be a finite number, above 0 and at most 1"),
+        ({"quantile": 1.1}, "quantile must be a finite number, above 0 and at most 1"),
+        ({"factor_bins": 1}, "factor_bins, where not None, must be a whole number, 2 to 10000"),
     ],
 )
 def test_unsound_arguments_are_refused(arguments: dict, message: str) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+from unbraid._arguments import check_whole
 from unbraid._suggest import suggestion
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import StoredImages, cache_root
@@ -59,6 +60,7 @@ def load(
         ValueError: no such dataset, no such option of it, or nothing is left of it.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
+    check_whole("shrink", shrink, 1)
     dataset = _open(name, root, progress, options)
     dataset = dataset if shrink == 1 else ShrunkImages(dataset, shrink)
     return dataset if without is None else leave_out(dataset, without)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid.datasets._meshes import Mesh
 from unbraid.datasets._raster import Scene, compose, render
 from unbraid.datasets.base import ImageShape, check_index
@@ -13,6 +14,7 @@ from unbraid.types import FloatArray, IntArray, UInt8Array
 
 MIXING = 1  # version of `compose`; raised whenever it makes another image of the same layers and colours
 SLAB = 1024  # views drawn between two reports of progress
+MOST_DRAWN = 10_000_000  # images or objects of one set
 SAMPLES = 3  # per pixel and axis
 MILD = Scene(distance=4.0, field_of_view=30.0, highlight=0.25)  # a mesh of unit radius fits, whatever its pose
 
@@ -32,14 +34,14 @@ class Draw:
         return int(self._rng.integers(low, high + 1))
 
 
-def check_count(**options: int) -> None:
+def check_count(seed: int, **counts: int) -> None:
     """
     Raises:
-        ValueError: an option is below 1.
+        ValueError: a count is not 1 to 10 million, or the seed is negative.
     """
-    for name, value in options.items():
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1; got {value}")
+    for name, count in counts.items():
+        check_whole(name, count, 1, MOST_DRAWN, why="all factors have to fit in memory")
+    check_whole("seed", seed, 0)
 
 
 def changed(**options: tuple[int, int]) -> dict[str, int]:

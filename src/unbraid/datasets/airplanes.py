@@ -47,9 +47,9 @@ def open_airplanes(
         device: a torch device to draw on; the images are the same.
 
     Raises:
-        ValueError: n_objects is below 1.
+        ValueError: n_objects or the seed is out of range.
     """
-    check_count(n_objects=n_objects)
+    check_count(seed, n_objects=n_objects)
     options = changed(n_objects=(n_objects, N_OBJECTS), seed=(seed, 0))
 
     def content() -> Content:

@@ -8,6 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
@@ -48,10 +49,8 @@ class Arrow:
     antialias: bool = True
 
     def __post_init__(self) -> None:
-        if not 2 <= self.hues <= 256:
-            raise ValueError(f"hues must be 2 to 256; got {self.hues}")
-        if not 2 <= self.rotations <= 256:
-            raise ValueError(f"rotations must be 2 to 256; got {self.rotations}")
+        check_whole("hues", self.hues, 2, 256)
+        check_whole("rotations", self.rotations, 2, 256)
 
     @property
     def space(self) -> FactorSpace:

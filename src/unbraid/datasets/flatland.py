@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from unbraid._arguments import check_number, check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
@@ -57,13 +58,10 @@ class Flatland:
     antialias: bool = False
 
     def __post_init__(self) -> None:
-        if self.size not in (64, 84):
+        if check_whole("size", self.size, 1) not in (64, 84):
             raise ValueError(f"size must be 64 or 84; got {self.size}")
-        if not 1 <= self.positions <= 64 or not 1 <= self.radius <= 30:
-            raise ValueError(
-                "positions must be 1 to 64 and radius 1 to 30 pixels; "
-                f"got positions {self.positions} and radius {self.radius}"
-            )
+        check_whole("positions", self.positions, 1, 64)
+        check_number("radius", self.radius, least=1, most=30)
         if _visible_centres(self.positions, self.radius, self.size)[-1] + self.radius > self.size:
             raise ValueError(
                 f"at {self.positions} positions a ball of radius {self.radius} leaves {self.size} pixels; take size=84"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import Space
 from unbraid.types import IntArray, UInt8Array
@@ -30,8 +31,7 @@ class ShrunkImages:
     factor: int
 
     def __post_init__(self) -> None:
-        if isinstance(self.factor, bool) or not isinstance(self.factor, int) or self.factor < 1:
-            raise ValueError(f"shrink must be a whole number, 1 or more; got {self.factor!r}")
+        check_whole("shrink", self.factor, 1)
         height, width, _ = self.source.image_shape
         if height % self.factor or width % self.factor:
             raise ValueError(f"shrink={self.factor} does not divide images of {height} x {width}")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import IntArray, UInt8Array
@@ -36,9 +37,8 @@ class Square:
     positions: int = 64
 
     def __post_init__(self) -> None:
-        if not 1 <= self.side < SIZE:
-            raise ValueError(f"side must be 1 to {SIZE - 1} pixels; got {self.side}")
-        if self.positions < 1 or SIZE % self.positions:
+        check_whole("side", self.side, 1, SIZE - 1)
+        if SIZE % check_whole("positions", self.positions, 1):
             raise ValueError(f"positions must divide {SIZE}; got {self.positions}")
 
     @property

@@ -51,9 +51,9 @@ def open_teapot(
         device: a torch device to draw on; the images are the same.
 
     Raises:
-        ValueError: n_images is below 1.
+        ValueError: n_images or the seed is out of range.
     """
-    check_count(n_images=n_images)
+    check_count(seed, n_images=n_images)
     options = changed(n_images=(n_images, N_IMAGES), seed=(seed, 0))
 
     def content() -> Content:

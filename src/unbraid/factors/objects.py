@@ -4,6 +4,7 @@ from math import prod
 
 import numpy as np
 
+from unbraid._arguments import check_whole, generator
 from unbraid.factors.space import FactorSpace
 from unbraid.types import IntArray
 
@@ -28,7 +29,7 @@ def all_objects(space: FactorSpace, *, seed: int = 0) -> IntArray:
     """
     cyclic = cyclic_columns(space)
     standing = [1 if k in cyclic else size for k, size in enumerate(space.sizes)]
-    drawn = np.random.default_rng(seed).permutation(prod(standing))
+    drawn = generator(seed).permutation(prod(standing))
     return np.stack(np.unravel_index(drawn, standing), axis=-1)
 
 
@@ -70,6 +71,7 @@ def whole_objects(space: FactorSpace, n_images: int, *, seed: int = 0) -> IntArr
         >>> len(whole_objects(space, 1000)) / 64
         15.0
     """
+    check_whole("n_images", n_images, 0)
     objects = all_objects(space, seed=seed)
     if len(space) <= n_images:
         return np.arange(len(space))

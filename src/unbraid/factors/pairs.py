@@ -11,6 +11,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._arguments import check_draws, check_whole, generator
 from unbraid.factors.objects import cyclic_columns
 from unbraid.factors.sampling import rank_within
 from unbraid.factors.space import FactorSpace
@@ -82,15 +83,16 @@ def weak_pairs(
         F.2) lets two factors change: changed=2.
     """
     n_factors = len(space.sizes)
-    if changed is not None and not 1 <= changed <= n_factors:
-        raise ValueError(f"changed must be 1 to {n_factors} factors; got {changed}")
+    check_draws(n_factors, 0, n=n)
+    if changed is not None:
+        check_whole("changed, where not None,", changed, 1, n_factors, why="the number of factors")
     if rule not in ("one-or-k", "exact"):
         raise ValueError(f"rule must be 'one-or-k' or 'exact'; got {rule!r}")
     if rule == "exact" and min(space.sizes) < 2:
         raise ValueError("a factor with one level cannot change; take rule='one-or-k'")
     if changed is None and n_factors < 2:
         raise ValueError("one factor alone leaves none to share; give changed=1")
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     sizes = np.asarray(space.sizes)
     levels = rng.integers(sizes, size=(n, n_factors))
     counts = rng.integers(1, n_factors, size=n) if changed is None else np.full(n, changed)
@@ -131,7 +133,7 @@ def labelled_pairs(space: FactorSpace, n: int, *, seed: int = 0) -> Series:
         >>> pairs.index.shape, len(np.unique(pairs.index)), bool(pairs.steps[:, 0].any())
         ((256, 2), 512, False)
     """
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     order = rng.permutation(len(space))
     shared = space.factors(order)
     shared[:, cyclic_columns(space)] = 0
@@ -140,8 +142,7 @@ def labelled_pairs(space: FactorSpace, n: int, *, seed: int = 0) -> Series:
     by_orbit = np.argsort(orbits, kind="stable")
     ranks = rank_within(orbits)[by_orbit]
     leads = np.flatnonzero((ranks[:-1] % 2 == 0) & (ranks[1:] == ranks[:-1] + 1))
-    if not 0 <= n <= len(leads):
-        raise ValueError(f"there are {len(leads)} disjoint pairs; got n {n}")
+    check_whole("n", n, 0, len(leads), why="there are no more disjoint pairs")
     leads = rng.permutation(leads)[:n]
     index = order[by_orbit[np.stack([leads, leads + 1], axis=1)]]
     return _series(space, index)
@@ -167,9 +168,8 @@ def turntables(space: FactorSpace, factor: str, n: int | None = None, *, seed: i
         raise ValueError(f"factor {factor!r} is {space.kinds[column]} and does not turn")
     grid = np.moveaxis(np.arange(len(space)).reshape(space.sizes), column, -1).reshape(-1, space.sizes[column])
     if n is not None:
-        if not 0 < n <= len(grid):
-            raise ValueError(f"there are {len(grid)} objects to turn; got n {n}")
-        grid = grid[np.random.default_rng(seed).permutation(len(grid))[:n]]
+        check_whole("n, where not None,", n, 1, len(grid), why="there are no more objects to turn")
+        grid = grid[generator(seed).permutation(len(grid))[:n]]
     return _series(space, grid)
 
 
@@ -202,9 +202,10 @@ def walks(
     for column in columns:
         if space.kinds[column] != "cyclic":
             raise ValueError(f"factor {space.names[column]!r} is {space.kinds[column]}: a walk cannot go around it")
-    if n < 1 or length < 2 or step < 1:
-        raise ValueError(f"n, length - 1 and step must be at least 1; got n {n}, length {length}, step {step}")
-    rng = np.random.default_rng(seed)
+    check_draws(len(space.names), n=n, length=length)
+    check_whole("length", length, 2)
+    check_whole("step", step, 1, int(np.max(space.sizes)), why="the largest factor is once around")
+    rng = generator(seed)
     start = space.factors(rng.integers(len(space), size=n))
     actions = rng.integers(2 * len(columns), size=(n, length - 1))
     moves = np.zeros((n, length, len(space.sizes)), dtype=np.int64)

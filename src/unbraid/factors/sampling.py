@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from unbraid._arguments import check_draws, check_number, check_whole, generator
 from unbraid.factors.space import FactorSpace, FactorTable, Space
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -35,7 +36,8 @@ def sample(
         >>> space.factors(sample(space, 4, fixed={"hue": 1}))[:, 1].tolist()
         [1, 1, 1, 1]
     """
-    rng = np.random.default_rng(seed)
+    check_draws(len(space.names), 0, n=n)
+    rng = generator(seed)
     fixed, weights = dict(fixed or {}), dict(weights or {})
     for name, level in fixed.items():
         _check_level(space, name, level)
@@ -70,8 +72,8 @@ def correlation(n_rows: int, n_columns: int, width: float) -> FloatArray:
     Raises:
         ValueError: the width is not above 0.
     """
-    if width <= 0:
-        raise ValueError(f"width must be above 0; got {width}")
+    check_draws(n_rows=n_rows, n_columns=n_columns)
+    check_number("width", width, above=0)
     distance = np.linspace(0, 1, n_rows)[:, None] - np.linspace(0, 1, n_columns)
     weight = np.exp(-((distance / width) ** 2) / 2)
     return weight / weight.sum()
@@ -101,13 +103,12 @@ def few_labels(
         [3, 3]
     """
     chosen = np.arange(len(space)) if among is None else np.unique(among)
-    if not 0 <= n <= len(chosen):
-        raise ValueError(f"cannot label {n} of {len(chosen)} images")
+    check_whole("n", n, 0, len(chosen), why="no image is labelled twice")
     columns = [space.column(name) for name in by]
     for name, column in zip(by, columns, strict=True):
         if space.kinds[column] == "continuous" and isinstance(space, FactorTable):
             raise ValueError(f"factor {name!r} is continuous: it has no levels to be even in")
-    shuffled = np.random.default_rng(seed).permutation(chosen)
+    shuffled = generator(seed).permutation(chosen)
     if not by:
         return shuffled[:n]
     cells = np.unique(space.factors(shuffled)[:, columns], axis=0, return_inverse=True)[1].ravel()
@@ -133,8 +134,8 @@ def _rows_with(space: FactorTable, fixed: Mapping[str, int]) -> BoolArray:
 
 def _check_level(space: Space, name: str, level: int) -> None:
     size = space.sizes[space.column(name)]
-    if isinstance(space, FactorSpace) and not 0 <= level < size:
-        raise ValueError(f"factor {name!r} has levels 0 to {size - 1}; got {level}")
+    if isinstance(space, FactorSpace):
+        check_whole(f"level of factor {name!r}", level, 0, size - 1)
 
 
 def _check_weight(weight: ArrayLike, names: tuple[str, ...], sizes: tuple[int, ...]) -> FloatArray:

@@ -4,12 +4,14 @@ Both answer alike to `names`, `sizes`, `kinds`, `len` and `factors(index)`; only
 combination stands (`index`).
 """
 
+import sys
 from dataclasses import dataclass
 from math import prod
 from typing import TypeAlias
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Values: TypeAlias = tuple[float | str, ...]
@@ -49,8 +51,9 @@ class FactorSpace:
             )
         _check_names_and_kinds(self.names, self.kinds)
         for name, size in zip(self.names, self.sizes, strict=True):
-            if size < 1:
-                raise ValueError(f"factor {name!r} must have at least one level; got size {size}")
+            check_whole(f"size of factor {name!r}", size, 1)
+        if len(self.names) and prod(map(int, self.sizes)) > sys.maxsize:
+            raise ValueError(f"sizes must multiply to at most {sys.maxsize} combinations; got {self.sizes}")
         if self.values is not None and tuple(map(len, self.values)) != self.sizes:
             raise ValueError(
                 f"values must have one entry per level; sizes are {self.sizes}, got {tuple(map(len, self.values))}"

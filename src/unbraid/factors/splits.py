@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_number, check_whole, generator
 from unbraid.factors.predicate import predicate
 from unbraid.factors.space import FactorSpace, Space
 from unbraid.types import BoolArray, FloatArray, IntArray
@@ -29,8 +30,9 @@ def split_at_random(space: Space, test: float = 0.2, *, seed: int = 0) -> Split:
     Raises:
         ValueError: a part would be empty.
     """
+    check_number("test", test, least=0, most=1)
     held_out = np.zeros(len(space), dtype=bool)
-    held_out[np.random.default_rng(seed).permutation(len(space))[: round(test * len(space))]] = True
+    held_out[generator(seed).permutation(len(space))[: round(test * len(space))]] = True
     return _split(held_out, f"test={test} of {len(space)} images")
 
 
@@ -87,9 +89,8 @@ def combinations(space: FactorSpace, names: Sequence[str], n: int, *, seed: int 
     """
     sizes = tuple(space.sizes[space.column(name)] for name in names)
     n_all = int(np.prod(sizes))
-    if not 0 < n <= n_all:
-        raise ValueError(f"{' and '.join(names)} have {n_all} combinations; got n {n}")
-    cells = np.random.default_rng(seed).choice(n_all, size=n, replace=False)
+    check_whole("n", n, 1, n_all, why=f"the combinations of {' and '.join(names)}")
+    cells = generator(seed).choice(n_all, size=n, replace=False)
     rows = np.stack(np.unravel_index(cells, sizes), axis=1)
     return [dict(zip(names, row, strict=True)) for row in rows.tolist()]
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_entries, check_whole
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._sharing import shared
@@ -45,8 +46,7 @@ class Levels:
     notes: tuple[str, ...]
 
 
-@shared
-def check_inputs(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None = None) -> Inputs:
+def check_inputs(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None = None, seed: int = 0) -> Inputs:
     """Validate and convert what every metric is given.
 
     Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise.
@@ -54,6 +54,12 @@ def check_inputs(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | N
     Raises:
         ValueError: names the argument, and the row and column where there is one.
     """
+    check_whole("seed", seed, 0)
+    return _converted(codes, factors, kinds)
+
+
+@shared
+def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None) -> Inputs:
     code_matrix = check_matrix(codes, "codes", "n_codes")
     factor_matrix = check_matrix(factors, "factors", "n_factors")
     if len(code_matrix) != len(factor_matrix):
@@ -103,8 +109,7 @@ def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind
     whole = (factors == np.rint(factors)).all(axis=0)
     if kinds is None:
         return tuple("ordinal" if is_whole else "continuous" for is_whole in whole)
-    if isinstance(kinds, str) or len(kinds) != factors.shape[1]:
-        raise ValueError(f"kinds must have one entry per factor ({factors.shape[1]}); got {kinds!r}")
+    check_entries("kinds", kinds, factors.shape[1])
     for column, kind in enumerate(kinds):
         if kind not in KINDS:
             raise ValueError(f"kinds[{column}] is {kind!r}; choose from {', '.join(KINDS)}")

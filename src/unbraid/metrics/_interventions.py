@@ -59,12 +59,6 @@ def combinations(factors: FloatArray) -> IntArray:
     return numbers
 
 
-def check_counts(**counts: int) -> None:
-    for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name} must be at least 1; got {count}")
-
-
 def draw_pairs(groups: Groups, n_points: int, batch_size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Pairs of rows (n_points, batch_size, 2) that share a level of one factor a point, and that factor (n_points,).
 

@@ -44,7 +44,7 @@ def trial(
     Raises:
         ValueError: only one of `test_codes` and `test_factors` is given, or their columns differ from the others'.
     """
-    inputs = check_inputs(codes, factors, kinds)
+    inputs = check_inputs(codes, factors, kinds, seed)
     if (test_codes is None) != (test_factors is None):
         raise ValueError("test_codes and test_factors come together; only one of them was given")
     if test_codes is None or test_factors is None:

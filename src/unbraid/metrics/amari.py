@@ -59,7 +59,7 @@ def amari(
         >>> amari(grid, grid).score
         0.0
     """
-    predicted = _predicted(check_inputs(codes, factors, kinds), seed, importance)
+    predicted = _predicted(check_inputs(codes, factors, kinds, seed), seed, importance)
     distance = amari_from_importance(predicted.importance)
     return Amari(distance.score, distance.error, predicted.importance, predicted.notes + distance.notes)
 

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_draws
 from unbraid._shown import Shown
 from unbraid.metrics._inputs import as_levels, check_inputs
-from unbraid.metrics._interventions import check_counts, draw_pairs, group_rows, mean_differences
+from unbraid.metrics._interventions import draw_pairs, group_rows, mean_differences
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100
+PER_PAIR = 5  # numbers: three that are drawn, two rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,8 +46,8 @@ def beta_vae_score(
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of pairs.
         batch_size: pairs per point. The number rises with it: more pairs, less noise.
-        n_train: points to train on.
-        n_test: points to test on.
+        n_train: points to train on; at most 20 million pairs in all of them.
+        n_test: points to test on, likewise.
 
     Returns:
         BetaVAEScore. `score` in [0, 1], higher is better. Chance: 1 / n_factors. It saturates: a rotated perfect code
@@ -54,7 +56,7 @@ def beta_vae_score(
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or a count
-            is below 1.
+            is out of range.
         NotDefined: no level of some factor has two rows.
 
     Reference:
@@ -69,8 +71,9 @@ def beta_vae_score(
         >>> beta_vae_score(grid, grid).score
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
-    check_counts(batch_size=batch_size, n_train=n_train, n_test=n_test)
+    inputs = check_inputs(codes, factors, kinds, seed)
+    check_draws(PER_PAIR, n_train=n_train, batch_size=batch_size)
+    check_draws(PER_PAIR, n_test=n_test, batch_size=batch_size)
     groups = group_rows(as_levels(inputs))
     rng = np.random.default_rng(seed)
     parts = [draw_pairs(groups, n_points, batch_size, rng) for n_points in (n_train, n_test)]

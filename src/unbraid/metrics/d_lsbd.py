@@ -7,6 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from unbraid._arguments import check_entries, check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
 from unbraid.metrics._interventions import combinations
@@ -15,6 +16,8 @@ from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 Norm = Literal["unit", "axes"]
 STANDING_STILL = 1e-24  # of the mean squared code: variance that is only rounding
 OVERLAP = np.pi / 4
+MOST_FREQUENCIES = 10_000
+MOST_LEVELS = 1_000_000  # around a circle; combinations are numbered by 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -89,9 +92,8 @@ def d_lsbd(
         >>> round(d_lsbd(torus, space.grid(), kinds=space.kinds).score, 12)
         0.0
     """
-    inputs = check_inputs(codes, factors, kinds)
-    if max_frequency < 1:
-        raise ValueError(f"max_frequency must be at least 1; got {max_frequency}")
+    inputs = check_inputs(codes, factors, kinds, seed)
+    check_whole("max_frequency", max_frequency, 1, MOST_FREQUENCIES, why="each is tried for every object")
     if norm not in get_args(Norm):
         raise ValueError(f"norm must be 'unit' or 'axes'; got {norm!r}")
     cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
@@ -147,13 +149,13 @@ def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | N
     Raises:
         ValueError: a level is negative or not below the size given, or sizes has another length than factors.
     """
-    if sizes is not None and len(sizes) != inputs.n_factors:
-        raise ValueError(f"sizes must have one entry per factor ({inputs.n_factors}); got {len(sizes)}")
+    if sizes is not None:
+        check_entries("sizes", sizes, inputs.n_factors)
     lengths = []
     for factor in cyclic:
         column = inputs.factors[:, factor]
         top = int(column.max()) + 1
-        length = top if sizes is None else int(sizes[factor])
+        length = top if sizes is None else check_whole(f"sizes[{factor}]", sizes[factor], 1, MOST_LEVELS)
         if column.min() < 0 or top > length:
             raise ValueError(
                 f"factors column {factor} is cyclic with {length} levels and must hold 0 to {length - 1}; "
@@ -167,6 +169,10 @@ def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> In
     """(n_objects, n_cells) the row of each cell."""
     objects = combinations(np.delete(inputs.factors, cyclic, axis=1))
     n_objects, n_cells = int(objects.max()) + 1, prod(lengths)
+    if n_objects * n_cells > np.iinfo(np.int64).max:
+        raise NotDefined(
+            f"rows must fill the grid of the cyclic factors: there are {inputs.n_samples} for {n_objects * n_cells} cells"
+        )
     cells = np.ravel_multi_index(tuple(inputs.factors[:, cyclic].astype(np.int64).T), lengths)
     places, rows = np.unique(objects * n_cells + cells, return_index=True)
     missing = n_objects * n_cells - len(places)

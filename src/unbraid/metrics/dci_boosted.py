@@ -69,7 +69,7 @@ def dci_boosted(
     """
     if booster not in ("histogram", "exact"):
         raise ValueError(f"booster must be 'histogram' or 'exact'; got {booster!r}")
-    inputs = check_inputs(codes, factors, kinds)
+    inputs = check_inputs(codes, factors, kinds, seed)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (2 / 3, 1 / 3))
     return dci_result(boosted_predicted(split, seed, booster), completeness)
 

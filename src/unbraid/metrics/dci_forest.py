@@ -73,7 +73,7 @@ def dci_forest(
     """
     if importance not in ("impurity", "splits"):
         raise ValueError(f"importance must be 'impurity' or 'splits'; got {importance!r}")
-    split = train_valid_test(check_inputs(codes, factors, kinds), seed, test_codes, test_factors)
+    split = train_valid_test(check_inputs(codes, factors, kinds, seed), seed, test_codes, test_factors)
     return dci_result(forest_predicted(split, seed, importance), completeness)
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
+from unbraid._arguments import check_number
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_deviation
 from unbraid.metrics._lasso import CONVERGED, lasso_path
@@ -76,9 +77,8 @@ def dci_lasso(
         >>> scores.disentanglement, scores.completeness
         (1.0, 1.0)
     """
-    if not 0.0 < significance <= 1.0:
-        raise ValueError(f"significance must be above 0 and at most 1; got {significance}")
-    inputs = check_inputs(codes, factors, kinds)
+    check_number("significance", significance, above=0, most=1)
+    inputs = check_inputs(codes, factors, kinds, seed)
     return dci_result(lasso_predicted(inputs, seed, significance, test_codes, test_factors), completeness)
 
 

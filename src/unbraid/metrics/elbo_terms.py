@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from unbraid._arguments import check_draws, check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._aggregate import (
     check_log_variances,
@@ -73,7 +74,8 @@ def elbo_terms(
 
     Raises:
         NotDefined: there are no log-variances.
-        ValueError: shapes disagree, values not finite, fewer than two rows, `n_samples` below 4.
+        ValueError: shapes disagree, values not finite, fewer than two rows, `n_samples` below 4
+            or, times the number of codes, above 100 million.
 
     Reference:
         Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 1. For training the
@@ -93,8 +95,9 @@ def elbo_terms(
             raise ValueError(f"codes must have at least two rows (samples); got {len(means)}")
     else:
         means = check_inputs(codes, factors, kinds).codes
-    if n_samples < 4:
-        raise ValueError(f"n_samples must be at least 4; got {n_samples}")
+    check_whole("seed", seed, 0)
+    check_whole("n_samples", n_samples, 4)
+    check_draws(means.shape[1], n_samples=n_samples)
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
     given = check_log_variances(log_variances, means.shape)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_bins
 from unbraid._shown import Shown
 from unbraid.metrics._bins import Binning
 from unbraid.metrics._chance import Noise, drawn
@@ -46,7 +47,7 @@ def factor_leakage(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: bins per code.
+        bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
@@ -64,7 +65,8 @@ def factor_leakage(
         Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` is
+            out of range.
 
     Reference:
         Painter et al. 2020, "Linear Disentangled Representations and Unsupervised Action Estimation", as computed by
@@ -77,7 +79,8 @@ def factor_leakage(
         >>> round(leakage.nm_auc, 12), round(leakage.auc, 12)
         (0.0, 0.25)
     """
-    inputs = check_inputs(codes, factors, kinds)
+    check_bins("bins", bins)
+    inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
     notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
     information = binned_information(inputs, bins, binning)

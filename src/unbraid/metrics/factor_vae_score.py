@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_draws, check_number, check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._inputs import as_levels, check_inputs
-from unbraid.metrics._interventions import Groups, check_counts, draw_batches, group_rows, least_variances
+from unbraid.metrics._interventions import Groups, draw_batches, group_rows, least_variances
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+PER_ROW = 2  # numbers: one that is drawn, and the row
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,8 +48,8 @@ def factor_vae_score(
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of batches.
         batch_size: rows per vote, at least 2.
-        n_train: votes that decide what each code stands for.
-        n_test: votes that are scored.
+        n_train: votes that decide what each code stands for; at most 50 million rows in all of them.
+        n_test: votes that are scored, likewise.
         variance_threshold: codes of less variance are dropped; constant codes always are.
 
     Returns:
@@ -57,7 +60,7 @@ def factor_vae_score(
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, a count is
-            too small, or the threshold is negative.
+            out of range, or the threshold is negative.
         NotDefined: no level of some factor has two rows.
 
     Reference:
@@ -72,12 +75,11 @@ def factor_vae_score(
         >>> factor_vae_score(grid, grid).score
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
-    check_counts(n_train=n_train, n_test=n_test)
-    if batch_size < 2:
-        raise ValueError(f"batch_size must be at least 2, for a variance; got {batch_size}")
-    if not variance_threshold >= 0:
-        raise ValueError(f"variance_threshold must not be negative; got {variance_threshold}")
+    inputs = check_inputs(codes, factors, kinds, seed)
+    check_whole("batch_size", batch_size, 2)
+    check_draws(PER_ROW, n_train=n_train, batch_size=batch_size)
+    check_draws(PER_ROW, n_test=n_test, batch_size=batch_size)
+    check_number("variance_threshold", variance_threshold, least=0)
     groups = group_rows(as_levels(inputs))
     n_codes, n_factors = inputs.n_codes, inputs.n_factors
     variances = inputs.codes.var(axis=0, ddof=1)

@@ -75,7 +75,7 @@ def independence_score(
         >>> round(independence_score(torus, space.grid(), kinds=space.kinds).score, 12)
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
+    inputs = check_inputs(codes, factors, kinds, seed)
     centred = inputs.codes - inputs.codes.mean(axis=0)
     fits, unfit = _fits(inputs, centred, sizes)
     if len(fits) < 2:

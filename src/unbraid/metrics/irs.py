@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_bins, check_number
 from unbraid._shown import Shown
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._inputs import as_levels, check_inputs
@@ -66,11 +67,10 @@ def irs(
         >>> irs(grid, grid).score
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
-    if not 0 < quantile <= 1:
-        raise ValueError(f"quantile must be in (0, 1]; got {quantile}")
-    if factor_bins is not None and factor_bins < 2:
-        raise ValueError(f"factor_bins must be at least 2, or None; got {factor_bins}")
+    inputs = check_inputs(codes, factors, kinds, seed)
+    check_number("quantile", quantile, above=0, most=1)
+    if factor_bins is not None:
+        check_bins("factor_bins, where not None,", factor_bins, 2)
     levels = as_levels(inputs)
     groups = levels.levels if factor_bins is None else bin_equal_width(inputs.factors, factor_bins)
     notes = levels.notes if factor_bins is None else _merged(groups, levels.sizes, inputs.kinds)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from unbraid._arguments import check_bins
 from unbraid._shown import Shown
 from unbraid.metrics._bins import Binning
 from unbraid.metrics._chance import Noise, drawn
@@ -40,7 +41,7 @@ def med(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: bins per code.
+        bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
@@ -52,7 +53,8 @@ def med(
         2 and 40, see `med_of_noise`. A dead code has weight 0. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` is
+            out of range.
 
     Reference:
         Cao et al. 2022, "An Empirical Study on Disentanglement of Negative-free Contrastive Learning"; SNC/NK 2023,
@@ -64,7 +66,8 @@ def med(
         >>> round(med(grid, grid).score, 12)
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
+    check_bins("bins", bins)
+    inputs = check_inputs(codes, factors, kinds, seed)
     information = binned_information(inputs, bins, binning)
     scores, levels = dci_from_importance(information), as_levels(inputs)
     return MED(

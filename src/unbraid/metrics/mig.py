@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid._arguments import check_bins
 from unbraid._shown import Shown
 from unbraid.metrics._bins import Binning, bin_codes
 from unbraid.metrics._chance import Noise, drawn
@@ -40,7 +41,7 @@ def mig(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: bins per code.
+        bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
 
@@ -53,7 +54,8 @@ def mig(
         one bin, and dependent factors. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` is
+            out of range.
 
     Reference:
         Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 4; UDR eq. 14.
@@ -65,7 +67,8 @@ def mig(
         >>> round(mig(grid, grid).score, 12)
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
+    check_bins("bins", bins)
+    inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
     information = binned_information(inputs, bins, binning)
     entropies = factor_entropy(levels)

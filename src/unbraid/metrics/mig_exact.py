@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._aggregate import (
     check_log_variances,
@@ -21,6 +22,7 @@ from unbraid.metrics._inputs import Levels, NotDefined, as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 DRAWS = 1_500_000  # held at once
+MOST_DRAWS = 10_000_000  # for each level
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -82,12 +84,11 @@ def mig_exact(
         >>> round(mig_exact(grid, grid, log_variances=np.full(grid.shape, -9.0), method="quadrature").score, 9)
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds)
+    inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
     if method not in ("monte_carlo", "quadrature"):
         raise ValueError(f"method must be 'monte_carlo' or 'quadrature'; got {method!r}")
-    if n_samples < 2:
-        raise ValueError(f"n_samples must be at least 2; got {n_samples}")
+    check_whole("n_samples", n_samples, 2, MOST_DRAWS, why="the draws of a level have to fit in memory")
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
     variances = check_log_variances(log_variances, inputs.codes.shape)

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._arguments import check_bins
 from unbraid._shown import Shown
 from unbraid.metrics._bins import Binning
 from unbraid.metrics._chance import Noise, drawn
@@ -47,7 +48,7 @@ def modularity(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
-        bins: bins per code.
+        bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
         weighting: "codes" averages over codes, as published; "information" weights each code by its information
@@ -62,8 +63,8 @@ def modularity(
         the second, not the first. Says nothing on whether every factor is known. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, unknown
-            `weighting` or `dead_codes`.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, `bins` is out
+            of range, unknown `weighting` or `dead_codes`.
 
     Reference:
         Ridgeway & Mozer 2018, "Learning Deep Disentangled Embeddings with the F-Statistic Loss", section 2.
@@ -78,7 +79,8 @@ def modularity(
         raise ValueError(f"weighting must be 'codes' or 'information'; got {weighting!r}")
     if dead_codes not in ("left_out", "zero"):
         raise ValueError(f"dead_codes must be 'left_out' or 'zero'; got {dead_codes!r}")
-    inputs = check_inputs(codes, factors, kinds)
+    check_bins("bins", bins)
+    inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
     notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
     information = binned_information(inputs, bins, binning)

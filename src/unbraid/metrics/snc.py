@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from unbraid._arguments import check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
 from unbraid.metrics._information import binned_information
@@ -15,6 +16,7 @@ from unbraid.metrics._trial import Trial, adjusted, class_shares, guessing, tria
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 MOST_BINS = 1000  # of bins="paper"; the assignment of bins to classes takes the cube of their number
+BEARABLE = 5000  # where min_bin_size asks for more of them; the assignment holds the square of their number
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,7 +57,7 @@ def snc(
             classes' mean codes. "paper" cuts intervals of equal counts, the greatest common divisor of the class
             counts, and a class may own as many of them as its count asks for.
         min_bin_size: rows per interval that "paper" keeps at least; None takes the square root of the smallest
-            class, and at most 1000 intervals.
+            class, and at most 1000 intervals. There may be 5000.
         test_codes: rows to test on instead; `codes` are then all used to choose the intervals.
         test_factors: levels of `test_codes`.
 
@@ -85,6 +87,8 @@ def snc(
     """
     if bins not in ("classes", "paper"):
         raise ValueError(f"bins must be 'classes' or 'paper'; got {bins!r}")
+    if min_bin_size is not None:
+        check_whole("min_bin_size, where not None,", min_bin_size, 1)
     rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
     information = binned_information(rows.inputs)
     alignment = align(information)
@@ -131,6 +135,11 @@ def _places(counts: IntArray, min_bin_size: int | None) -> IntArray:
     total = int(counts.sum())
     smallest = min_bin_size if min_bin_size is not None else max(np.sqrt(counts[counts > 0].min()), total / MOST_BINS)
     n_bins = round(total / max(gcd(*counts.tolist()), smallest))
+    if n_bins > BEARABLE:
+        raise ValueError(
+            f"min_bin_size must be at least {-(-total // BEARABLE)} on {total} rows, for {BEARABLE} intervals at most; "
+            f"got {min_bin_size}"
+        )
     exact = counts * (max(n_bins, len(counts)) / total)
     places = np.floor(exact + 1e-9).astype(int)
     # The largest remainders get the intervals that rounding down has left over.

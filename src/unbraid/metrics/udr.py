@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 import numba
 import numpy as np
 
+from unbraid._arguments import check_number, check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._group_lasso import cross_validated, separate
@@ -104,6 +105,8 @@ def udr(
         raise NotDefined("needs the codes of several models")
     models = _check_models(codes)
     _check_choices(similarity, alpha, aggregate, n_comparisons)
+    check_number("kl_threshold", kl_threshold)
+    check_whole("seed", seed, 0)
     informative = _informative(models, kl, kl_threshold)
     rng = np.random.default_rng(seed)
     order = rng.permutation(len(models[0]))
@@ -191,12 +194,12 @@ def _check_models(codes: Sequence[ArrayLike]) -> list[FloatArray]:
 def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: int | None) -> None:
     if similarity not in get_args(Similarity):
         raise ValueError(f"similarity must be 'lasso' or 'spearman'; got {similarity!r}")
-    if alpha != "cv" and (isinstance(alpha, str) or not 0 <= alpha < np.inf):
-        raise ValueError(f"alpha must be 'cv' or a number that is not negative; got {alpha!r}")
+    if not isinstance(alpha, str) or alpha != "cv":
+        check_number("alpha, where not 'cv',", alpha, least=0)
     if aggregate not in get_args(Aggregate):
         raise ValueError(f"aggregate must be 'paper' or 'dlib'; got {aggregate!r}")
-    if n_comparisons is not None and n_comparisons < 1:
-        raise ValueError(f"n_comparisons must be at least 1; got {n_comparisons}")
+    if n_comparisons is not None:
+        check_whole("n_comparisons, where not None,", n_comparisons, 1)
 
 
 def _informative(models: Sequence[FloatArray], kl: Sequence[ArrayLike] | None, threshold: float) -> list[BoolArray]:

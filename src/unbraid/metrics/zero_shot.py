@@ -72,7 +72,7 @@ def zero_shot(
         >>> zero_shot(grid, grid, gap=apart).score < 0.001
         True
     """
-    inputs = check_inputs(codes, factors, kinds)
+    inputs = check_inputs(codes, factors, kinds, seed)
     if gap is None:
         raise NotDefined("needs a gap: a predicate over the factors")
     parts = [_apart(inputs, rows, gap) for rows in split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed)]

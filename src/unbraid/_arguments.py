@@ -1,0 +1,80 @@
+"""Numbers that callers give, checked before compiled code sees them or memory is taken for them.
+
+Each check raises ValueError in one line that names the argument, what was expected and what came.
+"""
+
+import reprlib
+import sys
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+MOST_BINS = 10_000  # a table of codes x bins x levels is held at once
+MOST_NUMBERS = 100_000_000  # held at once of what is drawn: 800 MB
+
+
+def check_whole(name: str, value: Any, least: int, most: int | None = None, *, why: str = "") -> int:
+    """The value as an int from `least` to `most`; `why` says what the upper limit is for."""
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not whole or int(value) < least or (most is not None and int(value) > most):
+        wanted = f"{least} or more" if most is None else f"{least} to {most}{why and f' ({why})'}"
+        raise ValueError(f"{name} must be a whole number, {wanted}; got {_shown(value)}")
+    return int(value)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    least: float | None = None,
+    above: float | None = None,
+    most: float | None = None,
+    below: float | None = None,
+) -> float:
+    """The value as a finite float within the limits."""
+    real = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if (
+        not real
+        or not abs(value) <= sys.float_info.max
+        or (least is not None and value < least)
+        or (above is not None and value <= above)
+        or (most is not None and value > most)
+        or (below is not None and value >= below)
+    ):
+        limits = (("at least", least), ("above", above), ("at most", most), ("below", below))
+        wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
+        raise ValueError(f"{name} must be a finite number{wanted and f', {wanted}'}; got {_shown(value)}")
+    return float(value)
+
+
+def check_entries(name: str, values: Any, n_factors: int) -> None:
+    """One value for each factor, in a row; of whatever kind."""
+    row = isinstance(values, Sequence | np.ndarray) and not isinstance(values, str | bytes) and np.ndim(values[:0]) == 1
+    if not row or len(values) != n_factors:
+        raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {_shown(values)}")
+
+
+def check_bins(name: str, bins: Any, least: int = 1) -> int:
+    """How many bins each column is cut into."""
+    return check_whole(name, bins, least, MOST_BINS, why="a count for every bin and level has to fit in memory")
+
+
+def check_draws(apiece: int = 1, least: int = 1, /, **counts: Any) -> None:
+    """Counts, each of at least `least`, whose product is drawn at once, `apiece` numbers for each."""
+    product = prod(check_whole(name, count, least) for name, count in counts.items())
+    if product * apiece > MOST_NUMBERS:
+        raise ValueError(
+            f"{' * '.join(counts)} must be at most {MOST_NUMBERS // apiece} (all draws have to fit in memory); "
+            f"got {' * '.join(map(str, counts.values()))}"
+        )
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """NumPy's default generator; None is refused, since the same call is to give the same draws."""
+    return np.random.default_rng(check_whole("seed", seed, 0))
+
+
+def _shown(value: Any) -> str:
+    return " ".join(reprlib.repr(value).split())
