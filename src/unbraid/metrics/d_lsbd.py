@@ -170,9 +170,7 @@ def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> In
     objects = combinations(np.delete(inputs.factors, cyclic, axis=1))
     n_objects, n_cells = int(objects.max()) + 1, prod(lengths)
     if n_objects * n_cells > np.iinfo(np.int64).max:
-        raise NotDefined(
-            f"rows must fill the grid of the cyclic factors: there are {inputs.n_samples} for {n_objects * n_cells} cells"
-        )
+        raise NotDefined(f"rows must fill the grid of the cyclic factors, and it has {n_objects * n_cells} cells")
     cells = np.ravel_multi_index(tuple(inputs.factors[:, cyclic].astype(np.int64).T), lengths)
     places, rows = np.unique(objects * n_cells + cells, return_index=True)
     missing = n_objects * n_cells - len(places)
