@@ -7,14 +7,14 @@ TRAINS := .venv/.trains
 .PHONY: test check demo docs browser clean
 
 test: $(INSTALLED) browser
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: $(INSTALLED) browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 demo: $(TRAINS)
 	$(BIN)/unbraid study run studies/demo.yaml --out demo

@@ -1,6 +1,7 @@
-"""A cluster and an object store for the tests that ask for them."""
+"""A cluster and an object store for the tests that ask for them: one of each, however many processes run tests."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -10,7 +11,21 @@ from typing import Any
 
 import pytest
 
+SERVICES = {"s3", "cluster"}
 MEMORY = 80_000_000  # bytes of the shared memory of a node; Ray asks for no less
+
+
+def pytest_configure() -> None:
+    # What a shell starts in the background ignores SIGINT and so do its children: nothing could be interrupted.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give all tests of the cluster and the object store to one process."""
+    for item in items:
+        if SERVICES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("services"))
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 import html
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 
 import unbraid.cli.app
+from tests.processes import started
 from unbraid.metrics import METRICS
 from unbraid.representation import Representation
 
@@ -213,14 +213,12 @@ def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
         f"sys.argv = ['unbraid', 'score', '--example', '--metrics', 'mig', '--json', {str(tmp_path / 'x.json')!r}]\n"
         "app.main()\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "at work\n"
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    with started("-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "at work\n"
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert error.strip().endswith("interrupted; no file was left half-written")
     assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,6 @@
 """`unbraid data` as a user meets it."""
 
 import json
-import os
 import re
 import signal
 import subprocess
@@ -18,6 +17,7 @@ import pytest
 from PIL import Image
 
 import unbraid.cli.app
+from tests.processes import started
 from unbraid import datasets
 from unbraid.datasets import DATASETS, _download, _table
 from unbraid.datasets.official import mpi3d
@@ -261,27 +261,14 @@ def test_a_download_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyP
 
 
 def test_interrupting_a_render_leaves_nothing(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "import unbraid.cli; unbraid.cli.main()",
-            "data",
-            "render",
-            "teapot",
-            "--set",
-            "n_images=2000000",
-        ],
-        env=os.environ | {"UNBRAID_DATA": str(tmp_path)},
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob(".teapot*.part.*/images.npy")) and time.monotonic() < deadline:
-        assert process.poll() is None, process.stderr.read() if process.stderr else ""
-        time.sleep(0.02)
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    command = ["-c", "import unbraid.cli; unbraid.cli.main()", "data", "render", "teapot", "--set", "n_images=2000000"]
+    with started(*command, env={"UNBRAID_DATA": str(tmp_path)}, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob(".teapot*.part.*/images.npy")) and time.monotonic() < deadline:
+            assert process.poll() is None, process.stderr.read() if process.stderr else ""
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert error.strip() == "unbraid: interrupted; no file was left half-written"
     assert [path.name for path in tmp_path.iterdir() if not path.name.endswith(".lock")] == []

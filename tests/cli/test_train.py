@@ -1,7 +1,6 @@
 """`unbraid train`, `families`, `traverse`, and `score` of a run, as a user meets them."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -12,6 +11,7 @@ import pytest
 from PIL import Image
 
 import unbraid.cli.app
+from tests.processes import started
 from unbraid import train
 from unbraid.cli._progress import Pace
 from unbraid.training.workers import WorkerDied
@@ -42,7 +42,7 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     out = tmp_path / "runs"
     command = ("train", "beta_vae", "--dataset", "square", "--set", "beta=1,4", "--steps", "20", "--out", str(out))
     code, printed, error = unbraid_cli(*command, *DENSE)
-    assert (code, error) == (0, "")
+    assert code == 0, error
     assert printed.splitlines()[-1] == f"in {out}"
     rows = [line.split() for line in printed.splitlines() if "finished" in line]
     assert [(row[1], row[2], row[-1]) for row in rows] == [("0", "1.0", "finished"), ("0", "4.0", "finished")]
@@ -85,16 +85,14 @@ def test_interrupted_it_says_so_with_130_and_the_same_command_continues(unbraid_
         f"sys.argv = ['unbraid', *{arguments!r}]\n"
         "unbraid.cli.app.main()\n"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=dict(os.environ)
-    )
-    assert process.stderr is not None
-    line = ""
-    while "loss/vae" not in line:
-        line = process.stderr.readline()
-        assert line
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=60)
+    with started("-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        line = ""
+        while "loss/vae" not in line:
+            line = process.stderr.readline()
+            assert line
+        process.send_signal(signal.SIGINT)
+        _, error = process.communicate(timeout=60)
     assert process.returncode == 130
     assert error.splitlines()[-1] == "unbraid: stopped; the same command continues"
     assert "interrupted" not in error
@@ -103,7 +101,7 @@ def test_interrupted_it_says_so_with_130_and_the_same_command_continues(unbraid_
 
     monkeypatch.setattr("unbraid.training.workers.can_leave", lambda *_: False)
     code, _, error = unbraid_cli(*arguments)
-    assert (code, error) == (0, "")
+    assert code == 0, error
     settings = {"network": "dense", "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}
     (whole,) = train("vae", "square", steps=250, out=tmp_path / "whole", **settings)
     for name in ("weights.safetensors", "codes.safetensors", "config.json"):

@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
+from tests.processes import started
 from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, load
 from unbraid.datasets._store import Content, cache_folder, cached, content_of, write
 from unbraid.factors import FactorSpace, FactorTable, Space
@@ -257,32 +259,31 @@ assert (cached(folder, make).images(np.arange(20))[:, 0, 0, 0] == np.arange(20))
 """
 
 
-def start(folder: Path, manner: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-c", BUILD, str(folder), manner]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
-
-
-def finish(*processes: subprocess.Popen[str]) -> list[int]:
-    for process in processes:
-        assert process.stdin is not None
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate()
-    return [process.returncode for process in processes]
+def built_by(folder: Path, *manners: str) -> list[int]:
+    """How processes end that build the same set at the same time."""
+    with ExitStack() as stack:
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        processes = [stack.enter_context(started("-c", BUILD, str(folder), manner, **pipes)) for manner in manners]
+        for process in processes:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            assert process.stdin is not None
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        for process in processes:
+            process.communicate(timeout=120)
+        return [process.returncode for process in processes]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
 def test_builds_at_once_and_builds_that_are_killed(tmp_path: Path) -> None:
     folder = tmp_path / "set"
-    assert finish(start(folder, "die")) == [-signal.SIGKILL]
+    assert built_by(folder, "die") == [-signal.SIGKILL]
     # The dead build left its temporary folder; nothing takes it for a dataset.
     assert not folder.exists()
     assert len(list(tmp_path.glob(".set.part.*"))) == 1
-    assert finish(start(folder, "live"), start(folder, "live")) == [0, 0]
+    assert built_by(folder, "live", "live") == [0, 0]
     assert (tmp_path / "log.txt").read_text() == "built\n" * 2  # the killed one, and one of the two
     assert list(tmp_path.glob(".set.part.*")) == []
     StoredImages(folder).verify()

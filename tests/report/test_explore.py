@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import subprocess
-import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from tests.processes import started
 from tests.report.browser import shown
 from unbraid.report._server import serve
 from unbraid.report.explore import RunSite, StudySite, open_site
@@ -217,8 +217,8 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_command_with_a_line(folder: Path) -> None:
-    command = [sys.executable, "-c", "from unbraid.cli import main; main()", "explore", str(folder), "--port", "0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    command = ["-c", "from unbraid.cli import main; main()", "explore", str(folder), "--port", "0"]
+    with started(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline().startswith(f"{folder} at http://127.0.0.1:")
         process.send_signal(signal.SIGINT)

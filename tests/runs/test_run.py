@@ -1,7 +1,6 @@
 """Run folders: what is in them, that they can be used again, and that nothing damaged is taken for whole."""
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -14,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 from torch import nn
 
 import unbraid
+from tests.processes import started
 from tests.training.examples import SPACE, blocks, member
 from unbraid import load_run, train
 from unbraid.datasets.base import ArrayDataset
@@ -162,15 +162,10 @@ def slow(sent):
         time.sleep(60)
 api.train("vae", blocks(), seeds=2, steps=40, out=sys.argv[1], progress=slow, **{SMALL!r})
 """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     killed = tmp_path / "killed"
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(killed)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    assert process.stdout is not None
-    assert 15 <= int(process.stdout.readline()) < 40
-    process.kill()
-    process.communicate()
+    with started("-c", script, str(killed), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert 15 <= int(process.stdout.readline()) < 40
     left = [each for each in killed.iterdir() if each.is_dir()]
     assert any(each.suffix == ".part" and (each / "checkpoint.safetensors").exists() for each in left)
     assert not [each for each in left if each.suffix != ".part" and not (each / STATUS).exists()]
@@ -293,19 +288,12 @@ def slow(sent):
     time.sleep(60)
 train("vae", blocks(), steps=5, out=sys.argv[1], progress=slow, **{SMALL!r})
 """
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen(
-        [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE, text=True, env=environment
-    )
-    try:
+    with started("-c", script, str(tmp_path), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "at work\n"
         with pytest.raises(ValueError, match="another process is training this run"):
             train("vae", blocks(), steps=5, out=tmp_path, **SMALL)
         (other,) = train("vae", blocks(), seeds=[1], steps=5, out=tmp_path, **SMALL)
-    finally:
-        process.kill()
-        process.communicate()
     assert other.status["state"] == "finished"
     (freed,) = train("vae", blocks(), steps=5, out=tmp_path, **SMALL)
     assert freed.status["state"] == "finished"

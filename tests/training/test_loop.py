@@ -4,8 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import time
 from collections import namedtuple
 from collections.abc import Sequence
@@ -17,6 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
+from tests.processes import started
 from tests.training.examples import blocks, member
 from unbraid.families.building import Member
 from unbraid.runs.folder import CHECKPOINT
@@ -146,14 +145,11 @@ train_here(plan, MEMBERS[:1], DATASET, folders=[folder])
 def test_killed_at_any_moment_it_continues_to_the_same_weights(tmp_path):
     """A process that saves after every step is killed outright, in the middle of whatever it does."""
     plan = replace(PLAN, steps=300)
-    root = Path(__file__).parents[2]
-    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(tmp_path)], cwd=root)
-    deadline = time.monotonic() + 60
-    while not (tmp_path / CHECKPOINT).exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    time.sleep(0.13)
-    process.kill()
-    process.wait()
+    with started("-c", PROGRAM, str(tmp_path)):
+        deadline = time.monotonic() + 60
+        while not (tmp_path / CHECKPOINT).exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.13)
     assert 0 < json.loads(_metadata(tmp_path)["progress"])["step"] < 300
     (tmp_path / f".{CHECKPOINT}.half.part").write_bytes(b"what a killed process may leave")
     whole = train_here(plan, MEMBERS[:1], DATASET)[0]
