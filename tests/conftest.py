@@ -70,3 +70,12 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
     started = Cluster(initialize_head=True, head_node_args=head)
     yield started
     started.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One browser for the tests of pages."""
+    from tests.report.browser import launched
+
+    with launched() as opened:
+        yield opened

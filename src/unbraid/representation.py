@@ -19,6 +19,7 @@ from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
+INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
 STORED = ("codes", "factors", "log_variances", "factor_names", "factor_kinds", "factor_sizes")  # in a file
 
 

@@ -13,8 +13,8 @@ import typer
 import unbraid
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.cli.app import app
-from unbraid.report._server import Refused
-from unbraid.report.explore import RunSite, open_site
+from unbraid.explore.server import Refused
+from unbraid.explore.site import RunSite, open_site
 from unbraid.studies.study import Study
 
 NETWORK, METRIC = "strangers_code:pair", "strangers_code:metric"
@@ -137,7 +137,7 @@ def test_no_command_executes_what_a_folder_names(
     expected: int,
 ) -> None:
     monkeypatch.chdir(home)
-    monkeypatch.setattr("unbraid.report._server.Server.serve_forever", interrupted)
+    monkeypatch.setattr("unbraid.explore.server.Server.serve_forever", interrupted)
     code, _, error = unbraid_cli(*command.split(), *given.split())
     assert not executed(theirs)
     assert code == expected, error

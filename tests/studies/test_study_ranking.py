@@ -15,7 +15,7 @@ from unbraid import Representation
 from unbraid.analysis.ranking import RankingOptions
 from unbraid.cli.app import app
 from unbraid.metrics import udr
-from unbraid.report._study_matrices import rankings
+from unbraid.studies.page_matrices import rankings
 from unbraid.studies.study import Study, StudyProgress
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 

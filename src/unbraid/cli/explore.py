@@ -33,8 +33,8 @@ def explore(
     """
     require("torch", "train", "unbraid explore")
     require("pandas", "table", "unbraid explore")
-    from unbraid.report._server import serve
-    from unbraid.report.explore import open_site
+    from unbraid.explore.server import serve
+    from unbraid.explore.site import open_site
 
     site = open_site(found_here(folder), trust_code or ())
     with serve(host, port, site.get, site.post, allow_remote=allow_remote) as server:

@@ -81,7 +81,7 @@ def _checked(out: Path) -> Path:
 
 
 def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
-    from unbraid.report.study_page import study_page
+    from unbraid.studies.page import study_page
     from unbraid.studies.study import Study
 
     with stage_progress("reading runs") as progress:
@@ -92,7 +92,7 @@ def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:
     from unbraid._extras import require
 
     require("torch", "train", "the page of a run")
-    from unbraid.report.run_page import run_page
+    from unbraid.runs.page import run_page
     from unbraid.runs.run import load_run
 
     runs = [load_run(each, device="cpu", trust=trust) for each in (path, compare) if each is not None]

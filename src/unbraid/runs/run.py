@@ -179,9 +179,27 @@ class Run:
         return {name: table[name].to_numpy() for name in table.column_names}
 
     def _repr_html_(self) -> str:
-        from unbraid.report.run_page import fragment
+        from unbraid.report._templates import render
+        from unbraid.runs.described import described
 
-        return fragment(self)
+        shown = self.picture() if self.status["state"] == "finished" else None
+        return render(
+            "run_fragment.html", {"run": described(self.path.name, self.config, self.status), "picture": shown}
+        )
+
+    def picture(self) -> dict[str, Any] | None:
+        """What each latent does as a small picture, for pages; None where it decodes no images.
+
+        Nothing but the run's folder is read.
+
+        Raises:
+            ValueError: a damaged folder, or a run that diverged.
+        """
+        from unbraid.report.pictures import picture
+
+        if len(self.config["dataset"]["image_shape"]) != 3:
+            return None
+        return picture(self.codes(), self.parts, self.decode)
 
     @cached_property
     def modules(self) -> nn.ModuleDict:

@@ -7,12 +7,11 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Part
+from unbraid.representation import INFORMATIVE
 from unbraid.runs.run import Run
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Traversals", "traverse"]
-
-INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
 
 
 @dataclass(frozen=True, eq=False)

@@ -226,7 +226,7 @@ class Study:
         return results(self)
 
     def _repr_html_(self) -> str:
-        from unbraid.report.study_page import table
+        from unbraid.studies.page import table
 
         return table(self)
 

@@ -8,9 +8,8 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import rankdata
 
-from unbraid.representation import Representation
-from unbraid.runs.run import Part
-from unbraid.runs.traversals import INFORMATIVE
+from unbraid.families import Part
+from unbraid.representation import INFORMATIVE, Representation
 from unbraid.types import FloatArray
 
 Model: TypeAlias = tuple[Representation, Sequence["Slider"]]

@@ -15,8 +15,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.processes import started
 from tests.report.browser import shown
-from unbraid.report._server import serve
-from unbraid.report.explore import RunSite, StudySite, open_site
+from unbraid.explore.server import serve
+from unbraid.explore.site import RunSite, StudySite, open_site
 from unbraid.studies.study import Study
 
 YAML = """

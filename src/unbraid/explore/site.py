@@ -9,18 +9,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from unbraid.explore.jobs import Jobs
+from unbraid.explore.server import Refused, Reply, as_json, file_within, html
 from unbraid.metrics import METRICS
-from unbraid.report._jobs import Jobs
-from unbraid.report._pictures import picture_or_reason
-from unbraid.report._server import Refused, Reply, as_json, file_within, html
 from unbraid.report._templates import render
 from unbraid.report.page import page_content as card_content
-from unbraid.report.run_page import run_content
-from unbraid.report.study_page import page_content, study_data
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, codes_file, read_folder
+from unbraid.runs.page import run_content
+from unbraid.runs.pictures import picture_or_reason
 from unbraid.runs.run import open_run
 from unbraid.scorecard import ScoreCard
+from unbraid.studies.page import page_content, study_data
 from unbraid.studies.scores import complete_scores, missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage.remote import publish
 from unbraid.studies.storage.store import ADDED, RUNS, YAML

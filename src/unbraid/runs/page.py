@@ -1,7 +1,5 @@
 """The page of one run, or of two side by side."""
 
-import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -12,18 +10,17 @@ from markupsafe import Markup
 from unbraid.datasets import DatasetMissing
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, one_object
-from unbraid.families.table import FAMILIES
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
 from unbraid.report import _figures
-from unbraid.report._pictures import picture
 from unbraid.report._svg import inline_svg
 from unbraid.report._templates import render
-from unbraid.report.live.models import live_models
 from unbraid.report.page import page_content
 from unbraid.representation import Representation
+from unbraid.runs.described import described
 from unbraid.runs.folder import SCORES
+from unbraid.runs.live import live_models
 from unbraid.runs.run import Run
 from unbraid.scorecard import ScoreCard, Scored
 
@@ -44,12 +41,6 @@ def run_page(run: Run, *, compare: Run | None = None, dataset: FactorDataset | N
     return render("run.html", run_content(run, compare=compare, dataset=dataset))
 
 
-def fragment(run: Run) -> str:
-    """What a notebook shows of a run: how it ended, its settings, and what its codes do."""
-    shown = picture(run) if run.status["state"] == "finished" else None
-    return render("run_fragment.html", {"run": described(run), "picture": shown})
-
-
 def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset | None = None) -> dict[str, Any]:
     """What the page shows, as a plain dictionary."""
     runs = [run] if compare is None else [run, compare]
@@ -66,42 +57,10 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
     return {
         **content,
         "scored": card is not None,
-        "runs": [described(each) for each in runs],
+        "runs": [described(each.path.name, each.config, each.status) for each in runs],
         "live": _labelled(live_models(runs, dataset), runs, content) if images else None,
         "curves": _curves(runs),
         "comparison": _comparison(runs) if compare is not None else None,
-    }
-
-
-def described(run: Run) -> dict[str, Any]:
-    """A run in words: what was trained, how it ended, every setting, and how to train it again."""
-    config, status = run.config, run.status
-    family = FAMILIES[config["family"]]
-    source = config["dataset"]
-    return {
-        "id": run.path.name,
-        "family": config["family"],
-        "title": family.title,
-        "source": family.source,
-        "dataset": source["name"] or "a dataset in memory",
-        "seed": config["seed"],
-        "state": status["state"],
-        "reason": status["reason"],
-        "step": status["step"],
-        "seconds": _time_text(status["seconds"]),
-        "version": status["unbraid"],
-        "hyperparameters": [
-            {
-                "name": name,
-                "value": f"{value:g}" if isinstance(value, float) else str(value),
-                "default": value == family.hyperparameters[name].default,
-                "help": family.hyperparameters[name].help,
-            }
-            for name, value in config["hyperparameters"].items()
-        ],
-        "json": json.dumps(config, indent=2, ensure_ascii=False),
-        "command": _command(config),
-        "python": _python(config),
     }
 
 
@@ -192,43 +151,3 @@ def _comparison(runs: list[Run]) -> list[dict[str, Any]] | None:
                 }
             )
     return rows
-
-
-def _command(config: Mapping[str, Any]) -> str | None:
-    """None for a dataset in memory, which no command can name."""
-    source = config["dataset"]
-    if source["name"] is None:
-        return None
-    words = ["unbraid", "train", config["family"], "--dataset", source["name"], "--seeds", f"{config['seed']},"]
-    for name, value in source["options"].items():
-        words += ["--data", f"{name}={json.dumps(value)}"]
-    for name, value in _chosen(config).items():
-        words += ["--set", f"{name}={value}"]
-    for name in ("steps", "batch_size", "device", "precision"):
-        words += [f"--{name.replace('_', '-')}", str(config[name])]
-    return shlex.join(words)
-
-
-def _python(config: Mapping[str, Any]) -> str:
-    source = config["dataset"]
-    dataset = "dataset" if source["name"] is None else repr({"name": source["name"], **source["options"]})
-    plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
-    given = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **plain}.items())
-    return f"import unbraid\n\nunbraid.train({config['family']!r}, {dataset}, seeds=[{config['seed']}], {given})"
-
-
-def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters that are not at their defaults."""
-    defaults = FAMILIES[config["family"]].hyperparameters
-    return {name: value for name, value in config["hyperparameters"].items() if value != defaults[name].default}
-
-
-def _time_text(seconds: float) -> str:
-    minutes, left = divmod(round(seconds), 60)
-    return (
-        f"{minutes // 60} h {minutes % 60} min"
-        if minutes >= 60
-        else f"{minutes} min {left} s"
-        if minutes
-        else f"{left} s"
-    )

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from unbraid.report._jobs import Jobs
-from unbraid.report._server import Refused, Reply, Server, as_json, file_within, html, serve
+from unbraid.explore.jobs import Jobs
+from unbraid.explore.server import Refused, Reply, Server, as_json, file_within, html, serve
 
 
 def get(path: str) -> Reply:

@@ -21,10 +21,10 @@ from unbraid.cli.app import app
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.families.base import Part
-from unbraid.report.live import models
 from unbraid.report.live.sliders import Slider, matched, sliders
-from unbraid.report.run_page import described, run_page
 from unbraid.representation import Representation
+from unbraid.runs import live as models
+from unbraid.runs.page import described, run_page
 from unbraid.runs.run import Run, open_run
 from unbraid.types import FloatArray
 
@@ -299,7 +299,7 @@ def test_the_command_and_the_code_find_the_run_again(tmp_path: Path, monkeypatch
         **settings,
     )[0]  # fmt: skip
     before = sorted(path.name for path in Path("runs").iterdir())
-    told = described(run)
+    told = described(run.path.name, run.config, run.status)
     app(shlex.split(told["command"])[1:], standalone_mode=False)
     exec(told["python"], {})
     assert sorted(path.name for path in Path("runs").iterdir()) == before

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import unbraid
-from unbraid.report import _study_columns, _study_matrices
 from unbraid.report._content import number_text
-from unbraid.report._pictures import pictures
 from unbraid.report._templates import render
-from unbraid.report.live.models import live_models
 from unbraid.runs.folder import WEIGHTS
+from unbraid.runs.live import live_models
+from unbraid.runs.pictures import pictures
 from unbraid.runs.run import open_run
+from unbraid.studies import page_columns as _study_columns
+from unbraid.studies import page_matrices as _study_matrices
 from unbraid.types import Progress
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from unbraid import train
 from unbraid.analysis.agreement import agreement
 from unbraid.analysis.by_setting import spread
 from unbraid.analysis.ranking_file import read_ranking
-from unbraid.report._pictures import picture_or_reason, pictures
-from unbraid.report._study_columns import columns, settings, values
 from unbraid.report._templates import render
-from unbraid.report.study_page import page_content, study_data, study_page, table
+from unbraid.runs.pictures import picture_or_reason, pictures
+from unbraid.studies.page import page_content, study_data, study_page, table
+from unbraid.studies.page_columns import columns, settings, values
 from unbraid.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"

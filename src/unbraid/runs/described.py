@@ -1,0 +1,79 @@
+"""A run in words."""
+
+import json
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from unbraid.families.table import FAMILIES
+
+
+def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -> dict[str, Any]:
+    """A run in words: what was trained, how it ended, every setting, and how to train it again."""
+    family = FAMILIES[config["family"]]
+    source = config["dataset"]
+    return {
+        "id": name,
+        "family": config["family"],
+        "title": family.title,
+        "source": family.source,
+        "dataset": source["name"] or "a dataset in memory",
+        "seed": config["seed"],
+        "state": status["state"],
+        "reason": status["reason"],
+        "step": status["step"],
+        "seconds": _time_text(status["seconds"]),
+        "version": status["unbraid"],
+        "hyperparameters": [
+            {
+                "name": each,
+                "value": f"{value:g}" if isinstance(value, float) else str(value),
+                "default": value == family.hyperparameters[each].default,
+                "help": family.hyperparameters[each].help,
+            }
+            for each, value in config["hyperparameters"].items()
+        ],
+        "json": json.dumps(config, indent=2, ensure_ascii=False),
+        "command": _command(config),
+        "python": _python(config),
+    }
+
+
+def _command(config: Mapping[str, Any]) -> str | None:
+    """None for a dataset in memory, which no command can name."""
+    source = config["dataset"]
+    if source["name"] is None:
+        return None
+    words = ["unbraid", "train", config["family"], "--dataset", source["name"], "--seeds", f"{config['seed']},"]
+    for name, value in source["options"].items():
+        words += ["--data", f"{name}={json.dumps(value)}"]
+    for name, value in _chosen(config).items():
+        words += ["--set", f"{name}={value}"]
+    for name in ("steps", "batch_size", "device", "precision"):
+        words += [f"--{name.replace('_', '-')}", str(config[name])]
+    return shlex.join(words)
+
+
+def _python(config: Mapping[str, Any]) -> str:
+    source = config["dataset"]
+    dataset = "dataset" if source["name"] is None else repr({"name": source["name"], **source["options"]})
+    plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
+    given = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **plain}.items())
+    return f"import unbraid\n\nunbraid.train({config['family']!r}, {dataset}, seeds=[{config['seed']}], {given})"
+
+
+def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Hyperparameters that are not at their defaults."""
+    defaults = FAMILIES[config["family"]].hyperparameters
+    return {name: value for name, value in config["hyperparameters"].items() if value != defaults[name].default}
+
+
+def _time_text(seconds: float) -> str:
+    minutes, left = divmod(round(seconds), 60)
+    return (
+        f"{minutes // 60} h {minutes % 60} min"
+        if minutes >= 60
+        else f"{minutes} min {left} s"
+        if minutes
+        else f"{left} s"
+    )
