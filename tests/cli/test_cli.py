@@ -52,6 +52,7 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
     assert "not defined here: needs at least one cyclic factor" in printed
     content = json.loads(out.read_text())
     assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "decided_by"}
+    assert content["decided_by"] == {name: {"version": METRICS[name].version} for name in ("mig", "d_lsbd")}
     assert content["seed"] == 7
     assert content["unbraid"] == unbraid.__version__
     assert content["input"] == {
