@@ -13,6 +13,7 @@ import pytest
 
 import unbraid
 from unbraid import Representation, load_run
+from unbraid._trust import Trusted, UntrustedCode
 from unbraid.metrics import METRICS, Metric, NotDefined, deciding
 from unbraid.runs.folder import SCORES
 from unbraid.studies import scores
@@ -102,7 +103,7 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]
     def write(body: str) -> str:
         (tmp_path / f"{name}.py").write_text(f"def {METRIC}(codes, factors):\n    {body}\n")
         sys.modules.pop(name, None)
-        return f"{name}:{METRIC}"
+        return Trusted(f"{name}:{METRIC}")
 
     return write
 
@@ -149,7 +150,7 @@ def test_a_metric_that_is_exported_by_another_module_counts_by_both(
         own(body)
         (tmp_path / f"{outer}.py").write_text(f"from {inner} import {METRIC}\n{ending}")
         sys.modules.pop(outer, None)
-        complete_scores(run, [f"{outer}:{METRIC}"])
+        complete_scores(run, [Trusted(f"{outer}:{METRIC}")])
         digests.add(saved(run)["decided_by"][f"{outer}:{METRIC}"]["source"])
     assert len(digests) == 3
     assert deciding.source_digest("math:fsum", sum)  # built in, so that no file tells
@@ -189,7 +190,7 @@ def test_a_metric_that_fails_is_its_own_fault(
 ) -> None:
     given = [result]
     monkeypatch.setattr(f"{__name__}.given", lambda: given[0])
-    broken = f"{__name__}:broken"
+    broken = Trusted(f"{__name__}:broken")
     complete_scores(run, ["mig", broken, "sap"])
     content = saved(run)
     assert list(content["metrics"]) == ["mig", "sap"]
@@ -221,7 +222,7 @@ def broken(codes: object, factors: object) -> Any:  # noqa: ARG001
 
 def test_a_module_that_cannot_be_imported_is_its_own_fault(run: Path, own: Callable[[str], str]) -> None:
     metric = own("return (")
-    complete_scores(run, ["mig", metric, "absent_module:metric"])
+    complete_scores(run, ["mig", metric, Trusted("absent_module:metric")])
     assert list(saved(run)["metrics"]) == ["mig"]
     assert saved(run)["failed"][metric]["reason"].startswith("SyntaxError: ")
     assert "cannot be imported" in saved(run)["failed"]["absent_module:metric"]["reason"]
@@ -230,6 +231,10 @@ def test_a_module_that_cannot_be_imported_is_its_own_fault(run: Path, own: Calla
     assert value(run, metric) == 1.0
     with pytest.raises(ValueError, match="unknown metric 'mgi'"):
         complete_scores(run, ["mgi"])
+    before = (run / SCORES).read_bytes()
+    with pytest.raises(UntrustedCode, match="would execute that code"):
+        complete_scores(run, ["med", str(metric)])
+    assert (run / SCORES).read_bytes() == before
 
 
 def test_what_another_process_added_meanwhile_stays(run: Path) -> None:
