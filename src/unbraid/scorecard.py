@@ -12,7 +12,7 @@ import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid.metrics import METRICS, Metric
-from unbraid.metrics._chance import Noise
+from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.deciding import Decision
 from unbraid.representation import SUFFIXES, Representation
 from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
@@ -46,7 +46,7 @@ class Scored:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        notes = tuple(getattr(self.result, "notes", ()))
+        notes = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
         if self.objects is None:
             return notes
         return (f"on {len(self.objects):,} images of whole objects, encoded for it", *notes)

@@ -5,14 +5,14 @@ import pytest
 
 from tests.contracts.noise import ALL, FEW, Case, noise
 from unbraid.metrics import METRICS, NotDefined
-from unbraid.metrics._chance import UNREADABLE
+from unbraid.metrics._chance import UNREADABLE, notes_on_noise
 from unbraid.metrics._inputs import check_inputs
 
 PLAIN = {name for name, metric in METRICS.items() if not metric.needs}
 # To be emptied: these do not obey yet.
 NOT_YET = {
     "dci_boosted", "dci_forest", "explicitness", "linear_accuracy", "mlp_accuracy", "nk",
-    "sap", "snc",
+    "snc",
 }  # fmt: skip
 STATED = sorted(name for name in PLAIN - NOT_YET if METRICS[name].chance is not None)
 
@@ -50,5 +50,7 @@ def test_what_can_be_read_is_read(name: str) -> None:
     metric = METRICS[name]
     codes, factors, kinds = noise((4_000, 3, 3, False))
     result = metric.function(codes, factors, kinds=kinds)
-    assert not [note for note in result.notes if UNREADABLE in note]
+    assert metric.chance is not None
+    notes = (*result.notes, *notes_on_noise(metric.chance(check_inputs(codes, factors, kinds))))
+    assert not [note for note in notes if UNREADABLE in note]
     assert np.isfinite(getattr(result, metric.headline))

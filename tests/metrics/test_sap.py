@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score
 from sklearn.svm import LinearSVC
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import sap
 from unbraid.metrics._trial import trial
-from unbraid.metrics.sap import svm_classes
+from unbraid.metrics.sap import _above_chance, svm_margins
 
 FACTORS = grid_factors(6)
 KINDS = ["categorical", "ordinal", "cyclic"]
@@ -28,8 +29,9 @@ def test_squared_correlations_and_their_gaps() -> None:
 def test_svm_is_that_of_disentanglement_lib(standardise: bool) -> None:
     codes = np.column_stack([entangled_codes(FACTORS), np.full(len(FACTORS), 0.3)]) * [1, 0.03, 5, 1]
     rows = trial(codes, FACTORS, None, 0)
-    result = sap(codes, FACTORS, ordered="svm", standardise=standardise)
-    seen = (codes - codes.mean(axis=0)) / np.where(codes.std(axis=0) > 1e-9, codes.std(axis=0), 1)
+    result = sap(codes, FACTORS, ordered="svm", standardise=standardise, above_chance=False)
+    train = codes[rows.train]
+    seen = (codes - train.mean(axis=0)) / np.where(train.std(axis=0) > 1e-9, train.std(axis=0), 1)
     seen = seen if standardise else codes
     for factor in range(3):
         for code in range(4):
@@ -45,18 +47,75 @@ def test_svm_of_two_unequal_classes() -> None:
     levels = (values + rng.standard_normal(400) > 1.2).astype(int)
     peer = LinearSVC(C=0.01, class_weight="balanced", dual=False, tol=1e-10).fit(values[:, None], levels)
     test = np.linspace(-4, 4, 1001)
-    np.testing.assert_array_equal(svm_classes(values, levels, 2, test), peer.predict(test[:, None]))
-    np.testing.assert_array_equal(svm_classes(values, np.zeros(400, int), 2, test), 0)
+    np.testing.assert_array_equal(svm_margins(values, levels, 2, test).argmax(axis=0), peer.predict(test[:, None]))
+    np.testing.assert_array_equal(svm_margins(values, np.zeros(400, int), 2, test).argmax(axis=0), 0)
+
+
+@pytest.mark.parametrize("size", [2, 3, 5])
+def test_above_chance_it_is_the_adjusted_balanced_accuracy_of_that_svm(size: int) -> None:
+    rng = np.random.default_rng(size)
+    levels = rng.choice(size, (3000, 1), p=np.arange(1, size + 1) / np.arange(1, size + 1).sum())
+    codes = np.column_stack([levels[:, 0] + rng.standard_normal(3000), rng.standard_normal(3000)])
+    rows = trial(codes, levels, ["categorical"], 0)
+    result = sap(codes, levels, kinds=["categorical"])
+    seen = (codes - codes[rows.train].mean(axis=0)) / codes[rows.train].std(axis=0)
+    expected = []
+    for code in seen.T[:, :, None]:
+        peer = LinearSVC(C=0.01, class_weight="balanced", dual=False, tol=1e-10, max_iter=10_000)
+        peer.fit(code[rows.train], levels[rows.train, 0])
+        truth, answer = levels[rows.test, 0], peer.predict(code[rows.test])
+        expected.append(max(0.0, balanced_accuracy_score(truth, answer, adjusted=True)))
+    assert result.predictability[:, 0] == pytest.approx(expected, abs=1e-12)
+    assert result.score == pytest.approx(abs(expected[0] - expected[1]), abs=1e-12)
+
+
+SHARES = [[0.9, 0.1], [0.5, 0.5], [1 / 3] * 3, [0.2] * 5]
+
+
+@pytest.mark.parametrize("shares", SHARES)
+def test_noise_is_at_nought_and_dead_codes_move_nothing_whatever_the_classes(shares: list[float]) -> None:
+    """By plain accuracy one noise code scored .50, .34 and .22 on 2, 3 and 5 classes, and a dead one moved that."""
+    rng = np.random.default_rng(0)
+    levels = rng.choice(len(shares), (5000, 1), p=shares)
+    noise, dead = rng.standard_normal((5000, 1)), np.full((5000, 1), 0.3)
+    near = (levels == 0) + 0.05 * rng.standard_normal((5000, 1))
+    kinds = ["categorical"]
+    assert sap(noise, levels, kinds=kinds).score < 0.1
+    assert sap(dead, levels, kinds=kinds).score == 0.0
+    for codes in (noise, np.hstack([near, noise])):
+        expected = sap(codes, levels, kinds=kinds).score
+        relabelled = np.random.default_rng(1).permutation(len(shares))[levels]
+        assert sap(np.hstack([codes, dead]), levels, kinds=kinds).score == expected
+        assert sap(np.hstack([dead, codes]), relabelled, kinds=kinds).score == pytest.approx(expected, abs=1e-12)
+
+
+def test_classes_that_only_rounding_tells_apart_share_the_answer() -> None:
+    """By hand: three rows of class 0 named rightly, shared and wrongly, one of class 1 named rightly.
+
+    Recalls (1 + 1/2 + 0) / 3 = 1/2 and 1: balanced accuracy 3/4, halfway from chance to all right.
+    """
+    margins = np.array([[1.0, 0.0, -1.0, -1.0], [-1.0, 1e-17, 1.0, 1.0]])
+    assert _above_chance(margins, np.array([0, 0, 0, 1])) == pytest.approx(0.5)
+    assert _above_chance(margins[::-1], np.array([1, 1, 1, 0])) == pytest.approx(0.5)
+    assert _above_chance(np.zeros((2, 4)), np.array([0, 0, 0, 1])) == 0.0
+    assert _above_chance(margins, np.zeros(4, dtype=int)) == 0.0
+
+
+@pytest.mark.parametrize("change", [-1.0, 0.3, -1e-150, 1e150])
+def test_scale_and_sign_change_nothing(change: float) -> None:
+    codes = np.rint(2 * entangled_codes(FACTORS))
+    arguments = {"kinds": ["categorical", "ordinal", "categorical"]}
+    assert sap(codes * change, FACTORS, **arguments).score == pytest.approx(sap(codes, FACTORS, **arguments).score)
 
 
 def test_the_notes_name_the_branch_of_each_factor() -> None:
     notes = sap(FACTORS, FACTORS, kinds=KINDS).notes
-    assert notes[0] == "factor 0 (categorical): accuracy of a linear SVM"
+    assert notes[0] == "factor 0 (categorical): balanced accuracy above chance of a linear SVM"
     assert notes[1] == "factor 1 (ordinal): squared correlation"
     assert notes[2].startswith("factor 2 (cyclic): squared correlation, its levels as steps")
     mixed = sap(FACTORS, FACTORS, kinds=KINDS)
     np.testing.assert_allclose(mixed.per_factor[1:], 1.0)
-    assert mixed.per_factor[0] < 1
+    assert mixed.per_factor[0] == pytest.approx(1.0)
 
 
 def test_an_svm_on_one_code_cannot_isolate_middle_levels() -> None:
@@ -64,8 +123,10 @@ def test_an_svm_on_one_code_cannot_isolate_middle_levels() -> None:
     rng = np.random.default_rng(0)
     factors = np.stack([rng.integers(0, size, 10_000) for size in (3, 6, 40, 32, 32)], axis=1)
     assert sap(factors, factors).score == pytest.approx(1.0, abs=0.001)
-    assert sap(factors, factors, ordered="svm").score == pytest.approx(0.24, abs=0.02)
-    assert sap(factors, factors, ordered="svm").per_factor[2:].max() < 0.1
+    published = sap(factors, factors, ordered="svm", above_chance=False)
+    assert published.score == pytest.approx(0.24, abs=0.02)
+    assert published.per_factor[2:].max() < 0.1
+    assert sap(factors, factors, ordered="svm").score == pytest.approx(0.33, abs=0.02)
 
 
 def test_a_continuous_factor_is_correlated_as_it_is_and_binned_for_the_svm() -> None:

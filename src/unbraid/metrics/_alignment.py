@@ -22,6 +22,13 @@ def align(worth: FloatArray) -> IntArray:
     return alignment
 
 
+def gaps(worth: FloatArray) -> FloatArray:
+    """(..., n_factors) from (..., n_codes, n_factors): the best code less the second best, or less 0 without one."""
+    nothing = np.zeros_like(worth[..., :1, :])
+    ranked = np.sort(np.concatenate([nothing, worth], axis=-2), axis=-2)
+    return ranked[..., -1, :] - ranked[..., -2, :]
+
+
 def beyond_luck(inputs: Inputs, information: FloatArray, bins: int = 20) -> BoolArray:
     """(n_codes, n_factors) whether the mutual information is more than independence would give by luck.
 

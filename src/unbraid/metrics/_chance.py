@@ -16,6 +16,7 @@ from unbraid.metrics._inputs import Inputs
 from unbraid.types import FloatArray
 
 UNREADABLE = "cannot be read"
+UNSTEADY = 0.1  # spread of the scores of noise from which on a single score says little
 
 
 class Noise(NamedTuple):
@@ -46,6 +47,13 @@ def drawn(scores: Sequence[float] | FloatArray) -> Noise:
 def unreadable(why: str) -> str:
     """The note of a score that noise could have as well: too few rows, or a definition that leaves no choice."""
     return f"{UNREADABLE} at this size: {why}"
+
+
+def notes_on_noise(noise: Noise | None) -> tuple[str, ...]:
+    """That a score cannot be read where one draw of noise and another lie far apart."""
+    if noise is None or noise.spread <= UNSTEADY:
+        return ()
+    return (unreadable(f"independent noise would score {noise.score:.2f}, give or take {noise.spread:.2f}"),)
 
 
 def chance_in_words(chance: Chance | None) -> str:

@@ -146,9 +146,15 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
     return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes))
 
 
+def in_unit(matrix: FloatArray) -> FloatArray:
+    """Each column times the power of two that brings its largest value below 1: exact, and squares stay in range."""
+    return np.ldexp(matrix, -np.frexp(np.abs(matrix).max(axis=0))[1])
+
+
 @shared
 def standardised(matrix: FloatArray) -> FloatArray:
     """Each column less its mean, over its standard deviation; a constant column becomes 0."""
+    matrix = in_unit(matrix)
     deviation = matrix.std(axis=0)
     # A column that is constant up to rounding must not be blown up to unit variance.
     informative = deviation > 1e-12 * np.maximum(np.abs(matrix).max(axis=0), 1e-300)

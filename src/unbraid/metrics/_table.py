@@ -25,7 +25,7 @@ from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk
-from unbraid.metrics.sap import sap
+from unbraid.metrics.sap import sap, sap_of_noise
 from unbraid.metrics.snc import snc
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
@@ -154,10 +154,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=nought,
+            chance=sap_of_noise,
             means="How much better the best code alone predicts a factor than the second best does.",
             misses="Sees straight lines only; two factors may share one code; an SVM on one code misses middle levels.",
             source="Kumar et al. 2018, section 3; Mahon et al. 2023 (SNC/NK), section 2",
+            version=2,
             stochastic=True,
         ),
         "snc": Metric(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, split_rows
+from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, in_unit, split_rows
 from unbraid.metrics._sharing import shared
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
@@ -81,8 +81,7 @@ def live_codes(trial: Trial) -> BoolArray:
 def standardised_codes(trial: Trial) -> FloatArray:
     """(n_rows, n_live) live codes of all rows, less the training mean, over the training standard deviation."""
     live = live_codes(trial)
-    # Division by the largest value first, so that the squares of huge codes stay finite.
-    columns = trial.codes[:, live] / np.abs(trial.codes[trial.train][:, live]).max(axis=0)
+    columns = in_unit(trial.codes[:, live])
     rows = columns[trial.train]
     return (columns - rows.mean(axis=0)) / rows.std(axis=0)
 

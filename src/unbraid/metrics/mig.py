@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid._arguments import check_bins
 from unbraid._shown import Shown
+from unbraid.metrics._alignment import gaps
 from unbraid.metrics._bins import Binning, bin_codes
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_code
@@ -72,12 +73,12 @@ def mig(
     levels = as_levels(inputs)
     information = binned_information(inputs, bins, binning)
     entropies = factor_entropy(levels)
-    gaps = _gaps(information) / entropies
+    per_factor = gaps(information) / entropies
     own = mutual_information(bin_codes(levels.levels.astype(float), bins, binning), levels)
     return MIG(
-        score=float(gaps.mean()),
-        ceiling=float(np.mean(_gaps(own) / entropies)),
-        per_factor=gaps,
+        score=float(per_factor.mean()),
+        ceiling=float(np.mean(gaps(own) / entropies)),
+        per_factor=per_factor,
         mutual_information=information,
         factor_entropy=entropies,
         notes=(
@@ -91,12 +92,5 @@ def mig(
 
 def mig_of_noise(inputs: Inputs) -> Noise:
     """About 0 on many rows; more for a single code."""
-    gaps = _gaps(information_of_noise(inputs)) / factor_entropy(as_levels(inputs))
-    return drawn(gaps.mean(axis=-1))
-
-
-def _gaps(information: FloatArray) -> FloatArray:
-    """(..., n_factors) from (..., n_codes, n_factors): the best of the codes less the second best, or less 0."""
-    nothing = np.zeros_like(information[..., :1, :])
-    ranked = np.sort(np.concatenate([nothing, information], axis=-2), axis=-2)
-    return ranked[..., -1, :] - ranked[..., -2, :]
+    left = gaps(information_of_noise(inputs)) / factor_entropy(as_levels(inputs))
+    return drawn(left.mean(axis=-1))

@@ -8,11 +8,15 @@ import numba
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import standardised
-from unbraid.metrics._trial import Trial, trial
+from unbraid.metrics._alignment import gaps
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import single_code
+from unbraid.metrics._inputs import Inputs, as_levels, standardised
+from unbraid.metrics._trial import TRAIN_FRACTION, Trial, live_codes, standardised_codes, trial
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
+NULL_DRAWS = 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -31,11 +35,13 @@ def sap(
     seed: int = 0,
     ordered: Literal["r2", "svm"] = "r2",
     standardise: bool = True,
+    above_chance: bool = True,
 ) -> SAP:
     """Gap between the two codes that alone predict each factor best.
 
     Ordered factors (ordinal, continuous, cyclic) are predicted by a straight line, and the squared correlation
-    counts; categorical ones by a linear SVM on one code, and its accuracy on test rows counts.
+    counts; categorical ones by a linear SVM on one code, and what counts is its balanced accuracy on test rows (the
+    mean over the L classes of the share that is named rightly) above chance, (a - 1/L) / (1 - 1/L), at least 0.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
@@ -46,13 +52,16 @@ def sap(
         ordered: "r2", or "svm" to treat every factor as categorical.
         standardise: whether codes are standardised before the SVM, without which its penalty makes the score depend
             on their scale.
+        above_chance: False counts the plain accuracy of the SVM, as published. There noise and dead codes score what
+            their constant answer hits: a code as good as perfect beside noise has a gap of .5 on two equal classes,
+            and of .1 where a dead code answers the class of nine rows in ten.
 
     Returns:
         SAP. `score` in [0, 1], higher is better, mean of `per_factor`; the notes say how each factor was
-        predicted. With a single code the runner-up is 0. Chance: about 0. Ceiling: by squared correlation 1,
-        for a code linear in its factor; by SVM far less, since a line cannot single out a middle
-        level (perfect codes of factors with 3, 6, 40, 32 and 32 levels, those of dSprites, score .24). Not
-        invariant to rotation.
+        predicted. With a single code the runner-up is 0, and so is a dead code, whatever its label.
+        Chance: see `sap_of_noise`, about 0 on many rows. Ceiling: by squared correlation 1, for a code linear in its
+        factor; by SVM far less, since a line cannot single out a middle level (perfect codes of factors with
+        3, 6, 40, 32 and 32 levels, those of dSprites, score .24 by plain accuracy). Not invariant to rotation.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
@@ -61,8 +70,9 @@ def sap(
     Reference:
         Kumar et al. 2018, "Variational Inference of Disentangled Latent Concepts from Unlabeled Observations",
         section 3; SNC/NK section 2. SVM as in disentanglement_lib: squared hinge, C = 0.01, balanced classes,
-        one against the rest. Its tables for discrete factors are `ordered="svm", standardise=False` (they treat
-        every factor alike), those for continuous factors are squared correlations throughout.
+        one against the rest. Its tables for discrete factors are `ordered="svm", standardise=False,
+        above_chance=False` (they treat every factor alike), those for continuous factors are squared correlations
+        throughout.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal")).grid()
@@ -78,18 +88,34 @@ def sap(
     lines = np.flatnonzero(~np.array(by_svm))
     if len(lines):
         worth[:, lines] = _squared_correlations(rows, lines)
-    notes = []
+    notes, counted = [], "balanced accuracy above chance" if above_chance else "accuracy"
     for factor, (kind, svm) in enumerate(zip(inputs.kinds, by_svm, strict=True)):
         if svm:
-            worth[:, factor] = svm_accuracies(rows, factor, standardise)
-            notes.append(f"factor {factor} ({kind}): accuracy of a linear SVM")
+            worth[:, factor] = svm_worth(rows, factor, standardise, above_chance)
+            notes.append(f"factor {factor} ({kind}): {counted} of a linear SVM")
         else:
             steps = ", its levels as steps on a line" if kind == "cyclic" else ""
             notes.append(f"factor {factor} ({kind}): squared correlation{steps}")
     binned = [note for factor, note in _binned_notes(rows) if by_svm[factor]]
-    ranked = np.sort(np.vstack([np.zeros(inputs.n_factors), worth]), axis=0)
-    gaps = ranked[-1] - ranked[-2]
-    return SAP(float(gaps.mean()), gaps, worth, (*notes, *binned))
+    per_factor = gaps(worth)
+    single = single_code(inputs, "the runner-up of every gap is 0")
+    return SAP(float(per_factor.mean()), per_factor, worth, (*notes, *binned, *single))
+
+
+def sap_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on many rows."""
+    # N r^2 is close to chi-squared with one degree of freedom; a share of n rows strays by about sqrt(p (1 - p) / n).
+    draws = np.random.default_rng(0).standard_normal((NULL_DRAWS, inputs.n_codes, inputs.n_factors))
+    levels = as_levels(inputs)
+    for factor, kind in enumerate(inputs.kinds):
+        if kind != "categorical":
+            draws[..., factor] = np.minimum(draws[..., factor] ** 2 / inputs.n_samples, 1.0)
+            continue
+        counts = np.bincount(levels.levels[:, factor]) * (1 - TRAIN_FRACTION)
+        chance = 1 / len(counts)
+        spread = np.sqrt((chance * (1 - chance) / np.maximum(counts, 1)).sum()) / len(counts) / (1 - chance)
+        draws[..., factor] = np.clip(draws[..., factor] * spread, 0.0, 1.0)
+    return drawn(gaps(draws).mean(axis=-1))
 
 
 def _binned_notes(rows: Trial) -> list[tuple[int, str]]:
@@ -104,40 +130,71 @@ def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:
     return np.clip(correlation**2, 0.0, 1.0)
 
 
-def svm_accuracies(rows: Trial, factor: int, standardise: bool) -> FloatArray:
-    """(n_codes,) accuracy on test rows of a linear SVM on each code alone."""
-    codes = standardised(rows.inputs.codes) if standardise else rows.inputs.codes
+def svm_worth(rows: Trial, factor: int, standardise: bool, above_chance: bool) -> FloatArray:
+    """(n_codes,) accuracy on test rows of a linear SVM on each code alone, plain or balanced and above chance."""
+    live = live_codes(rows)
+    codes = rows.codes
+    if standardise:
+        codes = np.zeros_like(codes)
+        codes[:, live] = standardised_codes(rows)
     levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
-    train_levels = levels[rows.train]
-    accuracies = [
-        np.mean(svm_classes(column[rows.train], train_levels, size, column[rows.test]) == levels[rows.test])
-        for column in codes.T
-    ]
-    return np.array(accuracies)
+    worth = np.zeros(codes.shape[1])
+    for code in np.flatnonzero(live) if above_chance else range(codes.shape[1]):
+        margins = svm_margins(codes[rows.train, code], levels[rows.train], size, codes[rows.test, code])
+        if above_chance:
+            worth[code] = _above_chance(margins, levels[rows.test])
+        else:
+            worth[code] = np.mean(margins.argmax(axis=0) == levels[rows.test])
+    return worth
 
 
-def svm_classes(values: FloatArray, levels: IntArray, size: int, test: FloatArray) -> IntArray:
-    """Class of each test value, by one linear SVM per class against the rest (a single one for two classes)."""
+def _above_chance(margins: FloatArray, levels: IntArray) -> float:
+    """Balanced accuracy on a scale on which every constant answer is 0, and nothing is below.
+
+    Classes whose margins differ by rounding alone share the answer, so that no label comes first.
+    """
+    best = margins.max(axis=0)
+    tied = margins >= best - 1e-9 * (1.0 + np.abs(best))
+    credit = np.where(tied[levels, np.arange(len(levels))], 1.0 / tied.sum(axis=0), 0.0)
+    counts = np.bincount(levels)
+    present = counts > 0
+    chance = 1.0 / np.count_nonzero(present)
+    if chance == 1.0:
+        return 0.0
+    recall = np.bincount(levels, weights=credit)[present] / counts[present]
+    return float(max(0.0, (recall.mean() - chance) / (1.0 - chance)))
+
+
+def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArray) -> FloatArray:
+    """(size, n_test) margin of each class at each test value, -inf for a class that no training row has.
+
+    By one linear SVM per class against the rest, a single one for two classes. The class of largest margin is the
+    answer; of equals the first.
+    """
     counts = np.bincount(levels, minlength=size)
     present = np.flatnonzero(counts)
+    margins = np.full((size, len(test)), -np.inf)
     if len(present) == 1:
-        return np.full(len(test), present[0])
+        margins[present[0]] = 0.0
+        return margins
     balance = PENALTY * len(levels) / (len(present) * counts[present])
     order = np.argsort(values, kind="stable")
     in_order, level_in_order = values[order], levels[order]
     everyone = _running_sums(in_order)
 
-    def fit(label: np.intp, weight: float, rest: float) -> tuple[float, float]:
+    def margin(label: np.intp, weight: float, rest: float) -> FloatArray:
         own = in_order[level_in_order == label]
-        return _separate(in_order, everyone, own, _running_sums(own), weight, rest)
+        slope, offset = _separate(in_order, everyone, own, _running_sums(own), weight, rest)
+        return slope * test + offset
 
     if len(present) == 2:
-        slope, offset = fit(present[1], balance[1], balance[0])
-        return np.where(slope * test + offset > 0, present[1], present[0])
-    # As in liblinear, the class weight applies to the class itself; the rest weighs C.
-    fits = [fit(label, weight, PENALTY) for label, weight in zip(present, balance, strict=True)]
-    margins = np.array([slope * test + offset for slope, offset in fits])
-    return present[margins.argmax(axis=0)]
+        margins[present[1]] = margin(present[1], balance[1], balance[0])
+        margins[present[0]] = -margins[present[1]]
+        return margins
+    for label, weight in zip(present, balance, strict=True):
+        # As in liblinear, the class weight applies to the class itself; the rest weighs C.
+        margins[label] = margin(label, weight, PENALTY)
+    return margins
 
 
 def _running_sums(in_order: FloatArray) -> FloatArray:
