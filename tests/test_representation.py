@@ -18,6 +18,7 @@ def small(**changes: object) -> Representation:
         "codes": rng.standard_normal((6, 2)).astype(np.float32),
         "factors": np.array([[0, 1], [1, 0], [2, 3], [0, 2], [1, 1], [2, 0]], dtype=np.int16),
         "log_variances": rng.standard_normal((6, 2)).astype(np.float32),
+        "prior_kl": rng.uniform(0, 3, (6, 2)).astype(np.float32),
         "names": ("shape", "größe <b>"),
         "kinds": ("categorical", "cyclic"),
         "sizes": (3, 4),
@@ -28,14 +29,17 @@ def small(**changes: object) -> Representation:
 def same(a: Representation, b: Representation) -> None:
     np.testing.assert_array_equal(a.codes, b.codes)
     np.testing.assert_array_equal(a.factors, b.factors)
-    assert (a.log_variances is None) == (b.log_variances is None)
-    if a.log_variances is not None:
-        np.testing.assert_array_equal(a.log_variances, b.log_variances)
+    for one, other in ((a.log_variances, b.log_variances), (a.prior_kl, b.prior_kl)):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_array_equal(one, other)
     assert (a.names, a.kinds, a.sizes) == (b.names, b.kinds, b.sizes)
 
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("changes", [{}, {"log_variances": None, "sizes": None, "names": ()}])
+@pytest.mark.parametrize("changes", [
+    {}, {"prior_kl": None}, {"log_variances": None, "prior_kl": None, "sizes": None, "names": ()},
+])  # fmt: skip
 def test_every_format_returns_what_was_saved(tmp_path: Path, suffix: str, changes: dict[str, object]) -> None:
     path = tmp_path / f"codes{suffix}"
     small(**changes).save(path)
@@ -75,8 +79,9 @@ def test_parquet_columns_are_named_as_documented(tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet")
     small().save(tmp_path / "codes.parquet")
     assert parquet.read_table(tmp_path / "codes.parquet").column_names == [
-        *("code_0", "code_1", "factor_shape", "factor_größe <b>", "log_variance_0", "log_variance_1")
-    ]
+        "code_0", "code_1", "factor_shape", "factor_größe <b>", "log_variance_0", "log_variance_1", "prior_kl_0",
+        "prior_kl_1",
+    ]  # fmt: skip
 
 
 def test_parquet_of_others_needs_no_metadata_and_orders_codes_by_number(tmp_path: Path) -> None:
@@ -165,6 +170,17 @@ def test_the_example_is_the_published_one() -> None:
     assert example.names == ("shape", "scale", "orientation", "position_x", "position_y")
     assert example.sizes == (3, 6, 40, 32, 32)
     assert int((example.mean_kl() > 0.01).sum()) == 5
+
+
+def test_the_mean_kl_is_that_from_the_prior_of_the_model() -> None:
+    """Of 6 samples, as given; from the standard normal where nothing is given; none without a posterior."""
+    given, plain = small(), small(prior_kl=None)
+    assert given.prior_kl is not None
+    assert plain.log_variances is not None
+    np.testing.assert_allclose(given.mean_kl(), [column.sum() / 6 for column in given.prior_kl.T], rtol=1e-6)
+    squares, variances = plain.codes.astype(float) ** 2, np.exp(plain.log_variances.astype(float))
+    np.testing.assert_allclose(plain.mean_kl(), 0.5 * (squares + variances - np.log(variances) - 1).mean(0), rtol=1e-5)
+    assert small(prior_kl=None, log_variances=None).mean_kl() is None
 
 
 def test_keep_factors_keeps_everything_about_them() -> None:

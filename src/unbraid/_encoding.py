@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, whole_objects
 from unbraid.metrics import NotDefined
-from unbraid.representation import Representation
+from unbraid.representation import POSTERIOR, Representation
 from unbraid.types import FloatArray, IntArray
 
 
@@ -46,12 +46,12 @@ def encoded_at(
             if array.ndim != 2 or len(array) != len(rows):
                 raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
         parts.append(arrays)
-    codes, *log_variances = (np.concatenate(each) for each in zip(*parts, strict=True))
+    codes, *posterior = (np.concatenate(each) for each in zip(*parts, strict=True))
     space = dataset.space
     return Representation(
         codes,
         space.factors(index),
-        log_variances=log_variances[0] if log_variances else None,
+        **dict(zip(POSTERIOR, posterior, strict=False)),
         names=space.names,
         kinds=space.kinds,
         sizes=space.sizes,

@@ -20,7 +20,8 @@ from unbraid.types import KINDS, FloatArray, IntArray, Kind
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
-STORED = ("codes", "factors", "log_variances", "factor_names", "factor_kinds", "factor_sizes")  # in a file
+POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
+STORED = ("codes", "factors", *POSTERIOR, "factor_names", "factor_kinds", "factor_sizes")  # in a file
 
 
 @former_names(factor_names="names", factor_kinds="kinds", factor_sizes="sizes")
@@ -36,6 +37,8 @@ class Representation(Shown):
         kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
             or continuous where a factor has values that are not whole.
         sizes: number of levels of each factor in the dataset, which may exceed those present; optional.
+        prior_kl: (n_samples, n_codes) KL of each posterior from the model's prior, code by code, in nats, where that is
+            not the standard normal; optional, and only beside log_variances.
 
     Raises:
         ValueError: shapes disagree or a kind is unknown.
@@ -47,9 +50,10 @@ class Representation(Shown):
     names: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = ()
     sizes: tuple[int, ...] | None = None
+    prior_kl: FloatArray | None = None
 
     def __post_init__(self) -> None:
-        for name in ("codes", "factors", "log_variances"):
+        for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
             if array is not None:
                 object.__setattr__(self, name, np.asarray(array))
@@ -75,21 +79,26 @@ class Representation(Shown):
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind not in KINDS:
                 raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
-        if self.log_variances is not None and self.log_variances.shape != self.codes.shape:
-            raise ValueError(
-                f"log_variances must have the shape of codes, {self.codes.shape}; got {self.log_variances.shape}"
-            )
+        for name in POSTERIOR:
+            array = getattr(self, name)
+            if array is not None and array.shape != self.codes.shape:
+                raise ValueError(f"{name} must have the shape of codes, {self.codes.shape}; got {array.shape}")
+        if self.prior_kl is not None and self.log_variances is None:
+            raise ValueError("prior_kl is that of a posterior, which needs log_variances, too")
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def mean_kl(self) -> FloatArray | None:
-        """(n_codes,) KL of each latent's posterior to the standard normal, in nats, averaged over samples.
+        """(n_codes,) KL of each latent's posterior from the prior, in nats, averaged over samples.
 
-        None without log-variances. UDR calls a latent informative when this exceeds 0.01.
+        The prior is the standard normal unless there is `prior_kl`. None without log-variances. UDR calls a latent
+        informative when this exceeds 0.01.
         """
         if self.log_variances is None:
             return None
+        if self.prior_kl is not None:
+            return self.prior_kl.astype(float).mean(axis=0)
         mean, log_variance = self.codes.astype(float), self.log_variances.astype(float)
         return 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
 
@@ -134,7 +143,7 @@ class Representation(Shown):
             return cls(
                 codes=np.asarray(arrays["codes"]),
                 factors=np.asarray(arrays["factors"]),
-                log_variances=None if arrays.get("log_variances") is None else np.asarray(arrays["log_variances"]),
+                **{name: np.asarray(arrays[name]) for name in POSTERIOR if arrays.get(name) is not None},
                 names=tuple(map(str, arrays.get("factor_names", ()))),
                 kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
                 sizes=None if arrays.get("factor_sizes") is None else tuple(map(int, arrays["factor_sizes"])),
@@ -205,7 +214,7 @@ def _read_parquet(path: Path) -> Arrays:
     except (pa.ArrowException, OSError) as error:
         raise ValueError(f"{path}: not a readable .parquet file ({error})") from error
     arrays: dict[str, Any] = {}
-    for name, prefix in (("codes", "code_"), ("log_variances", "log_variance_")):
+    for name, prefix in {"codes": "code_", **POSTERIOR}.items():
         columns = [c for c in table.column_names if c.startswith(prefix) and c.removeprefix(prefix).isdigit()]
         columns.sort(key=lambda column, prefix=prefix: int(column.removeprefix(prefix)))
         if columns:
@@ -230,8 +239,7 @@ def _described(representation: Representation) -> dict[str, Any]:
 
 def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
     matrices = {"codes": representation.codes, "factors": representation.factors}
-    if representation.log_variances is not None:
-        matrices["log_variances"] = representation.log_variances
+    matrices |= {name: getattr(representation, name) for name in POSTERIOR if getattr(representation, name) is not None}
     return {name: np.ascontiguousarray(matrix) for name, matrix in matrices.items()}
 
 
@@ -257,8 +265,9 @@ def _write_parquet(representation: Representation, path: Path) -> None:
     columns |= {
         f"factor_{name}": column for name, column in zip(representation.names, representation.factors.T, strict=True)
     }
-    if representation.log_variances is not None:
-        columns |= {f"log_variance_{i}": column for i, column in enumerate(representation.log_variances.T)}
+    for name, prefix in POSTERIOR.items():
+        if (matrix := getattr(representation, name)) is not None:
+            columns |= {f"{prefix}{i}": column for i, column in enumerate(matrix.T)}
     metadata = {"unbraid": json.dumps(_described(representation))}
     pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
 

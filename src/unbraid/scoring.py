@@ -19,7 +19,7 @@ from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import Store, alone, sharing
 from unbraid.metrics.deciding import decision
-from unbraid.representation import Representation
+from unbraid.representation import POSTERIOR, Representation
 from unbraid.scorecard import ScoreCard, Scored, fields_of
 from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind, Progress
 
@@ -155,7 +155,8 @@ def score_encoder(
 
     Args:
         encode: from images, uint8 (n, height, width, channels), to codes (n, n_codes), or to the pair
-            (codes, log_variances). NumPy arrays or torch tensors.
+            (codes, log_variances), and third, where the prior is not the standard normal, `prior_kl` of
+            `Representation`. NumPy arrays or torch tensors.
         dataset: a `FactorDataset`, as `unbraid.datasets.load` returns.
         n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller. As many again
             make up whole objects for metrics that need these.
@@ -210,9 +211,9 @@ def _representation(
             kinds=inputs.kinds,
             sizes=None if sizes is None else tuple(sizes),
         )
-    if representation.log_variances is not None:
-        checked = check_matrix(representation.log_variances, "log_variances", "n_codes")
-        representation = replace(representation, log_variances=checked)
+    given = {name: getattr(representation, name) for name in POSTERIOR}
+    checked = {name: check_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
+    representation = replace(representation, **checked)
     return representation
 
 
@@ -261,7 +262,7 @@ def _context(representation: Representation, seed: int, gap: Gap | None) -> dict
     context = {
         "kinds": representation.kinds,
         "seed": seed,
-        "log_variances": representation.log_variances,
+        **{name: getattr(representation, name) for name in POSTERIOR},
         "sizes": representation.sizes,
         "gap": gap,
     }

@@ -192,3 +192,32 @@ def test_without_log_variances_it_is_not_defined() -> None:
 def test_unsound_arguments_are_refused(arguments: dict[str, FloatArray], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         elbo_terms(**arguments)
+
+
+def test_parts_from_another_prior_are_those_of_the_codes_that_make_it_standard_normal() -> None:
+    """The KL does not change when both sides are stretched: from N(m, s^2), and of (codes - m) / s from N(0, 1)."""
+    means, log_variances = two_codes(2)
+    centre, deviation = np.array([0.5, -2.0]), np.array([2.0, 0.3])
+    variances = np.exp(log_variances)
+    prior_kl = 0.5 * (((means - centre) ** 2 + variances) / deviation**2 - 1) - log_variances / 2 + np.log(deviation)
+    found = elbo_terms(means, log_variances=log_variances, prior_kl=prior_kl, n_samples=4000)
+    stretched = (means - centre) / deviation
+    expected = elbo_terms(stretched, log_variances=log_variances - 2 * np.log(deviation), n_samples=4000)
+    plain = elbo_terms(means, log_variances=log_variances, n_samples=4000)
+    assert expected.kl > plain.kl + 1
+    np.testing.assert_allclose(found.kl_per_code, expected.kl_per_code, rtol=1e-9)
+    np.testing.assert_allclose(found.dimension_wise_kl_per_code, expected.dimension_wise_kl_per_code, rtol=1e-6)
+    assert found.kl == pytest.approx(expected.kl)
+    assert found.total_correlation == plain.total_correlation
+    assert found.index_code_mi == plain.index_code_mi
+    assert found.kl_sampled == pytest.approx(found.kl, rel=1e-9)  # 4 000 draws are 500 of each row
+
+
+@pytest.mark.parametrize(("prior_kl", "message"), [
+    (np.zeros((8, 3)), "shape of codes"), (np.full((8, 2), -0.5), "at least 0; got -0.5"),
+    (np.full((8, 2), np.nan), "prior_kl"),
+])  # fmt: skip
+def test_divergences_that_cannot_be_are_refused(prior_kl: FloatArray, message: str) -> None:
+    means, log_variances = two_codes()
+    with pytest.raises(ValueError, match=message):
+        elbo_terms(means, log_variances=log_variances, prior_kl=prior_kl)

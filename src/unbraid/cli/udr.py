@@ -28,8 +28,8 @@ def udr(
 ) -> None:
     """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
 
-    The files must hold codes of the same samples in the same order. Latents that carry no information (KL to the
-    standard normal prior) are left out; of a file without log_variances, all count as informative.
+    The files must hold codes of the same samples in the same order. Latents that carry no information (KL from the
+    prior) are left out; of a file without log_variances, all count as informative.
 
     Examples:
 

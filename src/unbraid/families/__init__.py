@@ -78,6 +78,9 @@ below) and one row. The tests in tests/contracts and tests/training run over the
 `parts(settings)` says what codes are where they are not `latents` Gaussian ones: Part("y", "circle", 2) is a unit
     vector of two codes. Codes of other kinds than "gaussian" have no log-variances; traversals go around a circle.
 
+`log_prior(modules, settings)` gives the log density of codes under a prior that is not the standard normal, each by
+    itself, (n, n_codes) -> (n, n_codes); or None where it is. Every KL that is shown or used is taken from it.
+
 `alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
 
 `presets`: published grids, each a tuple of settings: {"udr": ({"beta": 1}, {"beta": 2}, ...)}.

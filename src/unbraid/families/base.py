@@ -18,6 +18,7 @@ Settings: TypeAlias = Mapping[str, Any]
 Hyper: TypeAlias = Mapping[str, Any]  # numbers as floats or 0-d tensors, structural values as they are
 Batch: TypeAlias = Mapping[str, Tensor]
 Logs: TypeAlias = dict[str, Tensor]
+LogDensity: TypeAlias = Callable[[Tensor], Tensor]  # codes (n, n_codes) -> that of each by itself, (n, n_codes)
 ImageSource: TypeAlias = Callable[[Any], Tensor]  # positions (n,) -> images (n, c, h, w) float in [0, 1]
 
 
@@ -203,6 +204,7 @@ class Family:
     events: tuple[Event, ...] = ()
     parts: Callable[[Settings], tuple[Part, ...]] | None = None
     alone: str = ""  # why members cannot be stacked
+    log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
 
 
 def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player, Settings
+from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, LogDensity, Logs, Player, Settings
 from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 from unbraid.models.flows import FactorialFlow
 from unbraid.models.networks import Shape
@@ -41,6 +41,11 @@ def beta_tcvae_loss(
     return loss, logs, {}
 
 
+def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity | None:
+    """By the flow, where there is one."""
+    return modules["prior"] if settings["prior"] == "factorial_flow" else None
+
+
 BETA_TCVAE = Family(
     title="beta-TCVAE",
     build=build_beta_tcvae,
@@ -64,6 +69,7 @@ BETA_TCVAE = Family(
     ),
     encode=encode_vae,
     decode=decode_vae,
+    log_prior=log_prior,
     source="Chen et al. 2018, eq. 2",
     presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}),
     notes=(

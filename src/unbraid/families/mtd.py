@@ -1,5 +1,6 @@
 """MTD, a reconstruction: a block of codes for content and one per factor, whose levels are told."""
 
+import math
 from types import MappingProxyType
 from typing import Any, cast
 
@@ -16,6 +17,7 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Items,
+    LogDensity,
     Logs,
     Part,
     Player,
@@ -27,6 +29,7 @@ from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, o
 from unbraid.families.supervision import named_factors
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
+from unbraid.objectives.divergences import log_mixture, log_normal
 from unbraid.objectives.likelihoods import decoded_images
 from unbraid.objectives.mtd import mtd, swap_loss
 
@@ -102,6 +105,20 @@ def mtd_loss(
     return loss, {**logs, **extra}, {}
 
 
+def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
+    """The content is standard normal; each block comes from the Gaussian of any value of its factor, all alike."""
+    value_means = cast(ValueMeans, modules["value_means"]).split()
+    spread = 2 * math.log(settings["value_sigma"])
+
+    def density(codes: Tensor) -> Tensor:
+        content, *blocks = codes.split((settings["content"], *[settings["block_size"]] * len(value_means)), dim=-1)
+        pairs = zip(blocks, value_means, strict=True)
+        parts = [log_mixture(block, means, torch.full_like(means, spread)) for block, means in pairs]
+        return torch.cat([log_normal(content, 0.0, 0.0), *parts], dim=-1)
+
+    return density
+
+
 def swapped(mean: Tensor, value_means: tuple[Tensor, ...], factor: Tensor, value: Tensor, content: int) -> Tensor:
     """Codes (n, d) with the block of one factor of each image put to the mean of some value of it; detached.
 
@@ -166,6 +183,7 @@ MTD = Family(
     ),
     encode=encode_vae,
     decode=decode_vae,
+    log_prior=log_prior,
     source="after Sha and Lukasiewicz 2021",
     supervision=Supervision("labels", "factors with levels", ("labels",), make_labels),
     facts=block_facts,

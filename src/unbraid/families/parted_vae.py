@@ -16,6 +16,7 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Items,
+    LogDensity,
     Logs,
     Part,
     Player,
@@ -35,6 +36,7 @@ from unbraid.models.parted_vae import (
     relaxed_classes,
     sharpness,
 )
+from unbraid.objectives.divergences import log_mixture, log_normal
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 
@@ -94,6 +96,19 @@ def encode_parted_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings
 
 def decode_parted_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     return decoded_images(promote(modules["decoder"](codes)), settings["likelihood"])
+
+
+def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
+    """z is standard normal; u of each categorical comes from the Gaussian of any of its classes, all equally often."""
+    priors, sizes = cast(ClassPriors, modules["priors"]), settings["sizes"]
+    means, log_variances = priors.means.split(sizes), priors.log_variances().split(sizes)
+
+    def density(codes: Tensor) -> Tensor:
+        z, *u = codes.split((settings["latents"], *[settings["class_latents"]] * len(sizes)), dim=-1)
+        parts = [log_mixture(*given) for given in zip(u, means, log_variances, strict=True)]
+        return torch.cat([log_normal(z, 0.0, 0.0), *parts], dim=-1)
+
+    return density
 
 
 def label_loss(
@@ -187,6 +202,7 @@ PARTED_VAE = Family(
     ),
     encode=encode_parted_vae,
     decode=decode_parted_vae,
+    log_prior=log_prior,
     source="Hajimiri et al. 2021",
     supervision=Supervision(
         "labels", "factors with levels to be the classes (only their number, without labels)", ("labels",), make_labels

@@ -30,7 +30,7 @@ class ELBOTerms(Shown):
     index_code_mi: float  # nats, as all that follow
     total_correlation: float
     dimension_wise_kl: float
-    kl: float  # closed form
+    kl: float  # closed form, or of `prior_kl`
     standard_error: float  # of index_code_mi and of total_correlation
     kl_sampled: float  # plain estimate of the sum of the three parts
     kl_sampled_error: float
@@ -46,11 +46,12 @@ def elbo_terms(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     log_variances: ArrayLike | None = None,
+    prior_kl: ArrayLike | None = None,
     n_samples: int = 10_000,
 ) -> ELBOTerms:
     """Mean KL of the posteriors from the prior, split into its three parts.
 
-    With q(z) the mixture of the posteriors of all rows and p(z) the standard normal prior,
+    With q(z) the mixture of the posteriors of all rows and p(z) the prior (standard normal without `prior_kl`),
     mean KL(q(z|n) | p) = I(z; n) + KL(q(z) | prod q(z_j)) + sum KL(q(z_j) | p(z_j)).
 
     Args:
@@ -59,6 +60,8 @@ def elbo_terms(
         kinds: unused, but checked when given with `factors`.
         seed: of the draws.
         log_variances: (n_samples, n_codes) natural logarithms of the posteriors' variances.
+        prior_kl: (n_samples, n_codes) KL of each posterior from the prior that the model has, code by code. It says all
+            that the parts need of a prior with independent codes.
         n_samples: draws from the posteriors, spread evenly over the rows. The density of each is summed over all
             rows, so the cost is n_samples times the number of rows, less the rows that are provably far away.
 
@@ -69,8 +72,9 @@ def elbo_terms(
         equal to the prior contribute 0 to all parts. `kl` and `dimension_wise_kl` have no sampling error; the
         entropy of q(z) has, `standard_error`, which is that of the draws and not of the choice of rows. `kl_sampled`
         is what the draws alone say about `kl`: far more than `kl_sampled_error` apart, the draws are not to be
-        trusted. Chance: independent latents have 0, but total correlation is also 0 for codes that know nothing.
-        Not invariant to scaling (the prior is fixed) or rotation of codes.
+        trusted; with `prior_kl` it differs from `kl` by the choice of rows alone. Chance: independent latents have 0,
+        but total correlation is also 0 for codes that know nothing. Not invariant to scaling (the prior is fixed) or
+        rotation of codes.
 
     Raises:
         NotDefined: there are no log-variances.
@@ -101,6 +105,7 @@ def elbo_terms(
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
     given = check_log_variances(log_variances, means.shape)
+    from_prior = None if prior_kl is None else _check_prior_kl(prior_kl, means.shape)
     scales = np.stack([deviations(*columns) for columns in zip(means.T, given.T, strict=True)], axis=1)
     rows = _spread_over_rows(len(means), n_samples, rng := np.random.default_rng(seed))
     noise = rng.standard_normal((len(rows), means.shape[1]))
@@ -109,10 +114,14 @@ def elbo_terms(
     parts = [_marginal(means[:, j], scales[:, j], samples[:, j]) for j in range(means.shape[1])]
     negative_entropy = np.array([part for part, _ in parts])
     log_marginals = np.sum([logs for _, logs in parts], axis=0)
-    second_moment = (means**2 + scales**2).mean(axis=0)
     log_scale = np.log(scales).mean(axis=0)
-    kl_per_code = np.maximum(0.5 * (second_moment - 1.0) - log_scale, 0.0)
-    marginal_kl = np.clip(negative_entropy + 0.5 * (LOG_TWO_PI + second_moment), 0.0, kl_per_code)
+    if from_prior is None:
+        kl_per_code = np.maximum(0.5 * ((means**2 + scales**2).mean(axis=0) - 1.0) - log_scale, 0.0)
+    else:
+        kl_per_code = np.maximum(from_prior.mean(axis=0), 0.0)
+    # -E log p is the entropy of the posteriors plus their KL from p.
+    cross_entropy = kl_per_code + log_scale + 0.5 * (LOG_TWO_PI + 1.0)
+    marginal_kl = np.clip(negative_entropy + cross_entropy, 0.0, kl_per_code)
 
     log_own = -(0.5 * (LOG_TWO_PI + noise**2) + np.log(scales[rows])).sum(axis=1)
     log_joint = _log_aggregate(samples, log_own, means, scales)
@@ -120,7 +129,10 @@ def elbo_terms(
     mean_log_joint, error = _with_controls(
         log_joint, np.stack([log_own, log_marginals], axis=1), np.array([mean_log_own, negative_entropy.sum()])
     )
-    plain_kl = log_own + 0.5 * (LOG_TWO_PI + samples**2).sum(axis=1)
+    if from_prior is None:
+        plain_kl = log_own + 0.5 * (LOG_TWO_PI + samples**2).sum(axis=1)
+    else:
+        plain_kl = from_prior[rows].sum(axis=1)
     sharper = int((scales > np.exp(0.5 * given)).sum())
     return ELBOTerms(
         index_code_mi=float(np.clip(mean_log_own - mean_log_joint, 0.0, np.log(len(means)))),
@@ -136,6 +148,15 @@ def elbo_terms(
         if sharper
         else (),
     )
+
+
+def _check_prior_kl(prior_kl: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
+    checked = check_matrix(prior_kl, "prior_kl", "n_codes")
+    if checked.shape != shape:
+        raise ValueError(f"prior_kl must have the shape of codes, {shape}; got {checked.shape}")
+    if checked.min() < -1e-3:  # rounding apart
+        raise ValueError(f"prior_kl holds divergences, which are at least 0; got {checked.min():g}")
+    return checked
 
 
 def _spread_over_rows(n_rows: int, n_samples: int, rng: np.random.Generator) -> IntArray:

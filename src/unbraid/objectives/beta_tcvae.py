@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from unbraid.models.gaussian_vae import VAEOutputs
+from unbraid.objectives.divergences import log_normal
 
 Estimator: TypeAlias = Literal["weighted", "stratified"]
 
@@ -17,12 +18,6 @@ class KLTerms(NamedTuple):
     index_code_information: Tensor
     total_correlation: Tensor
     dimension_wise_kl: Tensor
-
-
-def log_normal(sample: Tensor, mean: Tensor | float, log_variance: Tensor | float) -> Tensor:
-    """log N(sample; mean, exp(log_variance)), element by element."""
-    log_variance = torch.as_tensor(log_variance)
-    return -0.5 * ((sample - mean).square() * torch.exp(-log_variance) + log_variance + math.log(2 * math.pi))
 
 
 def log_weights(n_batch: int, n_train: int, estimator: Estimator, *, device: torch.device | str = "cpu") -> Tensor:

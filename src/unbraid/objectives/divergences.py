@@ -1,6 +1,29 @@
-"""Divergences between posterior and prior."""
+"""Gaussian densities, and divergences between posterior and prior."""
 
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
 from torch import Tensor
+
+NODES = 64  # of the quadrature
+
+
+def log_normal(sample: Tensor, mean: Tensor | float, log_variance: Tensor | float) -> Tensor:
+    """log N(sample; mean, exp(log_variance)), element by element."""
+    log_variance = torch.as_tensor(log_variance)
+    return -0.5 * ((sample - mean).square() * torch.exp(-log_variance) + log_variance + math.log(2 * math.pi))
+
+
+def log_mixture(values: Tensor, means: Tensor, log_variances: Tensor) -> Tensor:
+    """Log density of each value (n, d) under an even mixture of Gaussians, each dimension by itself: (n, d).
+
+    Args:
+        values: (n, d).
+        means, log_variances: (n_components, d).
+    """
+    return log_normal(values[:, None], means, log_variances).logsumexp(1) - math.log(len(means))
 
 
 def gaussian_kl(mean: Tensor, log_variance: Tensor) -> Tensor:
@@ -12,3 +35,21 @@ def kl_from(mean: Tensor, log_variance: Tensor, prior_mean: Tensor, prior_log_va
     """KL of one diagonal Gaussian from another, nats, elementwise; shapes broadcast."""
     squares = (mean - prior_mean).square() + log_variance.exp()
     return 0.5 * (squares * (-prior_log_variance).exp() - 1 + prior_log_variance - log_variance)
+
+
+def kl_by_quadrature(mean: Tensor, log_variance: Tensor, log_density: Callable[[Tensor], Tensor]) -> Tensor:
+    """KL of N(mean, exp(log_variance)) from any prior with independent latents, (n, n_latents), nats.
+
+    The expectation of the log density is taken by Gauss and Hermite's rule with 64 nodes.
+
+    Args:
+        mean, log_variance: (n, n_latents).
+        log_density: values (m, n_latents) to the log density of each (m, n_latents).
+    """
+    nodes, weights = (torch.from_numpy(each) for each in np.polynomial.hermite_e.hermegauss(NODES))
+    expected = torch.zeros_like(mean, dtype=torch.float64)
+    deviation = torch.exp(0.5 * log_variance)
+    for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True):
+        expected += weight * log_density(mean + node * deviation).double()
+    negative_entropy = -0.5 * (math.log(2 * math.pi * math.e) + log_variance.double())
+    return (negative_entropy - expected).to(mean.dtype)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from unbraid.families.base import Family, Part, check_value, code_parts
 from unbraid.families.building import Member, build_member, structural_settings, weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.models.networks import PairBuilder, as_floats
+from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, CURVES, WEIGHTS, codes_file, damaged, read_folder
 from unbraid.types import ArrayLike, FloatArray
@@ -77,6 +78,22 @@ class Run:
             if spreads is not None:
                 log_variances.append(spreads.float().cpu().numpy())
         return np.concatenate(codes), np.concatenate(log_variances) if log_variances else None
+
+    def prior_kl(self, means: ArrayLike, log_variances: ArrayLike) -> FloatArray | None:
+        """KL (n, n_codes) of posteriors from the prior that the model has, code by code, in nats.
+
+        None where the prior is the standard normal. A block of codes whose prior is a mixture is judged one code at a
+        time, by the mixture's marginal.
+
+        Args:
+            means, log_variances: (n, n_codes), of `posterior`.
+        """
+        settings = {**self.config["hyperparameters"], **self._settings}
+        density = self._family.log_prior(self.modules, settings) if self._family.log_prior else None
+        if density is None:
+            return None
+        pair = (torch.from_numpy(np.asarray(each, dtype=np.float32)) for each in (means, log_variances))
+        return self._call(partial(kl_by_quadrature, log_density=density), *pair).cpu().numpy()
 
     def decode(self, codes: ArrayLike) -> FloatArray:
         """Mean images (n, height, width, channels), or rows of a table, of codes (n, n_codes); floats.
@@ -137,7 +154,10 @@ class Run:
 
     def _encoded(self, images: Any) -> Any:
         codes, log_variances = self.posterior(images)
-        return codes if log_variances is None else (codes, log_variances)
+        if log_variances is None:
+            return codes
+        prior_kl = self.prior_kl(codes, log_variances)
+        return (codes, log_variances) if prior_kl is None else (codes, log_variances, prior_kl)
 
     def dataset(self, dataset: FactorDataset | str | None = None) -> FactorDataset:
         """The dataset given, or the one of the training.
@@ -267,10 +287,10 @@ class Run:
         member = Member(self.config["seed"], self.config["hyperparameters"])
         return {**structural_settings(self._family, [member]), **self.config.get("facts", {})}
 
-    def _call(self, function: Any, batch: Tensor) -> Any:
+    def _call(self, function: Any, *batch: Tensor) -> Any:
         device = choose_device(self.device)
         with torch.inference_mode(), reproducible(device):
-            return function(batch.to(device))
+            return function(*(each.to(device) for each in batch))
 
 
 def load_run(
