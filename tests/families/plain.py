@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.families.building import Member, build_member
@@ -159,14 +160,17 @@ def _chosen(weights: Weights) -> dict[str, Tensor]:
 def _member(family: str, hyper: Mapping[str, Any]) -> Member:
     defaults = {name: each.default for name, each in FAMILIES[family].hyperparameters.items()}
     if "network" in defaults:
-        defaults["network"] = f"{__name__}:tiny_pair"
+        defaults["network"] = Trusted(f"{__name__}:tiny_pair")
     assert hyper.keys() <= defaults.keys()
     return Member(5, {**defaults, **SMALL.get(family, {}), **hyper})
 
 
-def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]]) -> Any:
-    """Members that differ in these hyperparameters, whose one player minimises `loss`; stacked if they are several."""
-    row = replace(FAMILIES[family], players=tuple(replace(each, loss=loss) for each in FAMILIES[family].players))
+def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]], player: str = "vae") -> Any:
+    """Members that differ in these hyperparameters, one of whose players minimises `loss`; several are stacked."""
+    players = FAMILIES[family].players
+    row = replace(
+        FAMILIES[family], players=tuple(replace(each, loss=loss) if each.name == player else each for each in players)
+    )
     return _made(row, [_member(family, hyper) for hyper in hypers], 100, BATCH)
 
 

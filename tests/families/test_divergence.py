@@ -1,4 +1,4 @@
-"""A member whose gradient alone is not finite is stopped, with its weights as they were, and no other member is."""
+"""A member whose gradient alone is not finite is stopped, with its state as it was, and no other member is."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,6 +38,40 @@ def test_what_is_not_finite_stops_its_member(loss: Any, reason: str, betas: tupl
         else:
             assert found is None
             assert changed(after, before[number]) == ({"model/vae.decoder.0.bias"} if loss is rooted else set())
+
+
+def normalised(modules: nn.ModuleDict, batch: Any, hyper: Mapping[str, Any], step: Any, context: Any) -> tuple:
+    """As `rooted`, after a look at the images that moves running means."""
+    modules["vae"](batch["images"], batch["noise"])
+    return rooted(modules, batch, hyper, step, context)
+
+
+@pytest.mark.parametrize("betas", [(0.0,), (4.0, 0.0, 1.0)], ids=["alone", "stacked"])
+def test_running_statistics_of_a_refused_step_are_forgotten(betas: tuple[float, ...]) -> None:
+    hypers = [{"beta": beta, "network": "dense_norm"} for beta in betas]
+    population = population_with("beta_vae", normalised, hypers)
+    before = [population.state(number) for number in range(len(betas))]
+    population.advance(0)
+    for number, beta in enumerate(betas):
+        running = {name for name in changed(population.state(number), before[number]) if "running" in name}
+        assert len(running) == (0 if beta == 0 else 8)
+
+
+@pytest.mark.parametrize("n_members", [1, 2], ids=["alone", "stacked"])
+def test_the_player_that_went_wrong_is_named(n_members: int) -> None:
+    """One member's VAE is as it should be, its discriminator divides by a learning rate of 0."""
+
+    def of_discriminator(modules: nn.ModuleDict, batch: Any, hyper: Any, step: Any, context: Any) -> tuple:  # noqa: ARG001
+        weight = dict(modules.named_parameters())["discriminator.layers.0.bias"][0]
+        rate = torch.as_tensor(hyper["discriminator_learning_rate"], dtype=weight.dtype)
+        return torch.sqrt(weight - weight.detach() + rate), {}, {}
+
+    hypers = [{"discriminator_learning_rate": rate} for rate in (0.0, 0.1)[:n_members]]
+    population = population_with("factor_vae", of_discriminator, hypers, player="discriminator")
+    population.advance(0)
+    found = population.diverged()
+    assert found[0].reason == "the gradient of the discriminator is not finite"
+    assert found[1:] == [None] * (n_members - 1)
 
 
 def changed(after: Mapping[str, Tensor], before: Mapping[str, Tensor]) -> set[str]:

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from tests.training.examples import blocks, member
+from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families import Context
 from unbraid.families.building import build_member, structural_settings
@@ -19,8 +20,8 @@ TINY = ArrayDataset(np.ascontiguousarray(DATASET.array[:, ::4, ::4]), DATASET.sp
 VARIANTS = [
     ("beta_tcvae", {"estimator": "stratified", "network": "dense"}),
     ("beta_tcvae", {"prior": "factorial_flow", "network": "dense"}),
-    ("info_gan", {"network": f"{__name__}:small_pair"}),
-    ("info_gan", {"network": f"{__name__}:small_pair", "code_prior": "normal"}),
+    ("info_gan", {"network": Trusted(f"{__name__}:small_pair")}),
+    ("info_gan", {"network": Trusted(f"{__name__}:small_pair"), "code_prior": "normal"}),
 ]
 
 

@@ -143,3 +143,24 @@ def test_two_steps_before_and_two_after_the_warm_up() -> None:
     played = play("weak_de", 4, total=8, warmup=0.25, **SETTINGS)
     assert played.start["prior.moves"].tolist() == RELATIONS
     check(played, movers, [*early, *early, *late, *late], {2: fitted})
+
+
+def test_the_prior_is_fitted_to_codes_as_they_are_after_training() -> None:
+    """With batch norm these are made with running statistics, and fitting leaves the statistics as they are."""
+    settings = {**SETTINGS, "classes": "shape", "network": "dense_norm"}
+    before = play("weak_de", 2, total=8, warmup=0.25, **settings)
+    after = play("weak_de", 3, total=8, warmup=0.25, **settings)
+    found = next(move for move in after.moves if move.step == 2)
+    for name, value in before.state.items():
+        if "running" in name or name.startswith("model/encoder"):
+            assert torch.equal(found.weights[name.removeprefix("model/")], value)
+    weights = {name.removeprefix("model/encoder."): value for name, value in before.state.items()}
+    values = (torch.from_numpy(DATASET.array).double().permute(0, 3, 1, 2) / 255).flatten(1)
+    for linear, norm in (("1", "3"), ("4", "6")):
+        values = values @ weights[f"{linear}.weight"].T + weights[f"{linear}.bias"]
+        values = values * (values > 0) - weights[f"{norm}.running_mean"]
+        values = values / (weights[f"{norm}.running_var"] + 1e-5).sqrt() * weights[f"{norm}.weight"]
+        values = values + weights[f"{norm}.bias"]
+    codes = values @ weights["7.weight"].T + weights["7.bias"]
+    for shape in range(3):
+        torch.testing.assert_close(found.weights["prior.means"][shape], codes[shape::3].mean(0))
