@@ -3,6 +3,8 @@
 import ast
 import subprocess
 import sys
+from collections.abc import Mapping
+from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
 
@@ -56,6 +58,32 @@ def test_imports_point_one_way(path: Path) -> None:
             target = name.split(".")[1]
             upward = RANKS[target] > RANKS[home] or (RANKS[target] == RANKS[home] and target != home)
             assert not upward, f"{path.name} imports {name}"
+
+
+def test_no_module_imports_itself_by_a_detour() -> None:
+    """Neither when it is loaded nor later, nor for its types."""
+    modules = {name_of(path): path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py"}
+    graph = {
+        name: {target for each in imported_names(path) if (target := within(each, modules)) and target != name}
+        for name, path in modules.items()
+    }
+    assert tuple(TopologicalSorter(graph).static_order())  # or CycleError
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(("unbraid", *(part for part in parts if part != "__init__")))
+
+
+def imported_names(path: Path) -> set[str]:
+    nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+    froms = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module]
+    return {f"{node.module}.{alias.name}" for node in froms for alias in node.names}
+
+
+def within(name: str, modules: Mapping[str, Path]) -> str | None:
+    """The module that a name is, or lies in."""
+    return name if name in modules else parent if (parent := name.rpartition(".")[0]) in modules else None
 
 
 def test_metrics_import_neither_torch_nor_datasets() -> None:

@@ -54,7 +54,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ExampleStudy:
 @pytest.fixture(scope="module")
 def file(study: ExampleStudy) -> Path:
     path = study.folder / "report.html"
-    path.write_text(study_page(study), encoding="utf-8")
+    path.write_text(study_page(study, study.frame), encoding="utf-8")
     return path
 
 
@@ -376,7 +376,7 @@ def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Pa
     study = example(tmp_path, 3)
     kept = study.frame[["run", "family", "setting", "seed", "state", "reason", "dataset", "steps"]]
     waiting = ExampleStudy(kept.assign(state="waiting"), tmp_path, study.config)
-    (tmp_path / "page.html").write_text(study_page(waiting))
+    (tmp_path / "page.html").write_text(study_page(waiting, waiting.frame))
     with shown(browser, tmp_path / "page.html") as tab:
         assert len(ranked(tab)) == 3
         assert tab.locator("#broken-none").is_visible()
@@ -389,9 +389,9 @@ def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Pa
 
 
 def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> None:
-    fragment = table(study)
+    fragment = table(study, study.frame)
     assert "<script" not in fragment
-    assert "&lt;/script&gt;" in table(replace(study, frame=study.frame[:3]))
+    assert "&lt;/script&gt;" in table(study, study.frame[:3])
     runs = re.findall(r"<code>([0-9a-f]{16})</code>", fragment)
     assert runs == best_first(study.frame, "udr.score")[:20]
     assert f"and {N_RUNS - 20} more" in fragment
@@ -399,7 +399,7 @@ def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> 
 
 
 def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path: Path) -> None:
-    assert "not run yet" in table(replace(study, folder=tmp_path / "none"))
+    assert "not run yet" in table(replace(study, folder=tmp_path / "none"), None)
 
 
 # Sizes
@@ -415,7 +415,7 @@ def test_a_study_of_300_runs_has_its_page_in_half_a_minute_and_30_megabytes(
     for run in many.frame.loc[many.frame["state"] == "finished", "run"]:
         (tmp_path / "runs" / run).symlink_to(study.folder / "runs" / study.frame.loc[1, "run"])
     started = process_time()
-    assert len(study_page(many)) < 30e6
+    assert len(study_page(many, many.frame)) < 30e6
     assert process_time() - started < 30
 
 
@@ -436,10 +436,10 @@ def task_seconds(session: CDPSession) -> float:
 
 def test_500_runs_load_in_two_seconds(browser: Browser, study: ExampleStudy, tmp_path: Path) -> None:
     many = example(tmp_path, 500)
-    content = page_content(many, tmp_path)
+    content = page_content(many, many.frame, tmp_path)
     [made] = {
         picture["src"]: picture
-        for picture in page_content(study, study.folder)["pictures"].values()
+        for picture in page_content(study, study.frame, study.folder)["pictures"].values()
         if "src" in picture
     }.values()
     padded = made | {"padding": "A" * 8000}  # as large as pictures of longer training are

@@ -26,8 +26,8 @@ from unbraid.runs.folder import CHECKPOINT as FILE
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
 from unbraid.studies.executors.work import DiskFull
+from unbraid.studies.record import StudyProgress
 from unbraid.studies.storage.remote import mirror_of
-from unbraid.studies.study import StudyProgress
 
 HERE = "tests.studies.test_ray"
 SLOW = SMALL.replace("steps: 6", "steps: 400").replace("beta: [1, 4], network: dense", f'network: "{HERE}:gated"')

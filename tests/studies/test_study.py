@@ -25,8 +25,8 @@ from unbraid._files import DiskFull
 from unbraid.metrics import METRICS
 from unbraid.runs.folder import SCORES, STATUS
 from unbraid.studies import scores
+from unbraid.studies.record import StudyProgress
 from unbraid.studies.storage import store
-from unbraid.studies.study import StudyProgress
 
 
 def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:

@@ -16,7 +16,8 @@ from unbraid.analysis.ranking import RankingOptions
 from unbraid.cli.app import app
 from unbraid.metrics import udr
 from unbraid.studies.page_matrices import rankings
-from unbraid.studies.study import Study, StudyProgress
+from unbraid.studies.record import StudyProgress
+from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 
 YAML = SMALL + "udr: {similarity: spearman}\n"

@@ -13,7 +13,8 @@ from unbraid.studies.storage.store import Failure, failures
 
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
-    from unbraid.studies.study import Study, StudyRun
+    from unbraid.studies.record import StudyRun
+    from unbraid.studies.study import Study
 
 STATES = ("finished", "diverged", "failed", "waiting")
 

@@ -85,7 +85,8 @@ def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
     from unbraid.studies.study import Study
 
     with stage_progress("reading runs") as progress:
-        return study_page(Study.load(path, trust=trust), base=home, progress=progress)
+        study = Study.load(path, trust=trust)
+        return study_page(study, study.results(), base=home, progress=progress)
 
 
 def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:

@@ -13,7 +13,8 @@ from unbraid.cli._progress import Pace, continuing, metric_progress, progress_ba
 from unbraid.cli._study_tables import described, print_estimate, print_status, summary
 
 if TYPE_CHECKING:
-    from unbraid.studies.study import Study, StudyProgress
+    from unbraid.studies.record import StudyProgress
+    from unbraid.studies.study import Study
 
 study_app = typer.Typer(
     help="Run a study: many models by one file, stopped and continued at will.",

@@ -110,7 +110,7 @@ class StudySite(RunSite):
         kind, _, rest = path.removeprefix("/").partition("/")
         if not kind:
             study = Study.load(self.folder)
-            return html(render("study.html", page_content(study, self.folder, live=self._live())))
+            return html(render("study.html", page_content(study, study.results(), self.folder, live=self._live())))
         if kind == "data":
             return self._data()
         if kind == "picture":

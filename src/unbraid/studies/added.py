@@ -17,11 +17,11 @@ from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, WORKING, codes_file, read_folder
 from unbraid.runs.run import N_CODES
 from unbraid.studies.expand import metric_names, setting_text
+from unbraid.studies.record import StudyRecord, StudyRun, added_runs
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import mirror_of, publish
-from unbraid.studies.study import Study, StudyRun, added_runs
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.types import IntArray, Progress
 
@@ -32,7 +32,7 @@ NAME = re.compile(r"\w[\w.+-]*")
 
 
 def add(
-    study: Study,
+    study: StudyRecord,
     files: Sequence[str | Path],
     *,
     family: str | None = None,
@@ -96,12 +96,12 @@ def add(
     return [runs[name] for name in names]
 
 
-def sample_of(study: Study) -> IntArray:
+def sample_of(study: StudyRecord) -> IntArray:
     """(n,) positions in the dataset of the images that every run of the study is encoded on, 10 000 at most."""
     return drawn(len(study.dataset()), N_CODES, 0)
 
 
-def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int = 256) -> Representation:
+def encode_sample(encode: Callable[[Any], Any], study: StudyRecord, *, batch_size: int = 256) -> Representation:
     """What an encoder of one's own makes of the images of the study, ready to be saved and added.
 
     Args:
@@ -112,7 +112,7 @@ def encode_sample(encode: Callable[[Any], Any], study: Study, *, batch_size: int
     return encoded(encode, study.dataset(), N_CODES, batch_size, 0)
 
 
-def score_added(study: Study, progress: Progress) -> None:
+def score_added(study: StudyRecord, progress: Progress) -> None:
     """Compute what the scores of added representations lack, since the study asks for more; faults are recorded."""
     runs = added_runs(study.known_folder(), study.wanted_scores())
     for number, run in enumerate(runs):
@@ -126,7 +126,7 @@ def score_added(study: Study, progress: Progress) -> None:
             store.forget_failure(study.known_folder(), run.id)
 
 
-def _check_names(study: Study, names: Sequence[str], files: Sequence[str | Path]) -> None:
+def _check_names(study: StudyRecord, names: Sequence[str], files: Sequence[str | Path]) -> None:
     taken = {run.id for run in study.runs()}
     for name, file in zip(names, files, strict=True):
         if not NAME.fullmatch(name):

@@ -21,7 +21,7 @@ from unbraid.scoring import choose, score_each
 from unbraid.studies.execution import Session, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, packs
-from unbraid.studies.study import Study
+from unbraid.studies.record import StudyRecord
 from unbraid.training.loop import train_here
 from unbraid.training.train import training_of
 
@@ -76,7 +76,7 @@ class Estimate:
 
 
 def estimate(
-    study: Study, *, processes: int | None = None, progress: Callable[[str, int, int], None] | None = None
+    study: StudyRecord, *, processes: int | None = None, progress: Callable[[str, int, int], None] | None = None
 ) -> Estimate:
     """Time, memory and disk of what a study has still to do. Writes nothing.
 

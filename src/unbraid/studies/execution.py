@@ -23,11 +23,11 @@ from unbraid.studies.holdout.answers import FILE as ANSWERS
 from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
+from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun, state_of
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import carry_study, discard
-from unbraid.studies.study import Study, StudyProgress, StudyRun, state_of
+from unbraid.studies.storage.remote import carried_study, discard
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
@@ -36,7 +36,10 @@ from unbraid.types import Progress
 CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 
 
-def no_tasks(*_: object) -> tuple[Sequence[Task], Mapping[str, FactorDataset]]:
+Tasks: TypeAlias = tuple[Sequence[Task], Mapping[str, FactorDataset]]  # and their images, by `task.dataset`
+
+
+def no_tasks(*_: object) -> Tasks:
     return (), {}
 
 
@@ -46,23 +49,28 @@ class Extra:
 
     # After all tasks: what is to be computed from their runs, some of which may have failed. Where that takes long it
     # tells (what is done, done, all).
-    finish: Callable[[Study, Progress], None]
+    finish: Callable[[StudyRecord, Progress], None]
     # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
     # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
-    tasks: Callable[[Study, FactorDataset, StudyEnvironment], tuple[Sequence[Task], Mapping[str, FactorDataset]]] = (
-        no_tasks
-    )
+    tasks: Callable[
+        [StudyRecord, FactorDataset, StudyEnvironment], tuple[Sequence[Task], Mapping[str, FactorDataset]]
+    ] = no_tasks
 
 
 # Told of every run as it ends, within a context that lasts as long as the session.
 Listener: TypeAlias = Callable[[StudyRun], None]
 
+
+def _carried(study: StudyRecord) -> AbstractContextManager[Listener]:
+    return carried_study(study.known_folder())
+
+
 EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(score_added), Extra(rank_when_done))
-LISTENERS: tuple[Callable[[Study], AbstractContextManager[Listener]], ...] = (carry_study, tracked)
+LISTENERS: tuple[Callable[[StudyRecord], AbstractContextManager[Listener]], ...] = (_carried, tracked)
 
 
 def run_study(
-    study: Study,
+    study: StudyRecord,
     executor: str,
     *,
     retry: str | None,
@@ -109,7 +117,7 @@ def run_study(
     return study.runs()
 
 
-def _keep(study: Study, around: StudyEnvironment) -> None:
+def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
     folder = study.known_folder()
     (folder / store.RUNS).mkdir(exist_ok=True)
     with atomic_write(folder / store.YAML) as temporary:
@@ -118,7 +126,7 @@ def _keep(study: Study, around: StudyEnvironment) -> None:
 
 
 def all_tasks(
-    study: Study, dataset: FactorDataset, around: StudyEnvironment
+    study: StudyRecord, dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset], list[Planned]]:
     """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
 
@@ -170,7 +178,7 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
     return needed + CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
 
 
-def _task(study: Study, planned: Planned) -> Task:
+def _task(study: StudyRecord, planned: Planned) -> Task:
     folder = str(study.known_folder().absolute() / store.RUNS)
     return Task(planned.id, planned.config, folder, metric_names(study.config), study.config.gap)
 

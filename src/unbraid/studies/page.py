@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import unbraid
@@ -17,32 +17,30 @@ from unbraid.runs.pictures import pictures
 from unbraid.runs.run import open_run
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
+from unbraid.studies.record import StudyRecord
 from unbraid.types import Progress
-
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study
 
 TABLE_ROWS = 20
 RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
-def study_page(study: "Study", *, base: Path | None = None, progress: Progress | None = None) -> str:
+def study_page(study: StudyRecord, frame: Any, *, base: Path | None = None, progress: Progress | None = None) -> str:
     """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
 
     Args:
         study: finished, or as far as it has come.
+        frame: its results.
         base: the folder that the page will lie in, so that it can link to the folders of runs; by default the
             folder of the study.
         progress: called as progress(what is done, done, all) where that takes long.
     """
-    return render("study.html", page_content(study, base or study.known_folder(), progress=progress))
+    return render("study.html", page_content(study, frame, base or study.known_folder(), progress=progress))
 
 
-def table(study: "Study") -> str:
+def table(study: StudyRecord, frame: Any) -> str:
     """The ranking as a fragment with its own styles, in the colours of the notebook around it; no script."""
     if study.folder is None or not study.folder.is_dir():
         return render("study_table.html", {"name": study.config.name, "states": "not run yet", "rows": []})
-    frame = study.results()
     shown = [each for each in _study_columns.columns(frame) if each["shown"]]
     if shown:
         frame = frame.sort_values(shown[0]["id"], ascending=shown[0]["higher"] is False, kind="stable")
@@ -62,16 +60,21 @@ def table(study: "Study") -> str:
 
 
 def page_content(
-    study: "Study", base: Path, *, live: Mapping[str, Any] | None = None, progress: Progress | None = None
+    study: StudyRecord,
+    frame: Any,
+    base: Path,
+    *,
+    live: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
 ) -> dict[str, Any]:
     """What the page shows, as a plain dictionary; `data` is what its script reads.
 
     Args:
-        study, base, progress: as for `study_page`.
+        study, frame, base, progress: as for `study_page`.
         live: for a page that `unbraid explore` serves, which asks for pictures when it shows them: the `tag` of the
             data it begins with, and the `metrics` that can be asked for.
     """
-    frame, folder = study.results(), study.known_folder()
+    folder = study.known_folder()
     finished = _finished(study)
     return {
         "name": study.config.name,
@@ -86,7 +89,7 @@ def page_content(
     }
 
 
-def study_data(study: "Study", frame: Any, base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def study_data(study: StudyRecord, frame: Any, base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them."""
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
@@ -138,7 +141,7 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _finished(study: "Study") -> dict[str, Path]:
+def _finished(study: StudyRecord) -> dict[str, Path]:
     """Folders of the runs that have a model; added representations have none."""
     return {run.id: run.path for run in study.runs() if run.state == "finished" and (run.path / WEIGHTS).is_file()}
 

@@ -12,7 +12,7 @@ Columns, in this order:
 import math
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from unbraid._extras import require
 from unbraid._files import atomic_write
@@ -20,19 +20,17 @@ from unbraid.metrics import METRICS
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import read_folder
 from unbraid.studies.holdout.results import columns as generalisation_columns
+from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.scores import missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
 from unbraid.studies.study_ranking import udr_columns
 
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study, StudyRun
-
 # Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
-Columns: TypeAlias = "Callable[[Study, list[StudyRun]], Mapping[str, Mapping[str, Any]]]"
-COLUMNS: "tuple[Columns, ...]" = (udr_columns, generalisation_columns)
+Columns: TypeAlias = Callable[[StudyRecord, list[StudyRun]], Mapping[str, Mapping[str, Any]]]
+COLUMNS: tuple[Columns, ...] = (udr_columns, generalisation_columns)
 
 
-def results(study: "Study") -> Any:
+def results(study: StudyRecord) -> Any:
     """One row per run (a pandas DataFrame), those added included.
 
     Raises:
@@ -50,7 +48,7 @@ def results(study: "Study") -> Any:
     return pandas.DataFrame(list(rows.values()), columns=names)
 
 
-def _row(run: "StudyRun", config: Mapping[str, Any]) -> dict[str, Any]:
+def _row(run: StudyRun, config: Mapping[str, Any]) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": run.id,
         "family": run.family,
@@ -70,7 +68,7 @@ def _row(run: "StudyRun", config: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _numbers(run: "StudyRun", wanted: Mapping[str, Decision]) -> dict[str, float]:
+def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, float]:
     """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed."""
     if not run.path.is_dir():
         return {}
@@ -103,7 +101,7 @@ def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, in
     return len(groups) + 1, names.index(name)
 
 
-def write_results(study: "Study", path: Path | None = None) -> Path:
+def write_results(study: StudyRecord, path: Path | None = None) -> Path:
     """Write the results as .parquet or .csv; by default the folder's results.parquet. Whole or not at all.
 
     Raises:

@@ -3,26 +3,23 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.representation import Representation
+from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.types import Progress
-
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study, StudyRun
 
 CODES = ("codes.safetensors", "codes.npz")  # of a run, of a representation that was added
 
 
-def ranking_options(study: "Study") -> RankingOptions:
+def ranking_options(study: StudyRecord) -> RankingOptions:
     """What the YAML says under `udr`, or the defaults."""
     return RankingOptions(**study.config.udr.model_dump()) if study.config.udr else RankingOptions()
 
 
 def rank_study(
-    study: "Study",
+    study: StudyRecord,
     options: RankingOptions | None = None,
     *,
     progress: Progress | None = None,
@@ -58,7 +55,7 @@ def rank_study(
     return rank_and_keep(folder, candidates, chosen, left_out, compared)
 
 
-def kept_ranking(study: "Study", runs: Sequence["StudyRun"]) -> Ranking | None:
+def kept_ranking(study: StudyRecord, runs: Sequence[StudyRun]) -> Ranking | None:
     """The ranking that `rank_study` kept; None where there is none of just these runs with the options of the YAML."""
     options = ranking_options(study)
     path = ranking_path(study.known_folder(), options)
@@ -70,7 +67,7 @@ def kept_ranking(study: "Study", runs: Sequence["StudyRun"]) -> Ranking | None:
     return ranking if ranking.options == options and ranked == finished else None
 
 
-def udr_columns(study: "Study", runs: Sequence["StudyRun"]) -> dict[str, dict[str, float]]:
+def udr_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, float]]:
     """udr.score and udr.informative of each run, for the table of results; empty where the study is not ranked."""
     ranking = kept_ranking(study, runs)
     if ranking is None:
@@ -81,7 +78,7 @@ def udr_columns(study: "Study", runs: Sequence["StudyRun"]) -> dict[str, dict[st
     }
 
 
-def rank_when_done(study: "Study", progress: Progress | None = None) -> None:
+def rank_when_done(study: StudyRecord, progress: Progress | None = None) -> None:
     """Rank a study once its runs are done, where its YAML asks for it or an older ranking would be out of date.
 
     Nothing where no two runs can be compared.
@@ -92,7 +89,7 @@ def rank_when_done(study: "Study", progress: Progress | None = None) -> None:
             rank_study(study, progress=progress)
 
 
-def candidates_of(runs: Sequence["StudyRun"]) -> tuple[list[Candidate], dict[str, str]]:
+def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, str]]:
     """The runs that can be ranked, with their codes, and why others cannot."""
     candidates, left_out = [], {}
     for run in runs:

@@ -18,10 +18,10 @@ from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
 from unbraid.runs.folder import CHECKPOINT as FILE
+from unbraid.studies.record import StudyProgress
 from unbraid.studies.storage import remote
 from unbraid.studies.storage.remote import address, carried, local_folder, mirror_of
 from unbraid.studies.storage.sync import Mirror, discard, pull, push
-from unbraid.studies.study import StudyProgress
 
 QUICK = SMALL.replace("beta: [1, 4]", "beta: 4")
 

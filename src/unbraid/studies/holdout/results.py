@@ -2,18 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.holdout.evaluation import HEADS, REGRESSORS, Summary, summary
 from unbraid.studies.holdout.tasks import sections, terms
+from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.storage import store
-
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study, StudyRun
 
 FOLDER = "generalisation"
 PREFIX = {"combination": "", "random": "random_"}
@@ -30,7 +28,7 @@ class Gathered:
         return len(self.answers[split]) == self.expected[split] > 0
 
 
-def gathered(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, dict[str, Gathered]]:
+def gathered(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Gathered]]:
     """By kind ("compositional", "zero_shot") and run, what held-out runs have answered to the study's questions.
 
     Raises:
@@ -68,7 +66,7 @@ def _expected(section: CompositionalSection | ZeroShotSection) -> dict[str, int]
     return {"combination": n, "random": n if section.n_random is None else section.n_random}
 
 
-def answered(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, tuple[int, int]]:
+def answered(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, tuple[int, int]]:
     """By kind, how many hold-outs have been answered, and how many there are."""
     found = {}
     for kind, by_run in gathered(study, runs).items():
@@ -77,7 +75,7 @@ def answered(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, tuple[int,
     return found
 
 
-def columns(study: "Study", runs: "Sequence[StudyRun]") -> dict[str, dict[str, float]]:
+def columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, float]]:
     """Columns of the results, by run; only of runs whose hold-outs of a split have all been answered.
 
     compositional.<head>.<factor> or .both: accuracy on held-out combinations, chance-adjusted, 0 to 1;
@@ -133,7 +131,7 @@ def _names(config: StudyConfig) -> list[str]:
     return [*config.compositional.factors, "both"]
 
 
-def contents(study: "Study") -> dict[str, dict[str, Any]]:
+def contents(study: StudyRecord) -> dict[str, dict[str, Any]]:
     """By kind, every answer and what the columns make of them, as plain data.
 
     Raises:
@@ -162,7 +160,7 @@ def contents(study: "Study") -> dict[str, dict[str, Any]]:
     }
 
 
-def write_generalisation(study: "Study", _progress: object = None) -> None:
+def write_generalisation(study: StudyRecord, _progress: object = None) -> None:
     """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results."""
     for kind, content in contents(study).items():
         (study.known_folder() / FOLDER).mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ the answers by question, so that a run is trained once, whatever it is asked.
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from unbraid.datasets._digest import subset_digest
 from unbraid.datasets.base import FactorDataset
@@ -18,16 +18,14 @@ from unbraid.runs.folder import run_id
 from unbraid.studies.executors.task import Task
 from unbraid.studies.expand import Planned, StudyEnvironment, expand
 from unbraid.studies.holdout.splits import Holdout, compositional_holdouts, zero_shot_holdout
+from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.storage import store
 from unbraid.training.train import check_members, training_of
 
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study
-
 
 def held_out_tasks(
-    study: "Study", dataset: FactorDataset, around: StudyEnvironment
+    study: StudyRecord, dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset]]:
     """The runs without some images that the sections `compositional` and `zero_shot` ask for, and their images.
 

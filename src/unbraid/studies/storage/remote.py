@@ -11,18 +11,16 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
 from unbraid._files import remove
+from unbraid._locks import Held, locked
 from unbraid.datasets._store import cache_root
 from unbraid.studies.storage import sync
 from unbraid.studies.storage.agreed import all_sent, begin_changes
 from unbraid.studies.storage.sync import Mirror, pull, push
 
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study, StudyRun
-
+LOCK = ".lock"  # held by the process that works on the folder of a study
 EVERY = 120.0  # seconds between two uploads of checkpoints: what a lost machine loses, and as long to the last one
 LONGEST = 240  # bytes that file systems allow in a name, less what temporary ones add
 
@@ -116,13 +114,13 @@ def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Call
 
 
 @contextmanager
-def carry_study(study: "Study") -> "Iterator[Callable[[StudyRun], None]]":
+def carried_study(folder: Path) -> Iterator[Callable[[object], None]]:
     """Keeps the store up to date while a study runs; told of every run that ends.
 
     Raises:
         OSError: the store cannot be written, said before anything is trained; or not any more.
     """
-    mirror = mirror_of(study.known_folder())
+    mirror = mirror_of(folder)
     if mirror is None:
         yield lambda _: None
         return
@@ -137,12 +135,10 @@ def _mirrors() -> Path:
 
 def _at_work(folder: Path) -> bool:
     """Whether a process works on the folder: then it is as it should be, and not to be touched."""
-    from unbraid.studies.storage import store
-
-    if not (folder / store.LOCK).exists():
+    if not (folder / LOCK).exists():
         return False
     try:
-        with store.claimed(folder):
+        with locked(folder / LOCK):
             return False
-    except ValueError:
+    except Held:
         return True

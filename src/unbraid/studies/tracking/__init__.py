@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from unbraid._extras import require
 from unbraid._records import read_object
+from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.storage import store
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import Record, record_of
-
-if TYPE_CHECKING:
-    from unbraid.studies.study import Study, StudyRun
 
 FOLDER = "tracking"
 
@@ -48,7 +45,7 @@ class TrackingWarning(UserWarning):
     """A tracker was not told of a run; the run itself is whole."""
 
 
-def check_trackers(study: "Study") -> None:
+def check_trackers(study: StudyRecord) -> None:
     """Raises ImportError where a tracker of the study is not installed."""
     for name in study.config.track:
         for module in TRACKERS[name].needs:
@@ -57,12 +54,12 @@ def check_trackers(study: "Study") -> None:
 
 
 @contextmanager
-def tracked(study: "Study") -> "Iterator[Callable[[StudyRun], None]]":
+def tracked(study: StudyRecord) -> Iterator[Callable[[StudyRun], None]]:
     """Tells the trackers of a study of every run that ends, and first of those that they do not know yet."""
     folder = study.known_folder() / FOLDER
     planned = {each.id for each in study.planned()} if study.config.track else set()
 
-    def told(run: "StudyRun") -> None:
+    def told(run: StudyRun) -> None:
         if run.id in planned and run.state in ("finished", "diverged"):
             _tell(study, run, folder)
 
@@ -71,7 +68,7 @@ def tracked(study: "Study") -> "Iterator[Callable[[StudyRun], None]]":
     yield told
 
 
-def _tell(study: "Study", run: "StudyRun", folder: Path) -> None:
+def _tell(study: StudyRecord, run: StudyRun, folder: Path) -> None:
     record = record_of(study.config.name, run)
     content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
     for name in study.config.track:

@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from unbraid.runs.run import open_run
+from unbraid.studies.record import StudyRun
 from unbraid.studies.scores import read_scores
 from unbraid.types import FloatArray, IntArray
-
-if TYPE_CHECKING:
-    from unbraid.studies.study import StudyRun
 
 
 @dataclass(frozen=True)
@@ -19,7 +16,7 @@ class Record:
     """A run that ended, read from its folder."""
 
     study: str
-    run: "StudyRun"
+    run: StudyRun
     settings: Mapping[str, float | int | str]  # family, seed, dataset, steps, ... and every hyperparameter
     steps: IntArray  # (n_points,)
     curves: Mapping[str, FloatArray]  # by name, (n_points,); they end where the training diverged
@@ -31,7 +28,7 @@ class Record:
         return " ".join(filter(None, (self.run.family, self.run.setting, f"seed {self.run.seed}")))
 
 
-def record_of(study: str, run: "StudyRun") -> Record:
+def record_of(study: str, run: StudyRun) -> Record:
     """Read the folder of a run that ended.
 
     Raises:

@@ -1,0 +1,204 @@
+"""What a study is: its YAML, its folder, its runs and how far each is. Every part of a study is told of it by this."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import torch
+
+from unbraid._device import choose_device, choose_precision
+from unbraid._records import read_record
+from unbraid._trust import Trusted, UntrustedCode, trusted_in
+from unbraid.datasets.base import FactorDataset
+from unbraid.metrics.deciding import Decision
+from unbraid.runs.folder import CONFIG, WORKING, read_folder
+from unbraid.studies.expand import Planned, expand, metric_names
+from unbraid.studies.schema import StudyConfig
+from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
+from unbraid.studies.storage import store
+from unbraid.studies.storage.records import AddedRecord
+from unbraid.studies.storage.store import StudyEnvironment
+from unbraid.training.source import open_dataset, opened_dataset
+from unbraid.types import Progress
+
+State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
+
+
+@dataclass(frozen=True)
+class StudyRun:
+    """One run of a study, or a representation that was added to it.
+
+    `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet. A metric that
+    could not be computed leaves the run finished: `failed_metrics` says why, and `reason` with it.
+    """
+
+    id: str
+    family: str
+    setting: str  # "beta=4": the hyperparameters that vary within the family
+    seed: int
+    state: State
+    reason: str | None
+    path: Path  # of its folder, there or not yet
+    hyperparameters: Mapping[str, Any]
+    failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
+
+
+@dataclass(frozen=True)
+class StudyProgress:
+    """How far a study is."""
+
+    n_runs: int
+    n_done: int  # finished, diverged or failed, in this session or before
+    n_failed: int
+    steps: int  # of all runs
+    done_steps: int  # of those that are done
+    taken: Mapping[str, int] = field(default_factory=dict)  # steps by run, of those at work
+    logs: Mapping[str, float] = field(default_factory=dict)  # latest means of the run that reported last
+    doing: Mapping[str, str] = field(default_factory=dict)  # by run, of those that are trained: "scoring mig"
+    # What follows once all runs are done: ("comparing models", 3, 42). Before them: ("reading images", 4096, 737280).
+    after: tuple[str, int, int] | None = None
+
+
+@dataclass(frozen=True)
+class StudyRecord:
+    """A study as its YAML and its folder tell it; `unbraid.Study` adds what can be done with it."""
+
+    config: StudyConfig
+    folder: Path | None
+    text: str  # the YAML
+
+    @property
+    def trusted(self) -> list[Trusted]:
+        """Its own networks and metrics that the user trusts."""
+        return trusted_in(self.config.own_code)
+
+    def check_trust(self) -> None:
+        """Raises UntrustedCode where running the study would execute code that the user did not name."""
+        for name in self.config.own_code:
+            if not isinstance(name, Trusted):
+                where = self.folder / store.YAML if self.folder else "the study"
+                raise UntrustedCode(
+                    f"{where} names code of its own, {name!r}, and this would execute it",
+                    name,
+                    f"Study.load(..., trust=[{name!r}])",
+                )
+
+    def planned(self) -> list[Planned]:
+        """The runs of the YAML, done or not."""
+        return expand(self.config, self.environment())
+
+    def environment(self) -> StudyEnvironment:
+        """The dataset, device and precision of the runs: those the folder began with, else those met here."""
+        known = store.read_environment(self.folder, self.source) if self.folder else None
+        if known is None:
+            known = self.meet()[1]
+        return known
+
+    @property
+    def source(self) -> dict[str, Any]:
+        """The dataset as the YAML describes it."""
+        return {"name": self.config.dataset.name, **self.config.dataset.options}
+
+    def dataset(self) -> FactorDataset:
+        """The dataset, opened.
+
+        Raises:
+            ValueError, OSError: there is no such dataset, or it cannot be opened.
+        """
+        return open_dataset(self.source)
+
+    def meet(self, progress: Progress | None = None) -> tuple[FactorDataset, StudyEnvironment]:
+        """Open the dataset, and see what the runs are to be trained on.
+
+        Args:
+            progress: called as progress("reading images", done, all) where that takes long.
+
+        Raises:
+            ValueError, OSError: there is no such dataset, or it cannot be opened.
+        """
+        read = partial(progress, "reading images") if progress else None
+        dataset, described = opened_dataset(self.source, read)
+        known = store.read_environment(self.folder, self.source) if self.folder else None
+        device, precision = self.config.device, self.config.precision
+        if device == "auto":
+            device = known.device if known else choose_device("auto").type
+        if precision == "auto":
+            kept = known is not None and known.device == device
+            precision = known.precision if known and kept else choose_precision("auto", torch.device(device))
+        return dataset, StudyEnvironment(described, device, precision)
+
+    def runs(self) -> list[StudyRun]:
+        """Every run of the YAML and every representation added, with its state."""
+        folder, wanted = self.known_folder(), self.wanted_scores()
+        return [*(state_of(folder, each, wanted) for each in self.planned()), *added_runs(folder, wanted)]
+
+    def wanted_scores(self) -> dict[str, Decision]:
+        """What the scores of a run must have been decided by; nothing of the user's is imported."""
+        return wanted_scores(metric_names(self.config), gap=self.config.gap)
+
+    def no_longer_planned(self) -> list[Path]:
+        """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
+        planned = {each.id for each in self.planned()}
+        content = self.environment().dataset["content"]
+        folders = (path.parent for path in sorted((self.known_folder() / store.RUNS).glob(f"*/{CONFIG}")))
+        return [
+            path
+            for path in folders
+            if path.suffix != WORKING
+            and path.name not in planned
+            and read_folder(path)[0]["dataset"]["content"] == content
+        ]
+
+    def known_folder(self) -> Path:
+        """The folder.
+
+        Raises:
+            ValueError: none was given.
+        """
+        if self.folder is None:
+            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
+        return self.folder
+
+
+def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> StudyRun:
+    """A run of the YAML as it stands in the folder, where these scores are wanted of it."""
+    path = folder / store.RUNS / planned.id
+    state: State = "waiting"
+    reason, failed = None, {}
+    if failure := store.read_failure(folder, planned.id):
+        state, reason = "failed", failure.reason
+    elif path.exists():
+        status = read_folder(path)[1]
+        if status["state"] == "diverged":
+            state, reason = "diverged", f"step {status['step']}: {status['reason']}"
+        else:
+            scores = read_scores(path)
+            failed = failed_metrics(scores, wanted)
+            state, reason = "waiting" if missing_metrics(scores, wanted) else "finished", _told(failed)
+    return StudyRun(
+        planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
+        planned.config["hyperparameters"], failed,
+    )  # fmt: skip
+
+
+def added_runs(folder: Path, wanted: Mapping[str, Decision]) -> list[StudyRun]:
+    """The representations that were added to a study, where these scores are wanted of them."""
+    found = []
+    for path in sorted((folder / store.ADDED).glob("*/")):
+        if (path / CONFIG).is_file():
+            about = read_record(path / CONFIG, AddedRecord)
+            failure = store.read_failure(folder, path.name)
+            failed = failed_metrics(read_scores(path), wanted)
+            found.append(
+                StudyRun(
+                    path.name, about["family"], about["setting"], about["seed"], "failed" if failure else "finished",
+                    failure.reason if failure else _told(failed), path, about.get("hyperparameters", {}), failed,
+                )
+            )  # fmt: skip
+    return found
+
+
+def _told(failed: Mapping[str, str]) -> str | None:
+    return "; ".join(f"metric {name}: {reason}" for name, reason in failed.items()) or None
