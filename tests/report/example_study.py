@@ -50,6 +50,7 @@ class ExampleStudy:
     folder: Path
     config: Any = field(default_factory=lambda: SimpleNamespace(name="example"))
     text: str = YAML
+    trusted: tuple[str, ...] = ()
 
     def known_folder(self) -> Path:
         return self.folder

@@ -24,7 +24,6 @@ from unbraid.report._templates import render
 from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.studies.page import page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values
-from unbraid.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
@@ -395,7 +394,6 @@ def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> 
     runs = re.findall(r"<code>([0-9a-f]{16})</code>", fragment)
     assert runs == best_first(study.frame, "udr.score")[:20]
     assert f"and {N_RUNS - 20} more" in fragment
-    assert Study._repr_html_(study) == fragment  # pyright: ignore[reportArgumentType]
 
 
 def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path: Path) -> None:

@@ -206,7 +206,7 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
     [
         (("rank", "--top", "0"), "--top must be at least 1"),
         (("rank", "--metric", "mg.score"), "did you mean 'mig.score'"),
-        (("rank", "--n-comparisons", "0"), "n_comparisons must be at least 1"),
+        (("rank", "--n-comparisons", "0"), "n_comparisons, where not None, must be a whole number, 1 or more; got 0"),
         (("agreement", "--columns", "mig"), "no column 'mig'; did you mean 'mig.score'"),
         (("agreement", "--trend", "mig.score"), "--trend mig.score: give two columns"),
         (("agreement", "--group", "vae"), "--group vae: there are all, beta_vae, pca"),

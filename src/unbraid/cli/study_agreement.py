@@ -158,7 +158,7 @@ def _print(console: Console, parts: dict[str, Any], group: str) -> None:
 def _print_agreement(console: Console, found: "Agreement", group: str) -> None:
     names, values, p = found.matrix(group)
     counts = [each.n for each in found.correlations if each.group == group]
-    if names:
+    if counts:
         low, high = min(counts), max(counts)
         runs = f"{low}" if low == high else f"{low} to {high}"
         title = f"{found.method} correlation, {group}, n = {runs}"
@@ -198,7 +198,10 @@ def _print_predictors(console: Console, found: "Predictors") -> None:
         for row, line in enumerate(p)
     ]
     cells = [[f"{values[name]:.2f}", *line] for name, line in zip(names, tests, strict=True)]
-    _print_matrix(console, f"{title} ({found.test})", names, cells, first="r")
+    if names:
+        _print_matrix(console, f"{title} ({found.test})", names, cells, first="r")
+    else:
+        _say(console, f"{found.method} correlation with {found.target}: no two columns can be compared")
     for each in found.left_out:
         _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
 
