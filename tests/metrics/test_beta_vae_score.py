@@ -67,6 +67,26 @@ def test_noise_is_at_chance() -> None:
     assert beta_vae_score(random_codes(FACTORS), FACTORS).score == pytest.approx(1 / 3, abs=0.03)
 
 
+def test_a_factor_of_few_rows_a_level_is_not_told_by_rows_paired_with_themselves() -> None:
+    """Levels of dSprites on 1 000 rows: a pair of a position is one row in 31, which gave noise .295 for 1 / 5."""
+    rng = np.random.default_rng(0)
+    factors = np.stack([rng.integers(0, size, 1000) for size in (3, 6, 40, 32, 32)], axis=1)
+    assert beta_vae_score(rng.standard_normal((1000, 5)), factors).score == pytest.approx(0.2, abs=0.04)
+
+
+def test_noise_remembers_few_rows_unless_others_are_held_out() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.choice(3, (300, 3), p=[0.85, 0.1, 0.05])
+    codes = rng.standard_normal((300, 10))
+    arguments = {"n_train": 2000, "n_test": 2000}
+    remembered = beta_vae_score(codes, factors, **arguments)
+    assert remembered.score > 0.6
+    assert "cannot be read at this size" in remembered.notes[-1]
+    held_out = [beta_vae_score(codes, factors, seed=seed, held_out=True, **arguments) for seed in range(6)]
+    assert np.mean([each.score for each in held_out]) == pytest.approx(1 / 3, abs=0.1)
+    assert held_out[0].notes == ()
+
+
 def test_saturates_on_rotated_codes_and_on_codes_that_lack_a_factor() -> None:
     grid = FactorSpace(("a", "b"), (8, 8), ("ordinal", "ordinal")).grid()
     turn = np.array([[0.8, 0.6], [-0.6, 0.8]])

@@ -40,6 +40,52 @@ def test_votes_by_hand() -> None:
     np.testing.assert_allclose(result.variances, codes.var(axis=0, ddof=1))
 
 
+@pytest.mark.parametrize("scales", [(1.0, 1.0), (1.0, -7.0), (1e-3, 1e3)])
+def test_tied_votes_are_split_whatever_the_order_of_columns(scales: tuple[float, float]) -> None:
+    """f and f // 2 as codes: with f fixed both stand still and share the vote, with f // 2 fixed only its own does.
+
+    f's code stands for f, f // 2's for f // 2 (half as many votes for f): half of the votes with f fixed are right,
+    and all others: .75. Where the first code won, it was 1, or .51 for the reversed columns.
+    """
+    f = np.tile(np.arange(8), 100)
+    factors = np.column_stack([f, f // 2])
+    codes = factors * np.array(scales)
+    for columns in ([0, 1], [1, 0]):
+        for order in ([0, 1], [1, 0]):
+            result = factor_vae_score(codes[:, columns], factors[:, order], variance_threshold=0.0)
+            assert result.score == pytest.approx(0.75, abs=0.01)
+            np.testing.assert_allclose(result.per_factor[order], [0.5, 1.0])
+            assert result.votes.sum() == pytest.approx(10_000)
+
+
+def test_factors_with_equally_many_votes_share_a_code() -> None:
+    """One code, one factor twice, one training vote for either: half of the answers for each are right."""
+    f = np.tile(np.arange(4), 200)[:, None]
+    result = factor_vae_score(f, np.hstack([f, f]), n_train=2, seed=1)
+    assert result.votes.tolist() == [[1, 1]]
+    assert result.per_factor.tolist() == [0.5, 0.5]
+    assert result.score == 0.5
+
+
+def test_twins_share_every_vote() -> None:
+    codes = perfect_codes(FACTORS)
+    alone, twice = factor_vae_score(codes, FACTORS), factor_vae_score(np.hstack([codes, -3 * codes]), FACTORS)
+    np.testing.assert_allclose(twice.votes, np.vstack([alone.votes, alone.votes]) / 2)
+    assert twice.score == pytest.approx(alone.score)
+
+
+@pytest.mark.parametrize("n_samples", [150, 1000])
+def test_noise_remembers_few_rows_unless_others_are_held_out(n_samples: int) -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.choice(4, (n_samples, 3), p=[0.6, 0.25, 0.1, 0.05])
+    codes = rng.standard_normal((n_samples, 50))
+    remembered, held_out = (factor_vae_score(codes, factors, held_out=choice) for choice in (False, True))
+    assert remembered.score > 0.5
+    assert "cannot be read at this size" in remembered.notes[-1]
+    assert held_out.score == pytest.approx(1 / 3, abs=0.15)
+    assert held_out.notes == ()
+
+
 def test_variance_is_normalised_by_that_of_all_rows() -> None:
     """A factor's own code keeps the vote although another code is a hundred times smaller."""
     codes = perfect_codes(FACTORS) * [100.0, 1.0, 1.0]

@@ -10,8 +10,9 @@ from unbraid.metrics._interventions import (
     draw_batches,
     draw_pairs,
     group_rows,
-    least_variances,
     mean_differences,
+    training_and_test_groups,
+    votes_of_least,
 )
 
 RNG = np.random.default_rng(5)
@@ -38,13 +39,16 @@ def test_a_pair_shares_the_level_of_the_fixed_factor_and_all_levels_come_up_alik
         assert len(np.unique(drawn[0, :, 0])) > 1
 
 
-def test_the_two_rows_of_a_pair_are_independent_and_cover_the_level(groups: Groups) -> None:
+def test_the_two_rows_of_a_pair_differ_and_any_two_are_drawn_alike(groups: Groups) -> None:
     pairs, fixed = draw_pairs(groups, 4000, 8, np.random.default_rng(0))
     rare = pairs[fixed == 0].reshape(-1, 2)
     rare = rare[FACTORS[rare[:, 0], 0] == 2]
     members = np.flatnonzero(FACTORS[:, 0] == 2)
     assert set(rare[:, 0]) == set(rare[:, 1]) == set(members)
-    assert (rare[:, 0] == rare[:, 1]).mean() == pytest.approx(1 / len(members), abs=0.03)
+    couples, counts = np.unique(rare, axis=0, return_counts=True)
+    assert (couples[:, 0] != couples[:, 1]).all()
+    assert len(couples) == len(members) * (len(members) - 1)
+    np.testing.assert_allclose(counts / len(rare), 1 / len(couples), atol=5 * np.sqrt(1 / len(couples) / len(rare)))
 
 
 def test_a_batch_shares_one_level_of_the_fixed_factor(groups: Groups) -> None:
@@ -76,11 +80,36 @@ def test_mean_differences_are_those_of_the_pairs(groups: Groups) -> None:
     np.testing.assert_allclose(mean_differences(CODES, pairs), expected, rtol=1e-13)
 
 
-def test_least_variances_are_those_of_the_batches(groups: Groups) -> None:
-    batches, _ = draw_batches(groups, 200, 7, np.random.default_rng(1))
+def test_votes_go_to_the_least_variance_of_each_batch(groups: Groups) -> None:
+    batches, fixed = draw_batches(groups, 200, 7, np.random.default_rng(1))
     shifted = CODES + 1e6  # squares alone would lose the variance in rounding
-    expected = [np.argmin([np.var(shifted[batch, code], ddof=1) for code in range(4)]) for batch in batches]
-    np.testing.assert_array_equal(least_variances(shifted, batches), expected)
+    expected = np.zeros((4, 2))
+    for batch, factor in zip(batches, fixed, strict=True):
+        expected[np.argmin([np.var(shifted[batch, code], ddof=1) for code in range(4)]), factor] += 1
+    np.testing.assert_array_equal(votes_of_least(shifted, batches, fixed, 2), expected)
+
+
+def test_codes_that_vary_equally_little_share_the_vote(groups: Groups) -> None:
+    batches, fixed = draw_batches(groups, 200, 7, np.random.default_rng(1))
+    alone = votes_of_least(CODES, batches, fixed, 2)
+    twins = np.column_stack([CODES[:, 2], CODES, 1 - CODES[:, 2], np.ones(len(CODES))])
+    shared = votes_of_least(twins[:, :-1], batches, fixed, 2)
+    np.testing.assert_allclose(shared[[1, 2, 4]], alone[[0, 1, 3]])
+    np.testing.assert_allclose(shared[[0, 3, 5]], np.tile(alone[2] / 3, (3, 1)))
+
+
+def test_rows_that_are_held_out_are_those_of_the_other_half() -> None:
+    levels = as_levels(check_inputs(CODES, FACTORS))
+    training, test = training_and_test_groups(levels, 3, held_out=True)
+    assert set(training.rows).isdisjoint(test.rows)
+    assert set(training.rows) | set(test.rows) == set(range(300))
+    for part in (training, test):
+        for factor in range(2):
+            drawn = [part.rows[at : at + size] for at, size in zip(part.starts, part.counts, strict=True)]
+            for rows in drawn[part.first[factor] : part.first[factor + 1]]:
+                assert len(set(FACTORS[rows, factor])) == 1
+    both = training_and_test_groups(levels, 3, held_out=False)
+    np.testing.assert_array_equal(both[0].rows, both[1].rows)
 
 
 def test_combinations_are_numbered_without_gaps() -> None:

@@ -39,6 +39,11 @@ def one(inputs: Inputs) -> Noise:
     return Noise(1.0)
 
 
+def even_guess(inputs: Inputs) -> Noise:
+    """1 / n_factors."""
+    return Noise(1.0 / inputs.n_factors)
+
+
 def drawn(scores: Sequence[float] | FloatArray) -> Noise:
     """From the scores of several draws of noise."""
     return Noise(float(np.mean(scores)), float(np.std(scores, ddof=1)))

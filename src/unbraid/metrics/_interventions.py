@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid.metrics._inputs import Levels, NotDefined
+from unbraid.metrics._inputs import Levels, NotDefined, split_rows
 from unbraid.metrics._sharing import shared
 from unbraid.types import FloatArray, IntArray
+
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,17 +28,20 @@ class Groups:
 
 
 @shared
-def group_rows(levels: Levels) -> Groups:
+def group_rows(levels: Levels, among: IntArray | None = None) -> Groups:
     """Rows of each level of each factor; levels of a single row are left out, for nothing can vary within them.
+
+    `among` are the positions (n,) of the rows to take; None takes all.
 
     Raises:
         NotDefined: no level of some factor has two rows.
     """
-    n_samples, n_factors = levels.levels.shape
+    taken = np.arange(len(levels.levels)) if among is None else among
+    n_samples = len(taken)
     rows, starts, counts, first, notes = [], [], [], [0], list(levels.notes)
     for factor, size in enumerate(levels.sizes):
-        column = levels.levels[:, factor]
-        rows.append(np.argsort(column, kind="stable"))
+        column = levels.levels[taken, factor]
+        rows.append(taken[np.argsort(column, kind="stable")])
         frequency = np.bincount(column, minlength=size)
         usable = frequency >= 2
         if not usable.any():
@@ -47,6 +52,20 @@ def group_rows(levels: Levels) -> Groups:
         counts.append(frequency[usable])
         first.append(first[-1] + int(usable.sum()))
     return Groups(np.concatenate(rows), np.concatenate(starts), np.concatenate(counts), np.array(first), tuple(notes))
+
+
+def training_and_test_groups(levels: Levels, seed: int, held_out: bool) -> tuple[Groups, Groups]:
+    """All rows for both, or one half of them for each."""
+    if not held_out:
+        return group_rows(levels), group_rows(levels)
+    first, second = split_rows(len(levels.levels), (0.5, 0.5), seed)
+    return group_rows(levels, first), group_rows(levels, second)
+
+
+def counts_of_levels(levels: Levels) -> list[IntArray]:
+    """By factor, the number of rows of each level that has two or more."""
+    counts = [np.bincount(column) for column in levels.levels.T]
+    return [each[each >= 2] for each in counts]
 
 
 def combinations(factors: FloatArray) -> IntArray:
@@ -62,7 +81,8 @@ def combinations(factors: FloatArray) -> IntArray:
 def draw_pairs(groups: Groups, n_points: int, batch_size: int, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
     """Pairs of rows (n_points, batch_size, 2) that share a level of one factor a point, and that factor (n_points,).
 
-    Factor uniform per point, level uniform over that factor's levels per pair, both rows uniform within it.
+    Factor uniform per point, level uniform over that factor's levels per pair, and two different rows uniform within
+    it: a row paired with itself differs in nothing, which would give a factor of few rows a level away.
     """
     fixed = rng.integers(len(groups.first) - 1, size=n_points)
     uniform = rng.random((n_points, batch_size, 3))
@@ -91,8 +111,10 @@ def _pairs(
         size = first[fixed[point] + 1] - low
         for pair in range(batch_size):
             group = low + int(uniform[point, pair, 0] * size)
-            for side in range(2):
-                drawn[point, pair, side] = rows[starts[group] + int(uniform[point, pair, side + 1] * counts[group])]
+            one = int(uniform[point, pair, 1] * counts[group])
+            other = int(uniform[point, pair, 2] * (counts[group] - 1))
+            drawn[point, pair, 0] = rows[starts[group] + one]
+            drawn[point, pair, 1] = rows[starts[group] + other + (other >= one)]
     return drawn
 
 
@@ -133,12 +155,15 @@ def mean_differences(codes: FloatArray, pairs: IntArray) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def least_variances(codes: FloatArray, batches: IntArray) -> IntArray:
-    """(n_points,) the code of least variance in each batch; of equals the first."""
+def votes_of_least(codes: FloatArray, batches: IntArray, fixed: IntArray, n_factors: int) -> FloatArray:
+    """(n_codes, n_factors) how often each code varied least in a batch that held a factor fixed; equals share the vote.
+
+    Codes are of about unit variance: what differs by less than `ROUNDING` is equal.
+    """
     n_points, batch_size = batches.shape
     n_codes = codes.shape[1]
-    least = np.empty(n_points, dtype=np.int64)
-    total, squares = np.empty(n_codes), np.empty(n_codes)
+    votes = np.zeros((n_codes, n_factors))
+    total, squares, variances = np.empty(n_codes), np.empty(n_codes), np.empty(n_codes)
     for point in range(n_points):
         origin = batches[point, 0]
         total[:] = 0.0
@@ -150,10 +175,11 @@ def least_variances(codes: FloatArray, batches: IntArray) -> IntArray:
                 step = codes[row, code] - codes[origin, code]
                 total[code] += step
                 squares[code] += step * step
-        best = np.inf
         for code in range(n_codes):
-            variance = squares[code] - total[code] * total[code] / batch_size
-            if variance < best:
-                best = variance
-                least[point] = code
-    return least
+            variances[code] = (squares[code] - total[code] * total[code] / batch_size) / batch_size
+        highest = variances.min() + ROUNDING
+        equal = 1.0 / (variances <= highest).sum()
+        for code in range(n_codes):
+            if variances[code] <= highest:
+                votes[code, fixed[point]] += equal
+    return votes

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from unbraid.metrics._chance import Chance, nought, one
+from unbraid.metrics._chance import Chance, even_guess, nought, one
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -320,9 +320,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
+            chance=even_guess,
             means="How often a linear classifier tells, from how far codes differ, which factor sample pairs share.",
             misses="Saturates: codes that mix factors or lack one can also score 1. Depends on the scale of codes.",
             source="Higgins et al. 2017; Duan et al. 2020 (UDR), supplement",
+            version=2,
             stochastic=True,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             tolerance=1e-3,
@@ -335,9 +337,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
+            chance=even_guess,
+            strays=0.06,
             means="How often the code that varies least tells which factor was held fixed.",
             misses="Saturates: a rotated code can also score 1. Codes of variance below 0.05 are dropped unheard.",
             source="Kim & Mnih 2018; Duan et al. 2020 (UDR), supplement",
+            version=2,
             stochastic=True,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
