@@ -66,7 +66,7 @@ html_theme_options = {
     "show_prev_next": True,
     "collapse_navigation": True,
     "show_toc_level": 2,
-    "navigation_depth": 3,
+    "navigation_depth": 4,
     "footer_start": ["copyright"],
     "footer_end": [],
     "pygments_light_style": "friendly",

@@ -58,6 +58,8 @@ def homes() -> dict[str, tuple[str, Any]]:
 def pages() -> Iterator[tuple[str, str]]:
     """Place and text of every page."""
     public = homes()
+    rows = ((f"[`{name}`]({name}.md)", escaped(_summary(module))) for name, module in modules().items())
+    yield "reference/index", f"# Classes and functions\n\n{table('module | what it has', 'll', rows)}"
     for name, module in modules().items():
         yield f"reference/{name}", module_page(name, module, public)
     for name, (page, value) in public.items():
@@ -71,8 +73,7 @@ def module_page(name: str, module: ModuleType, public: dict[str, tuple[str, Any]
     for each in module.__all__:
         page, value = public[f"{name}.{each}"]
         link = f"{posixpath.relpath(page, 'reference')}.md"
-        summary = "" if isinstance(value, ModuleType) else (inspect.getdoc(value) or "").partition("\n")[0]
-        rows.append((f"[`{each}`]({link})", escaped(summary)))
+        rows.append((f"[`{each}`]({link})", escaped(_summary(value))))
         if page == f"reference/{name}.{each}" and not isinstance(value, ModuleType):
             below.append(f"{name}.{each}")
     return (
@@ -81,6 +82,12 @@ def module_page(name: str, module: ModuleType, public: dict[str, tuple[str, Any]
         + "\n".join(below)
         + "\n```"
     )
+
+
+def _summary(value: Any) -> str:
+    """The first line of a docstring that is the object's own."""
+    own = isinstance(value, type | ModuleType) or inspect.isroutine(value)
+    return (inspect.getdoc(value) or "").partition("\n")[0] if own else ""
 
 
 def object_page(name: str, value: Any) -> str:

@@ -25,15 +25,22 @@ TREES: Mapping[str, list[str]] = {
         "scoring", "which-metric", "why-numbers-differ", "training", "studies", "scaling-out", "generalisation",
         "ranking", "paper",
     ],
-    "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", *(
-        f"reference/{name}" for name in reference.modules()
-    )],
+    "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
+    "reference/index": [*reference.modules()],
     "reproductions/index": [
         "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
     ],
     "development": ["extending", *OUTSIDE.values()],
     **{folder: [f"{folder}/{name}" for name in table] for folder, (table, _) in ROWS.items()},
 }  # fmt: skip
+
+ADDED = {
+    "figures": lambda: f"\n{gallery.figures()}",
+    "reference": lambda: (
+        "| [Commands](commands.md) | the help of every command |\n"
+        "| [Classes and functions](reference/index.md) | every public name |"
+    ),
+}
 
 
 def made() -> Iterator[tuple[str, str]]:
@@ -66,8 +73,8 @@ def complete(_app: Any, name: str, source: list[str]) -> None:
     """Add to a text what is on the site alone: the menu below it, the figures; and lead its links to pages."""
     if name not in OUTSIDE.values():
         source[0] = _relinked(source[0], f"docs/{name}.md")
-    if name == "figures":
-        source[0] += f"\n\n{gallery.figures()}\n"
+    if name in ADDED:
+        source[0] = f"{source[0].rstrip()}\n{ADDED[name]()}\n"
     if name in TREES and source[0].lstrip()[:1] != "{":
         source[0] += "\n\n```{toctree}\n:hidden:\n\n" + "\n".join(TREES[name]) + "\n```\n"
 
