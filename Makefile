@@ -4,7 +4,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 TRAINS := .venv/.trains
 
-.PHONY: test check demo docs browser clean
+.PHONY: test check demo docs release browser clean
 
 test: $(INSTALLED) browser
 	$(BIN)/python -m pytest -n 2 --dist loadgroup
@@ -26,6 +26,19 @@ docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir .venv/.doctrees docs site
 	@echo "Open site/index.html in a browser."
+
+# Up to what can be uploaded; RELEASING.md says what is left to do by hand.
+release: $(INSTALLED) browser
+	@test -z "$$(git status --porcelain)" || { echo "Commit first: a release is built from what is committed."; exit 2; }
+	$(BIN)/python tools/release.py $(VERSION)
+	$(MAKE) check docs
+	rm -rf dist
+	$(BIN)/python -m build
+	$(PYTHON) -m venv dist/.bare
+	dist/.bare/bin/python -m pip install --quiet --constraint constraints.txt dist/*.whl
+	dist/.bare/bin/unbraid score --example --metrics mig,dci_lasso
+	rm -rf dist/.bare
+	@echo "dist/ holds the wheel and the source archive. Commit, tag and upload: see RELEASING.md."
 
 # Tests of pages drive Chromium; where there is none they are skipped.
 browser:

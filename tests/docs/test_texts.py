@@ -20,7 +20,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["quickstart", "extending"])
+@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "paper"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__main__"}
@@ -28,6 +28,12 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, m
         exec(compile(block, f"{page}.md", "exec"), names)
     if page == "quickstart":
         assert json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["metrics"]["mig"]
+    elif page == "scoring":
+        assert list(names["card"].scored) == ["mig", "snc", "d_lsbd"]
+        assert (tmp_path / "codes.npz").is_file()
+    elif page == "paper":
+        assert (tmp_path / "codes.pdf").read_bytes().startswith(b"%PDF")
+        assert "mig" in (tmp_path / "scores.csv").read_text(encoding="utf-8")
     else:
         check_family(names["SPARSE_VAE"])
         assert names["spread_of_best"](np.eye(5)[:, :2], np.eye(5)[:, :2]) == pytest.approx(1.0)
