@@ -175,9 +175,12 @@ def described(name: str) -> object:
     if not place:
         return import_module(name)
     owner = described(place)
-    if not hasattr(owner, rest):
-        owner = import_module(place)  # which a function of the same name hides
-    return getattr(owner, rest)
+    if hasattr(owner, rest):
+        return getattr(owner, rest)
+    try:
+        return import_module(name)
+    except ImportError:
+        return getattr(import_module(place), rest)  # in a module that a function of the same name hides
 
 
 def public() -> Iterator[tuple[str, object]]:
