@@ -96,10 +96,10 @@ def play(
     return Played(first_step, moves, logs, start, population.state(0))
 
 
-def draws_of(family: str, steps: int, *, batch_size: int, **hyper: Any) -> list[Move]:
+def draws_of(family: str, steps: int, *, batch_size: int, seed: int = 5, **hyper: Any) -> list[Move]:
     """The moves of a training that computes no losses, for the sake of what the players are given."""
     moves: list[Move] = []
-    population = _population(family, moves, steps, batch_size, hyper, idle=True)
+    population = _population(family, moves, steps, batch_size, hyper, idle=True, seed=seed)
     for step in range(steps):
         population.advance(step)
     return moves
@@ -157,12 +157,12 @@ def _chosen(weights: Weights) -> dict[str, Tensor]:
     return {name: torch.from_numpy(rng.normal(0, 0.6, tuple(weights[name].shape))) for name in sorted(weights)}
 
 
-def _member(family: str, hyper: Mapping[str, Any]) -> Member:
+def _member(family: str, hyper: Mapping[str, Any], seed: int = 5) -> Member:
     defaults = {name: each.default for name, each in FAMILIES[family].hyperparameters.items()}
     if "network" in defaults:
         defaults["network"] = Trusted(f"{__name__}:tiny_pair")
     assert hyper.keys() <= defaults.keys()
-    return Member(5, {**defaults, **SMALL.get(family, {}), **hyper})
+    return Member(seed, {**defaults, **SMALL.get(family, {}), **hyper})
 
 
 def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]], player: str = "vae") -> Any:
@@ -175,11 +175,18 @@ def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]],
 
 
 def _population(
-    family: str, moves: list[Move], total: int, batch_size: int, hyper: Mapping[str, Any], *, idle: bool = False
+    family: str,
+    moves: list[Move],
+    total: int,
+    batch_size: int,
+    hyper: Mapping[str, Any],
+    *,
+    idle: bool = False,
+    seed: int = 5,
 ) -> Any:
     row = FAMILIES[family]
     row = replace(row, players=tuple(_watched(player, moves, idle) for player in row.players))
-    return _made(row, [_member(family, hyper)], total, batch_size)
+    return _made(row, [_member(family, hyper, seed)], total, batch_size)
 
 
 def _made(row: Any, members: list[Member], total: int, batch_size: int) -> Any:
