@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tests.families.plain import Weights, encoder, kl_standard
 
-CIRCLES, LINES, STEPS = 2, 2, 3
+LINES, STEPS = 2, 3
 LOW, HIGH = -4.0, -1.0  # of log t
 SETTINGS = {"euclidean": LINES, "walk_steps": STEPS, "log_t_low": LOW, "log_t_high": HIGH}
 
@@ -20,18 +20,19 @@ class Image:
     """One image's location, time, mean and log-variance, its sample and its KL."""
 
     def __init__(self, weights: Weights, image: Tensor, walk: Tensor, noise: Tensor) -> None:
+        circles = walk.shape[1]
         outputs = encoder(weights, "vae.encoder", image)
         self.locations, self.points, self.kl_circles = [], [], torch.zeros((), dtype=torch.float64)
-        for circle in range(CIRCLES):
+        for circle in range(circles):
             point = unit(outputs[2 * circle : 2 * circle + 2])
             self.locations.append(point)
-            number = outputs[2 * CIRCLES + circle]
+            number = outputs[2 * circles + circle]
             log_time = (LOW + HIGH) / 2 + (HIGH - LOW) / 2 * torch.tanh(number)
             for step in range(STEPS):
                 point = unit(point + torch.exp(log_time / 2) / math.sqrt(STEPS) * walk[step, circle])
             self.points.append(point)
             self.kl_circles = self.kl_circles - log_time / 2 + math.log(2 * math.pi) / 2 - 1 / 2
-        rest = outputs[3 * CIRCLES :]
+        rest = outputs[3 * circles :]
         self.mean, log_variance = rest[:LINES], rest[LINES:]
         self.values = self.mean + torch.exp(log_variance / 2) * noise
         self.kl_lines = kl_standard((self.mean, log_variance))

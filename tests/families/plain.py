@@ -18,6 +18,7 @@ from torch import Tensor, nn
 from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
+from unbraid.families.base import code_parts
 from unbraid.families.building import Member, build_member
 from unbraid.families.table import FAMILIES
 from unbraid.models.networks import NETWORKS
@@ -74,14 +75,22 @@ class Played:
 
 
 def play(
-    family: str, steps: int = 1, *, first_step: int = 0, total: int = 100, batch_size: int = BATCH, **hyper: Any
+    family: str,
+    steps: int = 1,
+    *,
+    first_step: int = 0,
+    total: int = 100,
+    batch_size: int = BATCH,
+    space: FactorSpace = SPACE,
+    **hyper: Any,
 ) -> Played:
     """Take steps `first_step` .. `first_step + steps - 1` of a training of `total`, in double precision.
 
-    Parameters start at normal numbers drawn here, none at a value where a fault would not show.
+    `space` gives other factors to the same images. Parameters start at normal numbers drawn here, none at a value where
+    a fault would not show.
     """
     moves: list[Move] = []
-    population = _population(family, moves, total, batch_size, hyper)
+    population = _population(family, moves, total, batch_size, hyper, space=space)
     state = population.state(0)
     trained = {name.split("/", 2)[2] for name in state if name.startswith("first/")}
     state |= {
@@ -114,6 +123,7 @@ class Coded:
     codes: Tensor
     log_variances: Tensor | None
     decoded: Tensor
+    parts: list[tuple[str, str, int]]  # name, kind and size
 
 
 def coded(family: str, **hyper: Any) -> Coded:
@@ -129,7 +139,8 @@ def coded(family: str, **hyper: Any) -> Coded:
     with torch.no_grad():
         codes, log_variances = row.encode(modules, table[:BATCH], context.settings)
         decoded = row.decode(modules, codes, context.settings)
-    return Coded(table[:BATCH], modules.state_dict(), codes, log_variances, decoded)
+    parts = [(part.name, part.kind, part.size) for part in code_parts(row, context.settings)]
+    return Coded(table[:BATCH], modules.state_dict(), codes, log_variances, decoded, parts)
 
 
 def untrained(family: str, seed: int = 0, **hyper: Any) -> Weights:
@@ -183,16 +194,18 @@ def _population(
     *,
     idle: bool = False,
     seed: int = 5,
+    space: FactorSpace = SPACE,
 ) -> Any:
     row = FAMILIES[family]
     row = replace(row, players=tuple(_watched(player, moves, idle) for player in row.players))
-    return _made(row, [_member(family, hyper, seed)], total, batch_size)
+    return _made(row, [_member(family, hyper, seed)], total, batch_size, space)
 
 
-def _made(row: Any, members: list[Member], total: int, batch_size: int) -> Any:
-    context = make_context(row, members, DATASET, batch_size=batch_size, steps=total)
+def _made(row: Any, members: list[Member], total: int, batch_size: int, space: FactorSpace = SPACE) -> Any:
+    dataset = ArrayDataset(PIXELS, space)
+    context = make_context(row, members, dataset, batch_size=batch_size, steps=total)
     options: dict[str, Any] = {"device": torch.device("cpu"), "precision": torch.float64}
-    return make_population(row, members, DATASET, context, **options)
+    return make_population(row, members, dataset, context, **options)
 
 
 def _watched(player: Any, moves: list[Move], idle: bool) -> Any:

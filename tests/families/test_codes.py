@@ -100,5 +100,22 @@ def test_codes_and_decoded_images(family: str, likelihood: str) -> None:
         torch.testing.assert_close(image.flatten(), expected)
 
 
+LATENTS = [("latents", "gaussian", 3)]
+PARTS = {
+    "mtd": [("content", "gaussian", 4), ("shape", "gaussian", 2)],
+    "delta_vae": [("circle 0", "circle", 2), ("circle 1", "circle", 2), ("euclidean", "gaussian", 3)],
+    "lsbd_vae": [("angle", "circle", 2), ("hue", "circle", 2), ("euclidean", "gaussian", 3)],
+    "quessard": [("z", "sphere", 3)],
+    "forward_vae": [("latents", "gaussian", 4)],
+    "parted_vae": [("z", "gaussian", 2), ("shape", "gaussian", 2)],
+    "weak_de": [("z", "point", 8)],
+}
+
+
+@pytest.mark.parametrize("family", CASES)
+def test_what_the_codes_are(family: str) -> None:
+    assert coded(family, **CASES[family][2]).parts == PARTS.get(family, LATENTS)
+
+
 def test_every_family_is_coded() -> None:
     assert {*CASES, "pca"} == set(FAMILIES)

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from tests.families import test_delta_vae
-from tests.families.circles import CIRCLES, SETTINGS, Image, turned, unit
+from tests.families.circles import SETTINGS, Image, turned, unit
 from tests.families.plain import (
     SPACE,
     Move,
@@ -20,8 +20,19 @@ from tests.families.plain import (
     play,
     position,
 )
+from unbraid.factors import FactorSpace
 
 GAMMA = 7.0
+
+
+TURNTABLES = FactorSpace(("object", "angle"), (12, 5), ("categorical", "cyclic"))  # of the same 60 images
+
+
+def turns_of(image: Tensor, n_circles: int) -> list[float]:
+    """How far each cyclic factor is from its first level, in full turns."""
+    if n_circles == 1:
+        return [position(image) % 5 / 5]
+    return [levels(image)[c] / SPACE.sizes[c] for c in range(2)]
 
 
 def loss_of_groups(weights: Weights, move: Move, anchor: str) -> tuple[Tensor, Terms]:
@@ -29,20 +40,21 @@ def loss_of_groups(weights: Weights, move: Move, anchor: str) -> tuple[Tensor, T
     fits, circles, lines, disorders = [], [], [], []
     for images, walks, noises in zip(*(move.batch[f"group{s}"] for s in ("s", " walk", " noise")), strict=True):
         seen = [Image(weights, *given) for given in zip(images, walks, noises, strict=True)]
-        start = levels(images[0])
-        turns = [[(levels(each)[c] - start[c]) / SPACE.sizes[c] for c in range(CIRCLES)] for each in images]
-        m = len(images)
+        angles = [turns_of(image, len(seen[0].points)) for image in images]
+        turns = [[one - first for one, first in zip(each, angles[0], strict=True)] for each in angles]
+        m, n = len(images), len(angles[0])
 
-        def towards_the_first(points: list[list[Tensor]], turns: list[list[float]], m: int = m) -> list[list[Tensor]]:
-            return [[turned(points[i][c], -turns[i][c]) for c in range(CIRCLES)] for i in range(m)]
+        def towards_the_first(points: list[list[Tensor]], turns: list[list[float]]) -> list[list[Tensor]]:
+            pairs = zip(points, turns, strict=True)
+            return [[turned(p, -t) for p, t in zip(*each, strict=True)] for each in pairs]
 
-        def centre(back: list[list[Tensor]], m: int = m) -> list[Tensor]:
-            return [unit(sum((back[i][c] for i in range(m)), torch.zeros(2).double()) / m) for c in range(CIRCLES)]
+        def centre(back: list[list[Tensor]]) -> list[Tensor]:
+            return [unit(torch.stack(points).sum(0) / len(points)) for points in zip(*back, strict=True)]
 
         back = towards_the_first([each.points for each in seen], turns)
         anchors, values = centre(back), torch.stack([each.values for each in seen]).sum(0) / m
         for i in range(m):
-            codes = torch.cat([*(turned(anchors[c], turns[i][c]) for c in range(CIRCLES)), values])
+            codes = torch.cat([*(turned(anchors[c], turns[i][c]) for c in range(n)), values])
             fits.append(bernoulli(decoder(weights, "vae.decoder", codes), images[i]))
             circles.append(seen[i].kl_circles)
             lines.append(seen[i].kl_lines)
@@ -51,7 +63,7 @@ def loss_of_groups(weights: Weights, move: Move, anchor: str) -> tuple[Tensor, T
             back = towards_the_first([each.locations for each in seen], turns)
             anchors, own = centre(back), [each.mean for each in seen]
             values = torch.stack(own).sum(0) / m
-        off = [((back[i][c] - anchors[c]) ** 2).sum() for i in range(m) for c in range(CIRCLES)]
+        off = [((back[i][c] - anchors[c]) ** 2).sum() for i in range(m) for c in range(n)]
         off += [((own[i] - values) ** 2).sum() for i in range(m)]
         disorders.append(sum(off, torch.zeros(()).double()) / m)
     fit, on_circles, on_lines, disorder = (mean_of(each) for each in (fits, circles, lines, disorders))
@@ -88,3 +100,17 @@ def test_a_step_of_paths_of_which_each_image_is_some_turns_from_the_first() -> N
         for one, other in zip(path, path[1:], strict=False):
             steps = [(b - a) % size for a, b, size in zip(levels(one), levels(other), SPACE.sizes, strict=True)]
             assert sorted(min(step, size - step) for step, size in zip(steps, SPACE.sizes, strict=True)) == [0, 0, 1]
+
+
+def test_turntables_are_whole_objects_and_their_batches_single_ones() -> None:
+    """Three objects of five images each; with one circle and two lines, and a batch of four images at least one."""
+    played = play("lsbd_vae", 5, space=TURNTABLES, supervision="turntables", turntables=3, gamma=GAMMA, **SETTINGS)
+    movers = {
+        "groups": Mover(lambda weights, move: loss_of_groups(weights, move, "samples"), ("vae.",), 1e-3),
+        "images": Mover(test_delta_vae.loss, ("vae.",), 1e-3),
+    }
+    check(played, movers, ["groups"] * 3 + ["images"] * 2)
+    for move in played.moves[:3]:
+        (table,) = move.batch["groups"]
+        assert [position(image) % 5 for image in table] == [0, 1, 2, 3, 4]
+        assert len({position(image) // 5 for image in table}) == 1

@@ -1,15 +1,12 @@
 """MTD in training: its labels, its parts and the swap."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
 
-from tests.families.test_supervised_losses import TINY, bernoulli, first_move
-from tests.training.examples import SPACE, member
+from tests.training.examples import SPACE, TINY, member
 from unbraid.families.building import make_supply
-from unbraid.families.mtd import OBJECTIVE, swapped
+from unbraid.families.mtd import swapped
 from unbraid.families.table import FAMILIES
 from unbraid.objectives.mtd import mtd
 from unbraid.training.population import make_context, make_population
@@ -57,29 +54,3 @@ def test_means_of_values_learn_faster_than_networks() -> None:
     population.advance(0)
     placed.append(population.state(0)["model/value_means.slow"] * 100)
     torch.testing.assert_close((placed[1] - placed[0]).abs(), torch.full((21, 2), 0.1).double(), rtol=1e-4, atol=0)
-
-
-@pytest.mark.parametrize("swap_weight", [0.0, 2.0])
-def test_the_first_step(swap_weight: float) -> None:
-    built, batch, logs = first_move("mtd", TINY, swap_weight=swap_weight)
-    modules: Any = built.requires_grad_(requires_grad=False)
-    images = torch.from_numpy(batch["images"])
-    mean, log_variance = modules["vae"].encoder(images).chunk(2, 1)
-    decoded = modules["vae"].decoder(mean + torch.from_numpy(batch["noise"]) * torch.exp(log_variance / 2))
-    fit = bernoulli(decoded.numpy(), batch["images"]) / 12
-    x, y, shade = modules["value_means"].split()
-    assert [len(each) for each in (x, y, shade)] == [9, 9, 3]
-    target, penalty = mean.clone(), 0.0
-    for image in range(12):
-        k = int(3 * batch["swap factor"][image])
-        own = (x, y, shade)[k]
-        target[image, 4 + 2 * k : 6 + 2 * k] = own[int(len(own) * batch["swap value"][image])]
-    if swap_weight:
-        again = modules["vae"].encoder(modules["vae"].decoder(target).sigmoid())[:, :10]
-        penalty = (again - target).square().sum().item() / 12
-        assert logs["swap"] == pytest.approx(penalty)
-    defaults = {name: each.default for name, each in OBJECTIVE.items()}
-    levels = torch.from_numpy(batch["images levels"])
-    expected, _ = mtd(mean, log_variance, levels, (x, y, shade), torch.tensor([fit]), content=4, **defaults)  # pyright: ignore[reportArgumentType]
-    assert logs["reconstruction"] == pytest.approx(fit)
-    assert logs["loss/vae"] == pytest.approx(expected.item() + swap_weight * penalty)

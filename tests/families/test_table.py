@@ -76,26 +76,6 @@ def test_presets_name_hyperparameters_and_stay_within_their_bounds(name: str) ->
                     assert known[key].low <= float(value) <= known[key].high
 
 
-@pytest.mark.parametrize(("family", "key", "grid"), [
-    ("cci_vae", "c_max", [5, 10, 25, 50, 75, 100]),
-    ("factor_vae", "gamma", [10, 20, 30, 40, 50, 100]),
-    ("beta_tcvae", "beta", [1, 2, 4, 6, 8, 10]),
-    ("dip_vae_i", "lambda_od", [1, 2, 5, 10, 20, 50]),
-    ("dip_vae_i", "lambda_d", [10, 20, 50, 100, 200, 500]),
-    ("dip_vae_ii", "lambda_d", [1, 2, 5, 10, 20, 50]),
-])  # fmt: skip
-def test_udr_presets_are_those_of_its_table_3(family: str, key: str, grid: list[float]) -> None:
-    assert [settings[key] for settings in FAMILIES[family].presets["udr"]] == grid
-
-
-def test_the_critic_moves_five_times_and_both_players_have_momentum_of_their_own() -> None:
-    critic, generator = FAMILIES["info_gan"].players
-    assert (critic.repeats, generator.repeats) == (5, 1)
-    assert (critic.adam.beta1, critic.adam.beta2) == (generator.adam.beta1, generator.adam.beta2) == (0.0, 0.9)
-    discriminator = FAMILIES["factor_vae"].players[1]
-    assert (discriminator.adam.beta1, discriminator.adam.beta2) == (0.5, 0.9)
-
-
 def test_principal_components_are_fitted_to_evenly_spaced_images() -> None:
     """All 243 images, then only every third; against the eigenvectors of NumPy."""
     images = DATASET.images(np.arange(243)).reshape(243, -1) / 255.0

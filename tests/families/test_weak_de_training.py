@@ -3,11 +3,9 @@
 from typing import Any
 
 import numpy as np
-import pytest
 import torch
 
-from tests.families.test_supervised_losses import TINY, bernoulli, first_move
-from tests.training.examples import SPACE, member
+from tests.training.examples import SPACE, TINY, member
 from unbraid.factors import FactorTable
 from unbraid.families.building import build_member, make_supply
 from unbraid.families.table import FAMILIES
@@ -89,28 +87,3 @@ def test_the_discriminator_is_shown_a_cube_and_then_the_classes() -> None:
         ROW.players[3].loss(modules, batch, {}, step, context)
     assert shown[1].tolist() == [[-1, 0], [1, -0.5], [0, 0]]
     assert shown[3].tolist() == [[10.5, 0.5], [20.5, 0.5], [10.5, 0.5]]
-
-
-def test_the_first_step() -> None:
-    """Reconstruction from codes without noise; the generator sees the encoder after that step."""
-    built, batch, logs = first_move("weak_de", TINY)
-    modules: Any = built
-    with torch.no_grad():
-        decoded = modules["decoder"](modules["encoder"](torch.from_numpy(batch["images"])))
-    assert logs["reconstruction"] == pytest.approx(bernoulli(decoded.numpy(), batch["images"]) / 12)
-    assert logs["loss/generator"] == pytest.approx(np.log(2), abs=0.2)
-    assert set(logs) == {"loss/autoencoder", "reconstruction", "loss/generator", "loss/discriminator", "accuracy"}
-    assert [player.trains for player in ROW.players] == [
-        ("encoder", "decoder"), ("relations",), ("encoder",), ("discriminator",),
-    ]  # fmt: skip
-
-
-def test_codes_are_points() -> None:
-    context = make_context(ROW, [member("weak_de", network="dense")], TINY, batch_size=8, steps=10)
-    modules = build_member(ROW, TINY.image_shape, context.settings, 0)
-    images = torch.rand(2, 1, 8, 8)
-    codes, log_variances = ROW.encode(modules, images, context.settings)
-    assert log_variances is None
-    torch.testing.assert_close(codes, modules["encoder"](images))
-    assert ROW.parts
-    assert [(part.kind, part.size) for part in ROW.parts(context.settings)] == [("point", 8)]

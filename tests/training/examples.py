@@ -18,6 +18,8 @@ def blocks(side: int = 32, channels: int = 1) -> ArrayDataset:
     return ArrayDataset(images, SPACE)
 
 
+TINY = ArrayDataset(np.ascontiguousarray(blocks().array[:, ::4, ::4]), SPACE)  # 8 x 8, for dense networks
+
 # FactorVAE's discriminator has five million weights; 243 images have no 512 disjoint pairs.
 SMALL: dict[str, dict[str, float | int | str]] = {
     "factor_vae": {"discriminator_width": 64, "discriminator_depth": 2},
