@@ -11,7 +11,7 @@ import numpy as np
 
 from unbraid import Representation, score
 from unbraid.factors import FactorSpace
-from unbraid.metrics import METRICS, udr
+from unbraid.metrics import MEASURES, METRICS, udr
 from unbraid.types import FloatArray, IntArray
 
 FILE = Path(__file__).parent / "behaviour.json"
@@ -92,7 +92,7 @@ def main() -> None:
     """Write the file."""
     table = {situation: scores_of(make) for situation, make in SITUATIONS.items()}
     FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    for name in METRICS:
+    for name in MEASURES:
         print(f"{name:<20}", *(f"{'-' if (v := row[name]) is None else format(v, '.2f'):>7}" for row in table.values()))
 
 

@@ -10,7 +10,7 @@ import yaml
 import unbraid
 from unbraid.datasets import DATASETS
 from unbraid.families.table import FAMILIES
-from unbraid.metrics import METRICS
+from unbraid.metrics import MEASURES
 from unbraid.references import CITED, ITSELF, REFERENCES, bibtex, keys_of
 
 REQUIRED = {
@@ -23,25 +23,25 @@ REQUIRED = {
 }
 
 
-@pytest.mark.parametrize("name", [*METRICS, *FAMILIES, *DATASETS])
+@pytest.mark.parametrize("name", [*MEASURES, *FAMILIES, *DATASETS])
 def test_every_metric_family_and_dataset_has_its_papers(name: str) -> None:
     assert CITED[name]
 
 
 def test_no_name_is_listed_that_no_table_has_and_no_paper_that_nothing_cites() -> None:
-    assert set(CITED) == {ITSELF, *METRICS, *FAMILIES, *DATASETS}
+    assert set(CITED) == {ITSELF, *MEASURES, *FAMILIES, *DATASETS}
     assert {key for keys in CITED.values() for key in keys} == set(REFERENCES)
 
 
 def test_a_name_means_one_thing() -> None:
-    names = [*METRICS, *FAMILIES, *DATASETS]
+    names = [*MEASURES, *FAMILIES, *DATASETS]
     assert len(names) == len(set(names))
 
 
-@pytest.mark.parametrize("name", [*METRICS, *FAMILIES])
+@pytest.mark.parametrize("name", [*MEASURES, *FAMILIES])
 def test_papers_are_those_that_the_table_names(name: str) -> None:
     """Family name of the first author, and year, both written by hand in two places."""
-    row = METRICS.get(name) or FAMILIES[name]
+    row = MEASURES.get(name) or FAMILIES[name]
     short = {"DCI 2018": "Eastwood 2018", "dlib": "Locatello 2019"}
     said = row.source
     for abbreviation, meant in short.items():

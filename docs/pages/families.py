@@ -25,7 +25,7 @@ def overview() -> str:
         )
         for name, row in FAMILIES.items()
     ]
-    return f"{INTRODUCTION}\n\n{table('family | what it is | is told | published grids | source', 'lllll', rows)}\n"
+    return f"{INTRODUCTION}\n\n{table('family | what it is | supervision | published grids | source', 'lllll', rows)}\n"
 
 
 def page(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import get_type_hints
 
 from pages.formulas import METRIC_FORMULAS, SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
-from unbraid.metrics import METRICS, Metric
+from unbraid.metrics import MEASURES, Metric
 from unbraid.metrics._chance import chance_in_words
 
 # What make_behaviour.py scores, in words.
@@ -55,14 +55,14 @@ def interval(row: Metric) -> str:
 def overview() -> str:
     """All metrics in one table."""
     rows = [
-        (row_link(name), f"{direction(row)}, {interval(row)}", row.means, row.misses) for name, row in METRICS.items()
+        (row_link(name), f"{direction(row)}, {interval(row)}", row.means, row.misses) for name, row in MEASURES.items()
     ]
     return table("metric | better | what it says | what it misses", "llll", rows)
 
 
 def page(name: str) -> str:
     """The page of one metric."""
-    row = METRICS[name]
+    row = MEASURES[name]
     latex, where = METRIC_FORMULAS[name]
     known = {
         "Headline": f"`{row.headline}`, {direction(row)} is better, {interval(row)}",
@@ -98,7 +98,7 @@ def page(name: str) -> str:
 
 def bars(name: str) -> str:
     """What one metric makes of codes whose faults are known: a table whose rows are drawn as bars."""
-    measured, row = behaviour(), METRICS[name]
+    measured, row = behaviour(), MEASURES[name]
     known = [(about, value) for text, about in SITUATIONS.items() if (value := measured[text][name]) is not None]
     values = [value for _, value in known]
     low = min(0.0, *values)
@@ -120,7 +120,7 @@ def bars(name: str) -> str:
 
 def _result(name: str) -> str:
     """The class of the result, on the page of the first metric that gives one."""
-    returned = {each: get_type_hints(row.function)["return"] for each, row in METRICS.items()}
+    returned = {each: get_type_hints(row.function)["return"] for each, row in MEASURES.items()}
     kind = returned[name]
     first = next(each for each, other in returned.items() if other is kind)
     full = f"{kind.__module__}.{kind.__qualname__}"
@@ -136,7 +136,7 @@ def _given(name: str) -> str:
         "d_lsbd": 'codes, factors, kinds=["cyclic", "ordinal"]',
         "independence_score": 'codes, factors, kinds=["cyclic", "cyclic"]',
     }
-    if "log-variances" in METRICS[name].needs:
+    if "log-variances" in MEASURES[name].needs:
         return "codes, factors, log_variances=log_variances"
     return special.get(name, "codes, factors")
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import unbraid
 from pages.texts import escaped, table
-from unbraid.metrics import METRICS
+from unbraid.metrics import MEASURES
 
 SOURCE = Path(unbraid.__path__[0])
 
@@ -47,7 +47,7 @@ def homes() -> dict[str, tuple[str, Any]]:
             full = f"{place}.{name}"
             if isinstance(value, ModuleType):
                 page = f"reference/{value.__name__}"
-            elif place == "unbraid.metrics" and name in METRICS:
+            elif place == "unbraid.metrics" and name in MEASURES:
                 page = f"metrics/{name}"
             else:
                 page = seen.setdefault(id(value), f"reference/{full}")

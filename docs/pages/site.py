@@ -7,11 +7,11 @@ from pages import commands, datasets, families, gallery, metrics, reference
 from pages.texts import OUTSIDE, ROOT, relinked
 from unbraid.datasets import DATASETS
 from unbraid.families import FAMILIES
-from unbraid.metrics import METRICS
+from unbraid.metrics import MEASURES
 
 DOCS = ROOT / "docs"
 ROWS = {
-    "metrics": (METRICS, metrics.page),
+    "metrics": (MEASURES, metrics.page),
     "families": (FAMILIES, families.page),
     "datasets": (DATASETS, datasets.page),
 }

@@ -14,7 +14,7 @@ from unbraid._encoding import encoded, encoded_objects
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
 from unbraid.factors import predicate
-from unbraid.metrics import METRICS, Metric, NotDefined
+from unbraid.metrics import LABEL_FREE, METRICS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import Store, alone, sharing
@@ -232,6 +232,8 @@ def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
 
 
 def _known(name: str) -> Metric:
+    if name in LABEL_FREE:
+        raise ValueError(f"{name} compares several models and needs no labels: see unbraid.rank")
     if name not in METRICS:
         raise ValueError(f"unknown metric {name!r}; {suggestion(name, METRICS)}")
     return METRICS[name]

@@ -200,7 +200,7 @@ def test_equal_metrics_and_perfect_correlations_are_left_out_with_the_reason() -
     assert "between the two metrics must be" in reasons["mig.score", "same"]
     assert "no Fisher transform" in reasons["same", "med.score"]
     assert found.predictions == ()
-    with pytest.raises(ValueError, match="two columns are needed to foretell 'goal'; there are mig.score"):
+    with pytest.raises(ValueError, match="two columns are needed to predict 'goal'; there are mig.score"):
         predictors(frame, "goal", ["mig.score", "goal"])
 
 

@@ -20,7 +20,7 @@ from tests.report.browser import launched
 from unbraid.datasets import DATASETS
 from unbraid.families import FAMILIES
 from unbraid.figures import FIGURES
-from unbraid.metrics import METRICS
+from unbraid.metrics import MEASURES
 from unbraid.references import CITED, REFERENCES
 
 pytestmark = pytest.mark.slow
@@ -110,7 +110,7 @@ def test_no_page_shows_markup_that_was_not_understood(site: Path) -> None:
     ("kind", "name"),
     [
         (kind, name)
-        for kind, table in (("metrics", METRICS), ("families", FAMILIES), ("datasets", DATASETS))
+        for kind, table in (("metrics", MEASURES), ("families", FAMILIES), ("datasets", DATASETS))
         for name in table
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.conftest import ROOT
 from unbraid import score
-from unbraid.metrics import METRICS
+from unbraid.metrics import MEASURES
 
 TABLE = json.loads((ROOT / "docs" / "behaviour.json").read_text(encoding="utf-8"))
 QUICK = ["mig", "med", "sap", "modularity", "irs", "factor_leakage", "snc"]  # a second for all situations
@@ -80,7 +80,7 @@ def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
     from pages.metrics import SITUATIONS
 
     assert list(TABLE) == list(MADE) == list(SITUATIONS)
-    assert all(set(row) == set(METRICS) for row in TABLE.values())
+    assert all(set(row) == set(MEASURES) for row in TABLE.values())
 
 
 # What docs/which-metric.md says of its table.

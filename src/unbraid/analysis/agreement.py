@@ -193,7 +193,7 @@ def predictors(
     Returns:
         Predictors. Of each pair, all runs that have both and the target count; pairs that cannot be compared are under
         `left_out` with the reason. Columns that are better when lower, the target among them, are turned round: the
-        stronger correlation is the one that foretells a better target.
+        stronger correlation is the one that predicts a better target.
 
     Raises:
         ValueError: a column is unknown or does not hold numbers, or there are not two to compare.
@@ -204,7 +204,7 @@ def predictors(
     check_columns(frame, [target])
     chosen = _predicting(frame, target) if columns is None else [name for name in columns if name != target]
     if len(chosen) < 2:
-        raise ValueError(f"two columns are needed to foretell {target!r}; there are {', '.join(chosen) or 'none'}")
+        raise ValueError(f"two columns are needed to predict {target!r}; there are {', '.join(chosen) or 'none'}")
     goal, table = _turned(frame, target), {name: _turned(frame, name) for name in chosen}
     found: list[Prediction] = []
     missing: list[LeftOut] = []

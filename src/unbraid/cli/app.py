@@ -56,7 +56,7 @@ app.add_typer(study_app, name="study")
 @app.callback(invoke_without_command=True)
 def _root(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
         typer.echo(f"unbraid {unbraid.__version__}")
@@ -65,7 +65,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 a fault of ours."""
+    """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 internal error, please report."""
     try:
         code = app(standalone_mode=False)
     except UntrustedCode as error:

@@ -19,7 +19,7 @@ def explore(
     ] = False,
     trust_code: TrustCode = None,
 ) -> None:
-    """Serve the page of a study or a run, to this machine alone, until Ctrl-C.
+    """Serve the page of a study or a run, on localhost, until Ctrl-C.
 
     The page is that of `unbraid report` and more: every run has its page with live traversals, beside that of another
     where wanted; metrics are scored on demand and kept in the run's folder; results of a study that is still running

@@ -41,8 +41,8 @@ def list_families(
         _print_one(console, family, rows[family])
         return
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("family", "what it is", "is told", "published grids", "source"):
-        table.add_column(column, no_wrap=column in {"family", "is told"})
+    for column in ("family", "what it is", "supervision", "published grids", "source"):
+        table.add_column(column, no_wrap=column in {"family", "supervision"})
     for name, row in rows.items():
         told = row.supervision.kind if row.supervision else ""
         table.add_row(name, row.title, told, ", ".join(row.presets), row.source)

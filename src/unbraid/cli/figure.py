@@ -30,7 +30,7 @@ def figure(
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Draw the shipped codes of a β-TCVAE instead.")] = False,
     trust_code: TrustCode = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the figures with their options, and leave.")] = False,
+    listed: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
 ) -> None:
     """Draw a figure of a run, of a study or of a file of codes.
 

@@ -20,7 +20,7 @@ def list_metrics(
 
       unbraid metrics --json
     """
-    from unbraid.metrics import METRICS
+    from unbraid.metrics import MEASURES
 
     if json:
         rows = {
@@ -35,14 +35,14 @@ def list_metrics(
                 "source": metric.source,
                 "version": metric.version,
             }
-            for name, metric in METRICS.items()
+            for name, metric in MEASURES.items()
         }
         typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     for column in ("metric", "better", "range", "what it says", "source"):
         table.add_column(column, no_wrap=column in {"metric", "better"})
-    for name, metric in METRICS.items():
+    for name, metric in MEASURES.items():
         low, high = (f"{end:g}".replace("inf", "∞") for end in metric.range)
         needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
         direction = "higher" if metric.higher_is_better else "lower"

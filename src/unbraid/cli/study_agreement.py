@@ -63,7 +63,7 @@ def agreement(
         str | None,
         typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.", show_default=False),
     ] = None,
-    top: Annotated[int, typer.Option(help="With --controversial: so many models.")] = 5,
+    top: Annotated[int, typer.Option(help="With --controversial: number of models.")] = 5,
     out: Annotated[
         Path | None, typer.Option(help="Write the correlations of all groups to this .csv file.", show_default=False)
     ] = None,

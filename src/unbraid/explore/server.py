@@ -223,7 +223,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ValueError:
             raise Refused(400, "that is not JSON") from None
         if not isinstance(content, dict):
-            raise Refused(400, "that is no object")
+            raise Refused(400, "expected a JSON object")
         return content
 
     def log_message(self, format: str, *args: Any) -> None:

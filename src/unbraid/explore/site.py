@@ -28,7 +28,7 @@ from unbraid.studies.study import Study
 
 SHOWN_AS_TEXT = {".json", ".yaml", ".csv", ".txt"}
 # Metrics of one representation: UDR compares many, and a gap cannot be asked for.
-ON_DEMAND = tuple(name for name in METRICS if name not in {"udr", "zero_shot"})
+ON_DEMAND = tuple(name for name in METRICS if name != "zero_shot")
 
 
 class RunSite:

@@ -17,7 +17,7 @@ def cyclic_columns(space: FactorSpace) -> list[int]:
     """
     columns = [column for column, kind in enumerate(space.kinds) if kind == "cyclic"]
     if not columns:
-        raise ValueError(f"none of the factors {', '.join(space.names)} is cyclic: nothing can be turned")
+        raise ValueError(f"none of the factors {', '.join(space.names)} is cyclic; this needs a cyclic factor")
     return columns
 
 

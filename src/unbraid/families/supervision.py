@@ -25,7 +25,7 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
     """
     names = tuple(name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic")
     if not names:
-        raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic: nothing can be turned")
+        raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic; this needs a cyclic factor")
     grid_of(space)
     return names
 

@@ -6,7 +6,7 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 """
 
 from unbraid.metrics._inputs import NotDefined
-from unbraid.metrics._table import METRICS, Metric
+from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, Metric
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -32,6 +32,8 @@ from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
 __all__ = [
+    "LABEL_FREE",
+    "MEASURES",
     "METRICS",
     "Metric",
     "NotDefined",

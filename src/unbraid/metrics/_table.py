@@ -340,7 +340,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             chance=even_guess,
             strays=0.06,
             means="How often the code that varies least tells which factor was held fixed.",
-            misses="Saturates: a rotated code can also score 1. Codes of variance below 0.05 are dropped unheard.",
+            misses="Saturates: a rotated code can also score 1. Codes of variance below 0.05 are ignored.",
             source="Kim & Mnih 2018; Duan et al. 2020 (UDR), supplement",
             version=2,
             stochastic=True,
@@ -395,6 +395,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             aligned=False,
             linear=False,
         ),
+    }
+)
+
+# Of several models at once, and without labels: no card of codes and factors holds them, `unbraid.rank` does.
+LABEL_FREE: Mapping[str, Metric] = MappingProxyType(
+    {
         "udr": Metric(
             udr,
             title="Unsupervised disentanglement ranking",
@@ -410,3 +416,4 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         ),
     }
 )
+MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE})

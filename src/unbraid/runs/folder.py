@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._records import check_record, read_object
+from unbraid.representation import SUFFIXES
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 
 CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
 WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.parquet"
 CHECKPOINT = "checkpoint.safetensors"
+ADDED_CODES = "codes.npz"  # of a representation that was added to a study
 WORKING = ".part"  # ends the name of a folder whose run is not finished
 
 
@@ -38,15 +40,21 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     return config, status
 
 
-def codes_file(path: Path) -> Path:
-    """Where a finished run keeps its codes.
+def find_codes(path: Path) -> Path:
+    """The file of codes that a path stands for: itself, or that of a run or of a representation added to a study.
 
     Raises:
         FileNotFoundError, ValueError: as `read_folder`; and where the run diverged.
     """
+    if path.is_file() or path.suffix in SUFFIXES:
+        return path
+    if (path / ADDED_CODES).is_file():
+        return path / ADDED_CODES
     _, status = read_folder(path)
     if status["state"] == "diverged":
         raise ValueError(f"{path} diverged at step {status['step']} ({status['reason']}): it has no codes")
+    if not (path / CODES).is_file():
+        raise damaged(path / CODES, "it is missing")
     return path / CODES
 
 

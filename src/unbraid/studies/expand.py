@@ -116,7 +116,7 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
 def metric_names(study: StudyConfig) -> tuple[str, ...]:
     """The metrics every run is scored by."""
     if study.metrics == "all":
-        return tuple(name for name in METRICS if name != "udr")
+        return tuple(METRICS)
     return tuple(dict.fromkeys(study.metrics))
 
 

@@ -63,7 +63,7 @@ def complete_scores(
     missing = missing_metrics(read_scores(folder), wanted, retry=retry)
     if not missing:
         return
-    representation = Representation.load(_codes(folder))
+    representation = Representation.load(find_codes(folder))
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed = {name: _failure(error) for name, error in errors.items() if name in missing}

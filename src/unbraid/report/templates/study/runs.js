@@ -7,7 +7,7 @@ function withPicture(run, show) {
   pictures ??= embedded("pictures");
   if (pictures[name]) show(pictures[name]);
   else if (study.live && study.runs.state[run] === "finished") askForPicture(name).then((picture) => { pictures[name] = picture; show(picture); });
-  else show({ missing: "No model, and so no picture." });
+  else show({ missing: "Codes only: no traversals." });
 }
 
 function pictureFigure(run) {
