@@ -10,7 +10,7 @@ import numpy as np
 from unbraid.analysis.ranking import Candidate, Compare, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Similarity
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, codes_file, read_folder
+from unbraid.runs.folder import CONFIG, find_codes, read_folder
 from unbraid.types import ArrayLike
 
 if TYPE_CHECKING:
@@ -125,4 +125,4 @@ def _of_path(name: str, path: Path) -> Candidate:
         return Candidate.of(name, "", "", Representation.load(path))
     config, _ = read_folder(path)
     setting = ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))
-    return Candidate.of(name, config["family"], setting, Representation.load(codes_file(path)))
+    return Candidate.of(name, config["family"], setting, Representation.load(find_codes(path)))

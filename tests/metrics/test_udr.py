@@ -368,8 +368,8 @@ def test_a_score_card_skips_it_with_the_reason() -> None:
     factors = np.random.default_rng(0).integers(3, size=(N, 2))
     with pytest.raises(NotDefined, match="needs the codes of several models"):
         udr(BASE, factors)
-    card = score(BASE, factors, metrics=["mig", "udr"])
-    assert card.skipped == {"udr": "needs the codes of several models"}
+    with pytest.raises(ValueError, match="udr compares several models and needs no labels: see unbraid.rank"):
+        score(BASE, factors, metrics=["mig", "udr"])
 
 
 @pytest.mark.parametrize(

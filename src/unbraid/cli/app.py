@@ -65,7 +65,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 internal error, please report."""
+    """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 internal error."""
     try:
         code = app(standalone_mode=False)
     except UntrustedCode as error:

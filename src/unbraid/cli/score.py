@@ -58,7 +58,7 @@ def score(
 
     from unbraid._trust import UntrustedCode, trusting
     from unbraid.representation import Representation, example_path
-    from unbraid.runs.folder import codes_file
+    from unbraid.runs.folder import find_codes
     from unbraid.runs.objects import objects_of
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
@@ -66,7 +66,7 @@ def score(
     chosen = "all" if metrics == "all" else _listed(metrics)
     choose(trusting(chosen))
     path = file or example_path()
-    representation = Representation.load(codes_file(path) if path.is_dir() else path)
+    representation = Representation.load(find_codes(path))
     every = representation.names
     names = every if factors is None else tuple(_listed(factors))
     representation = representation.keep_factors(names)

@@ -8,10 +8,9 @@ from typing import Any, Literal
 
 from unbraid._extras import require
 from unbraid.representation import Representation, example_path
-from unbraid.runs.folder import CODES, CONFIG, codes_file
+from unbraid.runs.folder import ADDED_CODES, CODES, CONFIG, find_codes
 
 Kind = Literal["codes", "run", "study"]
-ADDED = "codes.npz"  # of a representation that was added to a study
 STUDY_FILES = ("study.yaml", "runs", "added")
 SAID = {"codes": "a file of codes", "run": "the folder of a run", "study": "the folder of a study"}
 
@@ -27,7 +26,7 @@ class Source:
     @cached_property
     def representation(self) -> Representation:
         """Codes and factors, of a file or of a run."""
-        return Representation.load(codes_file(self.path) if self.kind == "run" else self.path)
+        return Representation.load(find_codes(self.path))
 
     @cached_property
     def run(self) -> Any:
@@ -77,8 +76,8 @@ def open_source(path: str | Path | None, trust: Collection[str] = ()) -> Source:
         return Source(example_path(), "codes")
     path = Path(path)
     if path.is_dir():
-        if (path / ADDED).is_file():
-            return Source(path / ADDED, "codes")
+        if (path / ADDED_CODES).is_file():
+            return Source(path / ADDED_CODES, "codes")
         if (path / CONFIG).is_file() or (path / CODES).is_file():
             return Source(path, "run", trust)
         if any((path / name).exists() for name in STUDY_FILES):

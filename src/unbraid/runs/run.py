@@ -24,7 +24,7 @@ from unbraid.families.table import FAMILIES
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, CURVES, WEIGHTS, codes_file, damaged, read_folder
+from unbraid.runs.folder import CONFIG, CURVES, WEIGHTS, damaged, find_codes, read_folder
 from unbraid.types import ArrayLike, FloatArray
 
 N_CODES = 10_000  # rows of codes.safetensors, all of them in smaller datasets
@@ -180,7 +180,7 @@ class Run:
         Raises:
             ValueError: there is none, because the training diverged.
         """
-        return Representation.load(codes_file(self.path))
+        return Representation.load(find_codes(self.path))
 
     def curves(self) -> dict[str, FloatArray]:
         """`step` and, by name, the losses and their parts; each the mean over the steps since the point before.

@@ -14,7 +14,7 @@ from unbraid.factors import Space
 from unbraid.families.table import FAMILIES
 from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, WORKING, codes_file, read_folder
+from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, find_codes, read_folder
 from unbraid.runs.run import N_CODES
 from unbraid.studies.expand import metric_names, setting_text
 from unbraid.studies.record import StudyRecord, StudyRun, added_runs
@@ -27,7 +27,6 @@ from unbraid.types import IntArray, Progress
 
 __all__ = ["add", "encode_sample", "sample_of"]
 
-CODES = "codes.npz"
 NAME = re.compile(r"\w[\w.+-]*")
 
 
@@ -80,7 +79,7 @@ def add(
                 progress(f"scoring {names[number]}", number, len(names))
             shutil.rmtree(part, ignore_errors=True)
             part.mkdir(parents=True)
-            representation.save(part / CODES)
+            representation.save(part / ADDED_CODES)
             store.write_json(part / CONFIG, about)
             complete_scores(part, metric_names(study.config), gap=study.config.gap)
         for part, name in zip(parts, names, strict=True):
@@ -159,7 +158,7 @@ def _about(
 
 
 def _load(file: Path) -> Representation:
-    return Representation.load(codes_file(file) if file.is_dir() else file)
+    return Representation.load(find_codes(file))
 
 
 def _checked(given: Representation, space: Space, where: str) -> Representation:

@@ -18,7 +18,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics.deciding import Decision, decision, same
 from unbraid.representation import Representation
-from unbraid.runs.folder import CODES, SCORES, WEIGHTS, damaged
+from unbraid.runs.folder import SCORES, WEIGHTS, find_codes
 from unbraid.runs.objects import objects_of
 from unbraid.score_file import LONGEST_TEXT, SavedInput, SavedMetric, SavedScores, read_scores_file
 from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
@@ -223,11 +223,3 @@ def _text(said: object, *, lines: bool = False) -> str:
     """As a text that can be kept, on one line where not told otherwise."""
     text = str(said) if lines else " ".join(str(said).split())
     return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
-
-
-def _codes(folder: Path) -> Path:
-    """A run keeps its codes in one format, and an added representation in another."""
-    for name in (CODES, "codes.npz"):
-        if (folder / name).is_file():
-            return folder / name
-    raise damaged(folder / CODES, "it is missing")

@@ -2,15 +2,13 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.representation import Representation
+from unbraid.runs.folder import find_codes
 from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.types import Progress
-
-CODES = ("codes.safetensors", "codes.npz")  # of a run, of a representation that was added
 
 
 def ranking_options(study: StudyRecord) -> RankingOptions:
@@ -97,14 +95,9 @@ def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, 
             left_out[run.id] = "not finished" if run.state == "waiting" else f"{run.state}: {run.reason}"
             continue
         try:
-            representation = Representation.load(codes_path(run.path))
+            representation = Representation.load(find_codes(run.path))
         except (OSError, ValueError) as error:
             left_out[run.id] = str(error)
             continue
         candidates.append(Candidate.of(run.id, run.family, run.setting, representation))
     return candidates, left_out
-
-
-def codes_path(folder: Path) -> Path:
-    """The file of codes in the folder of a run, or of a representation that was added."""
-    return next((folder / name for name in CODES if (folder / name).is_file()), folder / CODES[0])

@@ -21,12 +21,12 @@ from typing import Any
 
 from unbraid._extras import require
 from unbraid._files import below, remove, remove_with_folder
-from unbraid.runs.folder import CHECKPOINT, CODES, CONFIG, CURVES, STATUS, WEIGHTS, WORKING
+from unbraid.runs.folder import ADDED_CODES, CHECKPOINT, CODES, CONFIG, CURVES, STATUS, WEIGHTS, WORKING
 from unbraid.studies.storage.agreed import agree, agreed, may_have_changed
 
 INCOMING = ".incoming"
 WHOLE = ("runs", "added")  # their folders appear whole or not at all
-FIXED = {CONFIG, STATUS, WEIGHTS, CODES, "codes.npz", CURVES}
+FIXED = {CONFIG, STATUS, WEIGHTS, CODES, ADDED_CODES, CURVES}
 OPENED = {"study.yaml", "study.json"}  # what changes in them goes up before anything is trained
 PASSING = ("failed", "tracking")  # beside folders of runs at work, what a study may remove
 TOKENS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "created")  # of one store or another
