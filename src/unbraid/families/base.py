@@ -50,9 +50,10 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
         ValueError: it is none of the kind, or out of bounds.
     """
     if row.kind == "choice":
-        if not isinstance(value, str) or not (value in row.choices or ("" in row.choices and is_code(value))):
+        named = [each for each in row.choices if each]
+        if not isinstance(value, str) or not (value in named or ("" in row.choices and is_code(value))):
             own = ", or your own as package.module:function" if "" in row.choices else ""
-            raise ValueError(f"{name} must be one of {', '.join(filter(None, row.choices))}{own}; got {value!r}")
+            raise ValueError(f"{name} must be one of {', '.join(named)}{own}; got {value!r}")
         return value
     if row.kind == "text":
         if not isinstance(value, str | int) or isinstance(value, bool) or not str(value):

@@ -15,6 +15,7 @@ from unbraid.types import Kind
 FORMAT = 1
 MOST_NUMBERS = 1 << 24  # of an image, or of a row of a table
 
+Format: TypeAlias = Annotated[int, Field(ge=FORMAT, le=FORMAT)]
 Size: TypeAlias = Annotated[int, Field(ge=1, le=1 << 16)]
 Device: TypeAlias = Annotated[str, Field(pattern=r"^[a-z0-9:]{1,20}$")]
 Precision: TypeAlias = Literal["float32", "bfloat16", "float64"]
@@ -77,7 +78,7 @@ class FactsRecord(Record):
 class RunRecord(Record):
     """config.json of a run."""
 
-    format: Literal[1]  # FORMAT
+    format: Format
     family: Text
     dataset: DatasetRecord
     seed: Natural

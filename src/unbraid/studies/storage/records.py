@@ -8,6 +8,8 @@ from pydantic_core import PydanticCustomError
 from unbraid._records import Count, Natural, Record, Setting, Text
 from unbraid.runs.records import DatasetRecord, Device, Precision
 
+FORMAT = 1
+
 Share: TypeAlias = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Shares: TypeAlias = Annotated[list[Share], Field(min_length=3, max_length=3)]  # one factor, the other, both
 Errors: TypeAlias = Annotated[dict[Text, FiniteFloat], Field(min_length=1)]
@@ -16,7 +18,7 @@ Errors: TypeAlias = Annotated[dict[Text, FiniteFloat], Field(min_length=1)]
 class StudyRecord(Record):
     """study.json: what decides the runs beside the YAML."""
 
-    format: Literal[1]
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
     unbraid: Text
     source: dict[str, Any]
     dataset: DatasetRecord

@@ -11,10 +11,9 @@ import unbraid
 from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
-from unbraid.studies.storage.records import FailureRecord, StudyRecord
+from unbraid.studies.storage.records import FORMAT, FailureRecord, StudyRecord
 from unbraid.studies.storage.remote import LOCK, discard
 
-FORMAT = 1
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
 RUNS, FAILED, ADDED = "runs", "failed", "added"
 
