@@ -13,6 +13,7 @@ from unbraid.factors import FactorSpace
 def test_options_reach_the_dataset(tmp_path: Path) -> None:
     assert load("sprites", tmp_path, antialias=True) == Sprites(antialias=True)
     assert len(load("square", tmp_path, positions=8)) == 64
+    assert len(load("square", tmp_path, positions=np.int64(8))) == 64
 
 
 @pytest.mark.parametrize(
@@ -22,12 +23,21 @@ def test_options_reach_the_dataset(tmp_path: Path) -> None:
         ("zzz", {}, "unknown dataset 'zzz'; there are sprites"),
         ("square", {"size": 3}, "dataset 'square' has no option 'size'; it has positions, side"),
         ("square", {"root_": 3}, "has no option 'root_'"),
+        ("square", {"root": 3}, "root must be the path of a folder; got 3"),
+        ("square", {"positions": "8"}, "dataset 'square': positions: input should be a valid integer; got '8'"),
+        ("square", {"positions": [8]}, "dataset 'square': positions: input should be a valid integer; got [8]"),
+        ("square", {"positions": True}, "dataset 'square': positions: input should be a valid integer; got True"),
+        ("flatland", {"radius": "15"}, "dataset 'flatland': radius: input should be a valid number; got '15'"),
+        ("sprites", {"antialias": 1}, "dataset 'sprites': antialias: input should be a valid boolean; got 1"),
+        ("dsprites", {"file": 1}, "dataset 'dsprites': file: "),
+        ("square", {"positions": 8, "without": {"x": "1"}}, "without must be a condition such as"),
+        ("square", {"positions": 8, "without": {"x": [1, 2]}}, "without must be a condition such as"),
         ("square", {"positions": 3}, "positions must divide 64; got 3"),
     ],
 )
 def test_loading_says_what_is_wrong(tmp_path: Path, name: str, options: dict, message: str) -> None:
     with pytest.raises(ValueError) as caught:
-        load(name, tmp_path, **options)
+        load(name, **{"root": tmp_path, **options})
     assert message in str(caught.value)
 
 

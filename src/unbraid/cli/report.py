@@ -98,11 +98,11 @@ def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:
 
     runs = [load_run(each, device="cpu", trust=trust) for each in (path, compare) if each is not None]
     for run in runs:
-        _score(run.path, run.status["state"] == "diverged")
+        _score(run.path, run.status["state"] == "diverged", trust)
     return run_page(runs[0], compare=runs[1] if len(runs) > 1 else None)
 
 
-def _score(run: Path, diverged: bool) -> None:
+def _score(run: Path, diverged: bool, trust: Collection[str]) -> None:
     """Every metric, where the run has no scores yet."""
     from unbraid.runs.folder import SCORES
     from unbraid.scoring import choose
@@ -111,4 +111,4 @@ def _score(run: Path, diverged: bool) -> None:
     if diverged or (run / SCORES).is_file():
         return
     with metric_progress() as progress:
-        complete_scores(run, list(choose("all")), progress=progress)
+        complete_scores(run, list(choose("all")), trust=trust, progress=progress)

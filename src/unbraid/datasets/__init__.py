@@ -1,9 +1,12 @@
 """Datasets with known factors: drawn by this package, or read from the files their authors publish."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from unbraid._arguments import check_whole
 from unbraid._suggest import suggestion
@@ -60,6 +63,8 @@ def load(
         ValueError: no such dataset, no such option of it, or nothing is left of it.
         DatasetMissing: it needs a file that is not there; the message says which, and where to get it.
     """
+    if root is not None and not isinstance(root, str | Path):
+        raise ValueError(f"root must be the path of a folder; got {root!r}")
     check_whole("shrink", shrink, 1)
     dataset = _open(name, root, progress, options)
     dataset = dataset if shrink == 1 else ShrunkImages(dataset, shrink)
@@ -75,12 +80,20 @@ def _open(name: str, root: str | Path | None, progress: Progress | None, options
     return row.open(cache_root(root), progress=progress, **options)
 
 
-def _check_options(name: str, opener: Callable[..., FactorDataset], options: Iterable[str]) -> None:
-    known = set(inspect.signature(opener).parameters) - {"root", "path", "progress"}
-    for option in options:
+def _check_options(name: str, opener: Callable[..., FactorDataset], options: Mapping[str, Any]) -> None:
+    """Raises ValueError for an option that the dataset does not have, or a value of another type than it asks for."""
+    parameters = inspect.signature(opener, eval_str=True).parameters
+    known = set(parameters) - {"root", "path", "progress"}
+    for option, value in options.items():
         if option not in known:
             there = ", ".join([*sorted(known), "shrink", "without"])
             raise ValueError(f"dataset {name!r} has no option {option!r}; it has {there}")
+        try:
+            plain = value.item() if isinstance(value, np.generic) else value
+            TypeAdapter(parameters[option].annotation, config=ConfigDict(strict=True)).validate_python(plain)
+        except ValidationError as error:
+            said = error.errors()[0]["msg"]
+            raise ValueError(f"dataset {name!r}: {option}: {said[0].lower()}{said[1:]}; got {value!r}") from None
 
 
 def find(name: str) -> Dataset:

@@ -106,6 +106,8 @@ def _positions(space: Space, part: Any) -> IntArray:
     if "random" in part and part.keys() <= {"random", "seed"}:
         return _random(space, part["random"], part.get("seed", 0))
     columns = [space.column(name) for name in part]
+    if not all(isinstance(level, int | float | np.number) for level in part.values()):
+        raise _unreadable(part)
     return _meeting(space, lambda factors: (factors[:, columns] == list(part.values())).all(axis=1), part)
 
 
