@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from unbraid._arguments import check_whole
@@ -81,16 +80,21 @@ def _open(name: str, root: str | Path | None, progress: Progress | None, options
 
 
 def _check_options(name: str, opener: Callable[..., FactorDataset], options: Mapping[str, Any]) -> None:
-    """Raises ValueError for an option that the dataset does not have, or a value of another type than it asks for."""
+    """Raises ValueError for an option that the dataset does not have, or a value of another type than it asks for.
+
+    Numbers are left to the dataset, which knows their range.
+    """
     parameters = inspect.signature(opener, eval_str=True).parameters
     known = set(parameters) - {"root", "path", "progress"}
     for option, value in options.items():
         if option not in known:
             there = ", ".join([*sorted(known), "shrink", "without"])
             raise ValueError(f"dataset {name!r} has no option {option!r}; it has {there}")
+        kind = parameters[option].annotation
+        if kind in (int, float):
+            continue
         try:
-            plain = value.item() if isinstance(value, np.generic) else value
-            TypeAdapter(parameters[option].annotation, config=ConfigDict(strict=True)).validate_python(plain)
+            TypeAdapter(kind, config=ConfigDict(strict=True)).validate_python(value)
         except ValidationError as error:
             said = error.errors()[0]["msg"]
             raise ValueError(f"dataset {name!r}: {option}: {said[0].lower()}{said[1:]}; got {value!r}") from None

@@ -339,6 +339,9 @@ def _render_torch(
     """The arithmetic of `_render_views`, operation by operation, over batches of views."""
     import torch
 
+    from unbraid._device import choose_device
+
+    device = choose_device(str(device))
     tensors = [torch.tensor(array, device=device) for array in pack.arrays()]
     faces_per_view = np.diff(pack.face_start)[which]
     batch = max(1, FRAGMENTS // max(1, (size * samples) ** 2 + 4 * int(faces_per_view.max(initial=0))))
