@@ -91,7 +91,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
     "traverse": [("run --out a.png", 2)],
     "figure": [
-        ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 2),
+        ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("hinton run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
     "explore": [("run --port 0", 0), ("study --port 0", 0)],

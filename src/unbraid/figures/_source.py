@@ -30,11 +30,11 @@ class Source:
 
     @cached_property
     def run(self) -> Any:
-        """The trained model."""
+        """The trained model, its networks left aside until they are used."""
         require("torch", "train", "this figure")
-        from unbraid.runs.run import load_run
+        from unbraid.runs.run import open_run
 
-        return load_run(self.path, trust=self.trust)
+        return open_run(self.path, trust=self.trust)
 
     @cached_property
     def study(self) -> Any:

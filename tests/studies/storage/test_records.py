@@ -9,9 +9,9 @@ import pytest
 
 from tests.runs.test_records import fields
 from unbraid.studies.holdout.answers import read_answers
+from unbraid.studies.record import added_runs
 from unbraid.studies.storage import store
 from unbraid.studies.storage.records import AddedRecord, AnswerRecord, FailureRecord, StudyRecord
-from unbraid.studies.study import added_runs
 
 QUESTION = {
     "kind": "compositional", "of": "0f", "split": "combination", "number": 0, "name": "", "without": [], "terms": {},
