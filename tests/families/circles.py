@@ -5,7 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from tests.families.plain import Weights, encoder, kl_standard
+from tests.families.members import Weights
+from tests.families.plain import encoder, kl_standard
 
 LINES, STEPS = 2, 3
 LOW, HIGH = -4.0, -1.0  # of log t

@@ -5,21 +5,8 @@ import math
 import torch
 from torch import Tensor
 
-from tests.families.plain import (
-    N_PIXELS,
-    SPACE,
-    Move,
-    Mover,
-    Terms,
-    Weights,
-    bernoulli,
-    check,
-    decoder,
-    encoder,
-    levels,
-    mean_of,
-    play,
-)
+from tests.families.members import N_PIXELS, SPACE, Move, Weights, play
+from tests.families.plain import Mover, Terms, bernoulli, check, decoder, encoder, levels, mean_of
 
 LATENTS = 5  # of the ForwardVAE, one more than the planes take
 

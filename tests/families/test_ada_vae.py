@@ -6,22 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.families.plain import (
-    SPACE,
-    Move,
-    Mover,
-    Terms,
-    Weights,
-    bernoulli,
-    check,
-    decoder,
-    drawn,
-    gaussian,
-    kl_standard,
-    levels,
-    mean_of,
-    play,
-)
+from tests.families.members import SPACE, Move, Weights, play
+from tests.families.plain import Mover, Terms, bernoulli, check, decoder, drawn, gaussian, kl_standard, levels, mean_of
 
 LATENTS, BETA = 5, 2.0
 

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from tests.families.circles import unit
-from tests.families.plain import FAMILIES, Weights, coded, decoder, dense, encoder, encoder_of_any
+from tests.families.members import FAMILIES, Weights, coded
+from tests.families.plain import decoder, dense, encoder, encoder_of_any
 
 Coded = tuple[list[Tensor], list[Tensor] | None]
 Images = list[Tensor]

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from tests.families.circles import SETTINGS, Image
-from tests.families.plain import Move, Mover, Terms, Weights, bernoulli, check, decoder, mean_of, play
+from tests.families.members import Move, Weights, play
+from tests.families.plain import Mover, Terms, bernoulli, check, decoder, mean_of
 
 
 def loss(weights: Weights, move: Move) -> tuple[Tensor, Terms]:

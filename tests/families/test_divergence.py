@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.families.plain import population_with
+from tests.families.members import population_with
 
 
 def rooted(modules: nn.ModuleDict, batch: Any, hyper: Mapping[str, Any], step: Any, context: Any) -> tuple:  # noqa: ARG001

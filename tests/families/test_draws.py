@@ -5,7 +5,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from tests.families.plain import FAMILIES, draws_of, position
+from tests.families.members import FAMILIES, draws_of
+from tests.families.plain import position
 from unbraid.types import FloatArray
 
 NORMAL, UNIFORM, PERMUTED = "normal", "uniform", "permuted"

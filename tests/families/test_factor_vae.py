@@ -3,20 +3,8 @@
 import torch
 from torch import Tensor
 
-from tests.families.plain import (
-    Move,
-    Mover,
-    Terms,
-    Weights,
-    check,
-    dense,
-    drawn,
-    gaussian,
-    mean_of,
-    play,
-    position,
-    vae_terms,
-)
+from tests.families.members import Move, Weights, play
+from tests.families.plain import Mover, Terms, check, dense, drawn, gaussian, mean_of, position, vae_terms
 
 LATENTS, GAMMA = 3, 4.0
 SETTINGS = {"latents": LATENTS, "gamma": GAMMA, "discriminator_width": 4, "discriminator_depth": 2}

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from tests.families.plain import Move, Mover, Terms, Weights, check, decoder, dense, mean_of, play, position
+from tests.families.members import Move, Weights, play
+from tests.families.plain import Mover, Terms, check, decoder, dense, mean_of, position
 
 LATENTS, RATE, GRADIENT, INFORMATION = 2, 2e-3, 8.0, 3.0
 SETTINGS = {

@@ -6,20 +6,8 @@ from torch import Tensor
 
 from tests.families import test_delta_vae
 from tests.families.circles import SETTINGS, Image, turned, unit
-from tests.families.plain import (
-    SPACE,
-    Move,
-    Mover,
-    Terms,
-    Weights,
-    bernoulli,
-    check,
-    decoder,
-    levels,
-    mean_of,
-    play,
-    position,
-)
+from tests.families.members import SPACE, Move, Weights, play
+from tests.families.plain import Mover, Terms, bernoulli, check, decoder, levels, mean_of, position
 from unbraid.factors import FactorSpace
 
 GAMMA = 7.0

@@ -7,12 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.families.members import SPACE, Move, Weights, play
 from tests.families.plain import (
-    SPACE,
-    Move,
     Mover,
     Terms,
-    Weights,
     bernoulli,
     check,
     decoder,
@@ -23,7 +21,6 @@ from tests.families.plain import (
     kl_standard,
     levels,
     mean_of,
-    play,
 )
 
 CONTENT, SIZE, SPEED, SIGMA, DISTANCE = 2, 2, 2.0, 0.8, 3.0

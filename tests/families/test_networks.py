@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.families.plain import NETWORKS, Weights, layer_norm, resnet_critic, untrained_at
+from tests.families.members import NETWORKS, Weights, layer_norm, resnet_critic, untrained_at
 
 CONV, DENSE = NETWORKS["conv"], NETWORKS["dense"]
 

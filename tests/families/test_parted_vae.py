@@ -7,12 +7,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.families.members import SPACE, Move, Weights, play
 from tests.families.plain import (
-    SPACE,
-    Move,
     Mover,
     Terms,
-    Weights,
     bernoulli,
     check,
     decoder,
@@ -22,7 +20,6 @@ from tests.families.plain import (
     kl_standard,
     levels,
     mean_of,
-    play,
 )
 
 LATENTS, U, FEATURES = 2, 2, 4

@@ -3,9 +3,10 @@
 import math
 
 import numpy as np
+import pytest
 import torch
 
-from tests.families.plain import DATASET, coded
+from tests.families.members import DATASET, coded
 from unbraid.types import FloatArray
 
 
@@ -24,11 +25,14 @@ def jacobi(matrix: FloatArray) -> tuple[FloatArray, FloatArray]:
     return np.diag(matrix)[order], vectors.T[order]
 
 
-def test_codes_are_coordinates_along_the_directions_of_most_variance() -> None:
-    found = coded("pca", latents=3)
+@pytest.mark.parametrize("fit_images", [20_000, 20])
+def test_codes_are_coordinates_along_the_directions_of_most_variance(fit_images: int) -> None:
+    """Of all 60 images, or of 20 evenly spaced."""
+    found = coded("pca", latents=3, fit_images=fit_images)
     rows = DATASET.array.transpose(0, 3, 1, 2).reshape(60, 6) / 255.0
-    mean = sum(rows, np.zeros(6)) / 60
-    covariance = sum((np.outer(row - mean, row - mean) for row in rows), np.zeros((6, 6))) / 59
+    fitted = rows[:: 3 if fit_images == 20 else 1]
+    mean = sum(fitted, np.zeros(6)) / len(fitted)
+    covariance = sum((np.outer(row - mean, row - mean) for row in fitted), np.zeros((6, 6))) / (len(fitted) - 1)
     variances, vectors = jacobi(covariance)
     assert (np.diff(variances) < -1e-4).all()
     expected = (rows @ vectors[:3].T) - mean @ vectors[:3].T

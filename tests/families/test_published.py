@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import unbraid
-from tests.families.plain import FAMILIES, untrained
+from tests.families.members import FAMILIES, untrained
 
 UDR = "udr"
 # UDR table 3; LSBD sections 6 and F.2, tables 3 and 4 (four latents on Square, Arrow and Airplane); DCI section 5.

@@ -9,9 +9,8 @@ from tests.training.examples import blocks, member
 from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families import Context
-from unbraid.families.building import build_member, structural_settings
+from unbraid.families.building import structural_settings
 from unbraid.families.table import FAMILIES
-from unbraid.training.draws import Images
 from unbraid.training.population import Population, make_population
 
 CPU = torch.device("cpu")
@@ -74,23 +73,3 @@ def test_presets_name_hyperparameters_and_stay_within_their_bounds(name: str) ->
                     assert isinstance(value, str)
                 else:
                     assert known[key].low <= float(value) <= known[key].high
-
-
-def test_principal_components_are_fitted_to_evenly_spaced_images() -> None:
-    """All 243 images, then only every third; against the eigenvectors of NumPy."""
-    images = DATASET.images(np.arange(243)).reshape(243, -1) / 255.0
-    for fit_images, chosen in ((20_000, images), (81, images[::3])):
-        settings = structural_settings(FAMILIES["pca"], [member("pca", latents=4, fit_images=fit_images)])
-        modules = build_member(FAMILIES["pca"], DATASET.image_shape, settings, 0)
-        fit = FAMILIES["pca"].fit
-        assert fit is not None
-        fit(modules, Images(DATASET, CPU), Context(settings, 243, batch_size=8, steps=1))
-        centred = chosen - chosen.mean(0)
-        basis = np.linalg.svd(centred, full_matrices=False)[2][:4]
-        batch = Images(DATASET, CPU)(torch.arange(243))
-        codes, log_variances = FAMILIES["pca"].encode(modules, batch, settings)
-        assert log_variances is None
-        expected = (images - chosen.mean(0)) @ basis.T @ basis + chosen.mean(0)
-        decoded = FAMILIES["pca"].decode(modules, codes, settings)
-        assert decoded.shape == batch.shape
-        np.testing.assert_allclose(decoded.flatten(1), expected, atol=1e-4)

@@ -6,12 +6,10 @@ import pytest
 import torch
 from torch import Tensor
 
+from tests.families.members import DATASET, Move, Weights, play
 from tests.families.plain import (
-    DATASET,
-    Move,
     Mover,
     Terms,
-    Weights,
     bernoulli,
     check,
     decoder,
@@ -21,7 +19,6 @@ from tests.families.plain import (
     log_normal,
     mean_of,
     normal_pixels,
-    play,
     vae_terms,
 )
 

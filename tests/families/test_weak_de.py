@@ -5,20 +5,8 @@ from collections.abc import Mapping
 import torch
 from torch import Tensor
 
-from tests.families.plain import (
-    DATASET,
-    Move,
-    Mover,
-    Terms,
-    Weights,
-    bernoulli,
-    check,
-    decoder,
-    dense,
-    encoder,
-    mean_of,
-    play,
-)
+from tests.families.members import DATASET, Move, Weights, play
+from tests.families.plain import Mover, Terms, bernoulli, check, decoder, dense, encoder, mean_of
 
 LATENTS, RATE, ADVERSARIAL, SPREAD = 2, 2e-3, 5e-3, 0.4
 SETTINGS = {
