@@ -10,6 +10,7 @@ from unbraid.metrics import snc
 from unbraid.metrics._alignment import align, beyond_luck
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._trial import trial
 from unbraid.metrics.snc import _cut, _places
 from unbraid.types import FloatArray, IntArray
 
@@ -155,6 +156,53 @@ def test_fewer_codes_than_factors_leave_one_without() -> None:
     assert result.alignment.tolist() == [-1, 1, 0]
     assert result.per_factor.tolist() == [0.0, 1.0, 1.0]
     assert "factor 0 has no code" in " ".join(result.notes)
+
+
+def test_alignment_does_not_see_the_test_rows() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (60, 2))
+    codes = factors @ [[1.0, 0.5, 0.2], [0.3, 1.0, 0.4]] + rng.standard_normal((60, 3))
+    rows = trial(codes, factors, None, 0)
+    changed = codes.copy()
+    changed[rows.test] = rng.standard_normal((len(rows.test), 3)) * 100
+    result, other = snc(codes, factors), snc(changed, factors)
+    np.testing.assert_array_equal(other.mutual_information, result.mutual_information)
+    np.testing.assert_array_equal(other.alignment, result.alignment)
+    expected = binned_information(check_inputs(codes[rows.train], factors[rows.train]))
+    np.testing.assert_array_equal(result.mutual_information, expected)
+
+
+def test_a_test_value_midway_between_training_values_counts_half() -> None:
+    """Training knows 0 and 2; 1 is on the cut between them, and half of such an answer is right."""
+    arguments = {"test_codes": [[0.0], [1.0], [1.0], [2.0]], "test_factors": [[0], [0], [1], [1]]}
+    codes, factors = np.repeat([[0.0], [2.0]], 10, axis=0), np.repeat([[0], [1]], 10, axis=0)
+    assert snc(codes, factors, **arguments).accuracy[0] == 0.75
+    arguments["test_factors"] = [[0], [0], [0], [1]]
+    assert snc(codes, factors, **arguments).accuracy[0] == 0.75
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("bins", ["classes", "paper"])
+def test_flip_and_scale_change_nothing_where_values_and_counts_tie(bins: str, seed: int) -> None:
+    """Flips moved one whole-numbered case in eleven, by up to .054."""
+    rng = np.random.default_rng(seed)
+    factors = rng.integers(0, 6, (90, 2))
+    codes = np.rint(factors[:, ::-1] + 0.7 * rng.standard_normal((90, 2)))
+    expected = snc(codes, factors, bins=bins).score
+    for change in ([-1.0, 1.0], [-0.3, -7.0], [1e-150, 1e150]):
+        assert snc(codes * change, factors, bins=bins).score == pytest.approx(expected, abs=1e-12)
+
+
+def test_an_outlier_is_noted_and_has_no_hold_on_alignment_by_mass() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 5, (3000, 2))
+    codes = factors + 0.05 * rng.standard_normal((3000, 2))
+    codes[rng.permutation(3000)[:2], [0, 1]] = 1e6
+    for columns in ([0, 1], [1, 0]):
+        result = snc(codes[:, columns], factors, binning="mass")
+        assert result.alignment.tolist() == columns
+        assert result.score > 0.95
+        assert any("rows lie in one bin" in note for note in snc(codes[:, columns], factors).notes)
 
 
 def test_two_factors_never_share_a_code() -> None:

@@ -4,8 +4,11 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from scipy.stats import chi2
 
-from unbraid.metrics._bins import bin_equal_width
-from unbraid.metrics._inputs import Inputs, as_levels
+from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
+from unbraid.metrics._information import mutual_information
+from unbraid.metrics._inputs import Inputs, Levels, as_levels
+from unbraid.metrics._sharing import shared
+from unbraid.metrics._trial import Trial
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 BY_LUCK = 1e-6  # probability that a code that knows nothing of a factor passes for one that does
@@ -16,10 +19,18 @@ def align(worth: FloatArray) -> IntArray:
 
     With fewer codes than factors some factors have none: -1.
     """
-    codes, factors = linear_sum_assignment(worth, maximize=True)
+    # Rounded, so that of codes as good as each other no last bit decides.
+    codes, factors = linear_sum_assignment(np.round(worth, 12), maximize=True)
     alignment = np.full(worth.shape[1], -1)
     alignment[factors] = codes
     return alignment
+
+
+@shared
+def training_information(trial: Trial, binning: Binning = "width") -> FloatArray:
+    """(n_codes, n_factors) mutual information of binned codes and factors, by the training rows alone."""
+    levels = Levels(trial.levels.levels[trial.train], trial.sizes, ())
+    return mutual_information(bin_codes(trial.codes[trial.train], 20, binning), levels)
 
 
 def gaps(worth: FloatArray) -> FloatArray:

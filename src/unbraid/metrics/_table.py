@@ -26,7 +26,7 @@ from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk
 from unbraid.metrics.sap import sap, sap_of_noise
-from unbraid.metrics.snc import snc
+from unbraid.metrics.snc import snc, snc_of_noise
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
@@ -168,7 +168,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=nought,
+            chance=snc_of_noise,
             means="How well each factor's own code, cut into intervals, names the factor's level.",
             misses="Does not see whether other codes tell the same; a level in several intervals of its code.",
             source="Mahon et al. 2023 (SNC/NK), eq. 2-4",

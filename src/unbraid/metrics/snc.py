@@ -10,11 +10,16 @@ from scipy.optimize import linear_sum_assignment
 
 from unbraid._arguments import check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._alignment import align
-from unbraid.metrics._information import binned_information
-from unbraid.metrics._trial import Trial, adjusted, class_shares, guessing, trial
+from unbraid.metrics._alignment import align, training_information
+from unbraid.metrics._bins import ROUNDING, Binning
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import notes_on_bins
+from unbraid.metrics._inputs import Inputs, as_levels, in_unit
+from unbraid.metrics._trial import TRAIN_FRACTION, Trial, adjusted, class_shares, guessing, trial
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
+BINS = 20  # of the codes, for the alignment
+NULL_DRAWS = 200
 MOST_BINS = 1000  # of bins="paper"; the assignment of bins to classes takes the cube of their number
 BEARABLE = 5000  # where min_bin_size asks for more of them; the assignment holds the square of their number
 
@@ -39,12 +44,14 @@ def snc(
     seed: int = 0,
     bins: Literal["classes", "paper"] = "classes",
     min_bin_size: int | None = None,
+    binning: Binning = "width",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> SNC:
     """How well one code alone, cut into intervals, names the level of its factor.
 
-    Factors are aligned to distinct codes by the largest total mutual information (codes in 20 equal-width bins).
+    Factors are aligned to distinct codes by the largest total mutual information (codes in 20 equal-width bins), by
+    the training rows alone.
     The aligned code is cut into intervals, each interval is given to one class, and the accuracy of this
     classifier is measured on rows that took no part in it.
 
@@ -58,13 +65,16 @@ def snc(
             counts, and a class may own as many of them as its count asks for.
         min_bin_size: rows per interval that "paper" keeps at least; None takes the square root of the smallest
             class, and at most 1000 intervals. There may be 5000.
+        binning: of the codes whose information decides the alignment: bins of equal "width", or of equal "mass", on
+            which outliers have no hold.
         test_codes: rows to test on instead; `codes` are then all used to choose the intervals.
         test_factors: levels of `test_codes`.
 
     Returns:
         SNC. `score` in [0, 1], higher is better, mean of `per_factor`: max(0, (a - r) / (1 - r)) with accuracy a and
-        chance r, both kept. Chance: about 0. With fewer codes than factors those left without a code score 0. Not
-        invariant to rotation; blind to what only several codes tell together, which is its purpose.
+        chance r, both kept. Chance: see `snc_of_noise`, about 0 on many rows; below 0 nothing scores, so that few test
+        rows leave noise above it (.13 on 10 of two classes). With fewer codes than factors those left without a code
+        score 0. Not invariant to rotation; blind to what only several codes tell together, which is its purpose.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins`
@@ -90,19 +100,18 @@ def snc(
     if min_bin_size is not None:
         check_whole("min_bin_size, where not None,", min_bin_size, 1)
     rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
-    information = binned_information(rows.inputs)
+    information = training_information(rows, binning)
     alignment = align(information)
     chance, accuracy = guessing(rows).copy(), np.zeros(len(alignment))
-    notes = list(rows.notes)
+    notes = [*rows.notes, *notes_on_bins(rows.inputs, BINS, binning)]
     for factor, code in enumerate(alignment):
         if code < 0:
             accuracy[factor] = chance[factor]
             notes.append(f"factor {factor} has no code of its own (fewer codes than factors): it scores 0")
             continue
-        predicted, in_training = _classify(rows, factor, code, bins, min_bin_size)
-        true, size = rows.levels.levels[rows.test, factor], rows.sizes[factor]
-        accuracy[factor] = np.mean(predicted == true)
-        by_luck = np.dot(class_shares(in_training, size), class_shares(true, size))
+        # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
+        found = [_judge(rows, factor, sign * rows.codes[:, code], bins, min_bin_size) for sign in (1.0, -1.0)]
+        accuracy[factor], by_luck = np.mean(found, axis=0)
         chance[factor] = max(chance[factor], by_luck)
     scores = adjusted(accuracy, chance)
     return SNC(
@@ -110,14 +119,26 @@ def snc(
     )
 
 
-def _classify(rows: Trial, factor: int, code: int, bins: str, min_bin_size: int | None) -> tuple[IntArray, IntArray]:
-    """Class of each test row and of each training row, from one code."""
+def snc_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on many rows."""
+    # A share p of n test rows strays by sqrt(p (1 - p) / n), and nothing is below 0.
+    shares = [np.bincount(column) / inputs.n_samples for column in as_levels(inputs).levels.T]
+    chance = np.array([np.dot(share, share) for share in shares])
+    n_test = max(1.0, (1 - TRAIN_FRACTION) * inputs.n_samples)
+    spread = np.sqrt(chance / (1 - chance) / n_test)
+    draws = np.clip(spread * np.random.default_rng(0).standard_normal((NULL_DRAWS, inputs.n_factors)), 0.0, 1.0)
+    draws[:, inputs.n_codes :] = 0.0  # factors without a code
+    return drawn(draws.mean(axis=1))
+
+
+def _judge(rows: Trial, factor: int, code: FloatArray, bins: str, min_bin_size: int | None) -> tuple[float, float]:
+    """Accuracy on the test rows, and what the same answers would hit by luck."""
     size = rows.sizes[factor]
-    values, classes = rows.codes[rows.train, code], rows.levels.levels[rows.train, factor]
+    values, classes = code[rows.train], rows.levels.levels[rows.train, factor]
     if bins == "classes":
         counts = np.bincount(classes, minlength=size)
-        means = np.bincount(classes, weights=values / max(np.abs(values).max(), 1e-300), minlength=size)
-        borders = np.cumsum(counts[np.argsort(means / np.maximum(counts, 1), kind="stable")])[:-1]
+        means = np.bincount(classes, weights=in_unit(values), minlength=size) / np.maximum(counts, 1)
+        borders = np.cumsum(counts[np.argsort(np.round(means, 12), kind="stable")])[:-1]
         places = np.ones(size, dtype=int)
     else:
         counts = np.bincount(rows.levels.levels[:, factor], minlength=size)
@@ -127,7 +148,13 @@ def _classify(rows: Trial, factor: int, code: int, bins: str, min_bin_size: int 
     found = np.zeros((len(cuts) + 1, size))
     np.add.at(found, (np.searchsorted(cuts, values), classes), 1.0)
     owner = _owners(found, places)
-    return owner[np.searchsorted(cuts, rows.codes[rows.test, code])], owner[np.searchsorted(cuts, values)]
+    test, true = code[rows.test], rows.levels.levels[rows.test, factor]
+    # A test value on a cut, which lies midway between training values, goes half to either side.
+    rounding = ROUNDING * np.abs(code).max()
+    sides = [owner[np.searchsorted(cuts, test + shift)] for shift in (-rounding, rounding)]
+    in_training = owner[np.searchsorted(cuts, values)]
+    by_luck = np.dot(class_shares(in_training, size), class_shares(true, size))
+    return float(np.mean([side == true for side in sides])), float(by_luck)
 
 
 def _places(counts: IntArray, min_bin_size: int | None) -> IntArray:
