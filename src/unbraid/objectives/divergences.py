@@ -46,10 +46,9 @@ def kl_by_quadrature(mean: Tensor, log_variance: Tensor, log_density: Callable[[
         mean, log_variance: (n, n_latents).
         log_density: values (m, n_latents) to the log density of each (m, n_latents).
     """
-    nodes, weights = (torch.from_numpy(each) for each in np.polynomial.hermite_e.hermegauss(NODES))
-    expected = torch.zeros_like(mean, dtype=torch.float64)
-    deviation = torch.exp(0.5 * log_variance)
-    for node, weight in zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True):
-        expected += weight * log_density(mean + node * deviation).double()
+    nodes, weights = (torch.from_numpy(each).to(mean.device) for each in np.polynomial.hermite_e.hermegauss(NODES))
+    values = mean + nodes.to(mean.dtype)[:, None, None] * torch.exp(0.5 * log_variance)
+    logs = log_density(values.flatten(0, 1)).unflatten(0, values.shape[:2]).double()
+    expected = torch.tensordot(weights / weights.sum(), logs, dims=1)
     negative_entropy = -0.5 * (math.log(2 * math.pi * math.e) + log_variance.double())
     return (negative_entropy - expected).to(mean.dtype)
