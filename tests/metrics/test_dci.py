@@ -10,7 +10,7 @@ from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import dci_boosted, dci_forest, dci_from_importance, dci_lasso
 from unbraid.metrics._inputs import split_rows
 from unbraid.metrics.dci import DCI
-from unbraid.types import FloatArray
+from unbraid.types import FloatArray, IntArray
 
 
 def dci_by_loops(matrix: FloatArray, weighted: bool) -> tuple[float, float]:
@@ -178,6 +178,48 @@ def test_beside_each_error_stands_that_of_a_constant(metric: Callable[..., DCI],
         known = train[split_rows(90, (8 / 9, 1 / 9), 0)[0]]
         expected = np.sqrt(((test - known.mean(axis=0)) ** 2).mean(axis=0)) / known.std(axis=0)
         np.testing.assert_allclose(result.baseline, expected, rtol=1e-12)
+
+
+def noise_and_a_weak_relation() -> tuple[FloatArray, IntArray]:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(0, size, 500) for size in (3, 4, 5)])
+    codes = rng.standard_normal((500, 6))
+    codes[:, :2] += 0.8 * factors[:, :2]
+    return codes, factors
+
+
+@pytest.mark.parametrize("metric", [dci_forest, dci_boosted])
+@pytest.mark.parametrize("change", ["order", "flip", "dead"])
+def test_trees_do_not_depend_on_where_codes_stand(metric: Callable[..., DCI], change: str) -> None:
+    """Random draws belong to codes, not to columns: to the last digit, also where a relation is weak."""
+    codes, factors = noise_and_a_weak_relation()
+    expected = metric(codes, factors, seed=1).importance
+    assert expected[:, :2].any(axis=0).all()
+    order = np.array([3, 0, 5, 1, 4, 2])
+    if change == "order":
+        found = metric(codes[:, order], factors, seed=1).importance
+        expected = expected[order]
+    elif change == "flip":
+        found = metric(codes * [1, -1, 1, -1, -1, 1], factors, seed=1).importance
+    else:
+        found = np.delete(metric(np.insert(codes, 2, 7.0, axis=1), factors, seed=1).importance, 2, axis=0)
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])
+def test_factors_may_come_in_any_order(metric: Callable[..., DCI]) -> None:
+    codes, factors = noise_and_a_weak_relation()
+    one, other = metric(codes, factors), metric(codes, factors[:, [2, 0, 1]])
+    np.testing.assert_allclose(other.importance, one.importance[:, [2, 0, 1]], rtol=1e-12)
+    np.testing.assert_allclose(other.errors, one.errors[[2, 0, 1]], rtol=1e-12)
+
+
+def test_boosted_trees_do_not_depend_on_the_numbers_of_classes() -> None:
+    codes, factors = noise_and_a_weak_relation()
+    renumbered = (factors * 5 + 1) % [7, 13, 11]
+    one, other = dci_boosted(codes, factors), dci_boosted(codes, renumbered)
+    np.testing.assert_array_equal(other.importance, one.importance)
+    np.testing.assert_array_equal(other.errors, one.errors)
 
 
 @pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])

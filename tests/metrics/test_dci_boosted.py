@@ -10,6 +10,7 @@ from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_c
 from unbraid.metrics import dci_boosted
 from unbraid.metrics._boosting import MAX_BINS, _step, boosted_classes, ranked_codes
 from unbraid.metrics._trees import coarse_bins
+from unbraid.metrics.dci_boosted import Booster
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(12)
@@ -172,6 +173,40 @@ def test_a_value_of_many_rows_is_never_cut_in_two() -> None:
     assert len(bins) == 300
     assert bins.max() < MAX_BINS
     assert np.all(np.diff(bins) >= 0)
+
+
+def test_no_code_is_important_for_a_factor_that_noise_cannot_predict() -> None:
+    """By either booster: 64 codes of 150 rows split any factor, and foretell none."""
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((150, 64)), FACTORS[rng.permutation(len(FACTORS))[:150]]
+    result = dci_boosted(codes, factors)
+    assert result.disentanglement == result.completeness == 0.0
+    assert sum("no better than by a constant or by luck" in note for note in result.notes) == 3
+    assert not dci_boosted(codes[:, :5], factors[:, :1], booster="exact").importance.any()
+    codes[:, 4] += 2 * factors[:, 1]
+    result = dci_boosted(codes, factors)
+    assert result.importance.any(axis=0).tolist() == [False, True, False]
+    assert np.argmax(result.importance[:, 1]) == 4
+
+
+def test_perfect_codes_are_told_from_luck_by_few_rows() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(0, size, 50) for size in (2, 3, 5)])
+    assert dci_boosted(factors, factors).importance.any(axis=0).all()
+
+
+@pytest.mark.parametrize(("booster", "scale"), [("histogram", 1e-150), ("histogram", 1e150), ("exact", 1e-6)])
+def test_scale_is_of_no_account(booster: Booster, scale: float) -> None:
+    """scikit-learn's trees read single precision, in which values that differ by less than 1e-7 are one."""
+    codes, factors = NOISY[::4], FACTORS[::4, 1:2]
+    plain, scaled = (dci_boosted(z, factors, booster=booster) for z in (codes, codes * [1.0, scale, 1 / scale]))
+    np.testing.assert_array_equal(scaled.importance, plain.importance)
+
+
+def test_codes_that_are_all_dead() -> None:
+    result = dci_boosted(np.zeros((len(FACTORS), 2)), FACTORS)
+    assert not result.importance.any()
+    np.testing.assert_array_equal(result.errors, result.baseline)
 
 
 def test_an_unknown_booster_is_refused() -> None:

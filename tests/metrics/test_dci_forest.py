@@ -9,6 +9,7 @@ from tests.examples import SPACE, entangled_codes, grid_factors, noisy_codes, pe
 from unbraid.metrics import dci_forest
 from unbraid.metrics._forest import classification_forest, regression_forest
 from unbraid.metrics._inputs import split_rows
+from unbraid.types import Kind
 
 FACTORS = grid_factors()
 
@@ -58,12 +59,37 @@ def test_each_tree_has_an_equal_say() -> None:
     assert np.abs(np.sum(total, axis=0) / np.sum(total) - forest.importance[1]).max() > 0.02
 
 
+@pytest.mark.parametrize("classes", [0, 3])
+def test_out_of_bag_predictions_are_of_the_trees_grown_without_a_row(classes: int) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((150, 3))
+    target = codes[:, 0] + 0.5 * rng.standard_normal(150)
+    labels = np.digitize(target, [-0.5, 0.5])
+    grow, known = (classification_forest, labels) if classes else (regression_forest, target)
+    forest = grow(codes, known, codes[:1], n_trees=4, seed=7, by="impurity", n_held_out=100)  # pyright: ignore[reportArgumentType]
+    stream, sums, votes = np.random.default_rng(7), np.zeros((150, classes or 1)), np.zeros(150)
+    for _ in range(4):
+        rows = stream.integers(0, 150, 150)
+        stream.integers(0, 2**63, size=1)
+        spared = np.setdiff1d(np.arange(150), rows)
+        votes[spared] += 1
+        if classes:
+            tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(codes[rows], labels[rows])
+            sums[spared] += tree.predict_proba(codes[spared])
+        else:
+            tree = DecisionTreeRegressor(max_depth=2, random_state=0).fit(codes[rows], target[rows])
+            sums[spared, 0] += tree.predict(codes[spared])
+    np.testing.assert_array_equal(forest.held_out, np.flatnonzero(votes[:100] > 0))
+    expected = sums[forest.held_out] / votes[forest.held_out, None]
+    np.testing.assert_allclose(forest.out_of_bag[1], expected, atol=1e-9)
+
+
 def test_shares_of_splits_are_those_of_scikit_learn() -> None:
     rng = np.random.default_rng(0)
-    codes = rng.standard_normal((300, 4))
-    target = codes[:, 0] + 0.3 * rng.standard_normal(300)
+    codes = rng.standard_normal((3000, 4))
+    target = codes[:, 0] + 0.3 * rng.standard_normal(3000)
     forest = regression_forest(codes, target, codes[:1], n_trees=1, seed=7, by="splits")
-    rows = drawn(7, 300)
+    rows = drawn(7, 3000)
     for depth in (1, 4):
         splits = DecisionTreeRegressor(max_depth=depth, random_state=0).fit(codes[rows], target[rows]).tree_.feature
         counts = np.bincount(splits[splits >= 0], minlength=4)
@@ -95,7 +121,7 @@ def test_the_depth_is_the_one_that_validates_best() -> None:
     train, valid, test = split_rows(len(codes), (0.8, 0.1, 0.1), 4)
     for column in range(3):
         values = FACTORS[:, column].astype(float)
-        forest = regression_forest(codes[train], values[train], codes, n_trees=10, seed=[4, column], by="impurity")
+        forest = regression_forest(codes[train], values[train], codes, n_trees=10, seed=4, by="impurity")
         squared = (forest.predictions[:, :, 0] - values) ** 2
         best = squared[:, valid].mean(axis=1).argmin()
         assert 1 < best + 1 == result.tuned[column] < 40
@@ -118,8 +144,8 @@ def test_a_categorical_factor_may_be_numbered_anyhow() -> None:
     renumbered = FACTORS.copy()
     renumbered[:, 0] = np.array([5, 0, 2])[FACTORS[:, 0]]
     one, other = (dci_forest(codes, factors, kinds=SPACE.kinds) for factors in (FACTORS, renumbered))
-    np.testing.assert_allclose(one.importance[:, 0], other.importance[:, 0], atol=0.02)
-    assert one.errors[0] == pytest.approx(other.errors[0], abs=0.01)
+    np.testing.assert_array_equal(one.importance, other.importance)
+    np.testing.assert_array_equal(one.errors, other.errors)
 
 
 def test_perfect_codes_by_either_importance() -> None:
@@ -145,6 +171,37 @@ def test_dead_codes_predict_the_mean() -> None:
     result = dci_forest(np.zeros((len(FACTORS), 2)), FACTORS, kinds=SPACE.kinds)
     assert not result.importance.any()
     assert result.errors == pytest.approx([2 / 3, 1.0, 1.0], abs=0.08)
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "categorical"])
+def test_no_code_is_important_for_a_factor_that_noise_cannot_predict(kind: Kind) -> None:
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((600, 20)), FACTORS[rng.permutation(len(FACTORS))[:600]]
+    result = dci_forest(codes, factors, kinds=(kind,) * 3)
+    assert result.disentanglement == result.completeness == 0.0
+    assert sum("no better than by a constant or by luck" in note for note in result.notes) == 3
+    codes[:, 4] += 0.6 * factors[:, 1]
+    result = dci_forest(codes, factors, kinds=(kind,) * 3)
+    assert result.importance.any(axis=0).tolist() == [False, True, False]
+    assert np.argmax(result.importance[:, 1]) == 4
+
+
+@pytest.mark.parametrize("kind", ["ordinal", "categorical"])
+def test_perfect_codes_are_told_from_luck_by_few_rows(kind: Kind) -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([rng.integers(0, size, 50) for size in (2, 3, 5)])
+    result = dci_forest(factors, factors, kinds=(kind,) * 3)
+    assert result.disentanglement > 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-150, 1e150])
+def test_scale_is_of_no_account(scale: float) -> None:
+    factors = FACTORS + np.random.default_rng(0).random(FACTORS.shape) * 0.5
+    codes = entangled_codes(FACTORS)
+    plain, scaled = dci_forest(codes, factors), dci_forest(codes * [1.0, scale, 1 / scale], factors * [scale, 1.0, 1.0])
+    # Not to the last digit: rounding decides between cuts of the fewest rows.
+    np.testing.assert_allclose(scaled.importance, plain.importance, atol=1e-3)
+    np.testing.assert_allclose(scaled.errors, plain.errors, rtol=0.01)
 
 
 def test_values_far_from_zero_are_no_obstacle() -> None:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
-from unbraid.metrics._trees import coarse_bins, ranks, shuffle
+from unbraid.metrics._trees import as_seen, coarse_bins, ranks, shuffle
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 Whole: TypeAlias = int | np.integer[Any]
@@ -29,7 +29,13 @@ LARGEST_STEP = 100.0
 @dataclass(frozen=True, eq=False)
 class Boosted:
     importance: FloatArray  # (n_codes,) total decrease of the squared error, summing to 1, or all 0
-    predicted: IntArray  # (n_test,) classes
+    classes: IntArray  # (n_present,) that training rows have
+    probabilities: FloatArray  # (n_test, n_present)
+
+    @property
+    def predicted(self) -> IntArray:
+        """(n_test,) the likeliest class of each row."""
+        return self.classes[self.probabilities.argmax(axis=1)]
 
 
 class RankedCodes(NamedTuple):
@@ -76,18 +82,19 @@ def ranked_codes(train_codes: FloatArray, test_codes: FloatArray) -> RankedCodes
 
 
 def boosted_classes(
-    codes: RankedCodes, train_classes: IntArray, *, n_iterations: int, learning_rate: float, seed: int | list[int]
+    codes: RankedCodes, train_classes: IntArray, *, n_iterations: int, learning_rate: float, seed: int
 ) -> Boosted:
     """Fit the classes of the training rows, predict those of the test rows."""
-    present, labels = np.unique(train_classes, return_inverse=True)
+    present, labels = as_seen(train_classes)
     n_codes, n_samples = codes.ranks.shape
     if len(present) == 1:
-        return Boosted(np.zeros(n_codes), np.repeat(present, n_samples - len(labels)))
+        return Boosted(np.zeros(n_codes), present, np.ones((n_samples - len(labels), 1)))
     state = np.random.default_rng(seed).integers(0, 2**63, size=1).astype(np.uint64)
     importance, odds = _boost(codes, labels, len(present), n_iterations, learning_rate, state)
-    tested = odds[:, len(labels) :]
-    winners = (tested[0] > 1.0).astype(int) if len(present) == 2 else tested.argmax(axis=0)
-    return Boosted(importance / max(importance.sum(), SMALLEST), present[winners])
+    tested = odds[:, len(labels) :].T
+    if len(present) == 2:
+        tested = np.column_stack([np.ones(len(tested)), tested])
+    return Boosted(importance / max(importance.sum(), SMALLEST), present, tested / tested.sum(axis=1, keepdims=True))
 
 
 @numba.njit(cache=True)

@@ -4,13 +4,13 @@ Each tree is grown once, exactly (every value a possible cut) and until its leav
 the tree that would have been grown to depth d. So one growth answers which depth validates best.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, TypeAlias
 
 import numba
 import numpy as np
 
-from unbraid.metrics._trees import shuffle
+from unbraid.metrics._trees import in_own_order, shuffle
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 Importance: TypeAlias = Literal["impurity", "splits"]
@@ -23,6 +23,8 @@ class Forest:
 
     importance: FloatArray  # (n_depths, n_codes) summing to 1, or all 0 where nothing could be split
     predictions: FloatArray  # (n_depths, n_rows, n_classes) shares of the classes; (n_depths, n_rows, 1) if regressed
+    held_out: IntArray  # (n_held_out,) training rows that some tree was grown without
+    out_of_bag: FloatArray  # (n_depths, n_held_out, n_classes) predictions of those rows by those trees
 
 
 class Target(NamedTuple):
@@ -43,40 +45,74 @@ class Tree(NamedTuple):
 
 
 def regression_forest(
-    codes: FloatArray, values: FloatArray, others: FloatArray, *, n_trees: int, seed: int | list[int], by: Importance
+    codes: FloatArray,
+    values: FloatArray,
+    others: FloatArray,
+    *,
+    n_trees: int,
+    seed: int,
+    by: Importance,
+    n_held_out: int = 0,
 ) -> Forest:
-    """Fit codes (n_train, n_codes) to values (n_train,), predict the rows of `others`; squared error."""
-    centre = values.mean()
-    # Whole numbers stay whole, so that sums are exact and ties between codes stay ties.
+    """Fit codes (n_train, n_codes) to values (n_train,), predict the rows of `others`; squared error.
+
+    Out-of-bag predictions are made of at most `n_held_out` training rows, the first.
+    """
+    target, centre, unit = _regressed(values)
+    forest = _forest(codes, target, others, n_trees, seed, by, n_held_out)
+    return replace(forest, predictions=forest.predictions * unit + centre, out_of_bag=forest.out_of_bag * unit + centre)
+
+
+def _regressed(values: FloatArray) -> tuple[Target, float, float]:
+    """Values less a centre, over a unit, so that sums of their squares are finite.
+
+    Whole numbers stay whole but for a power of 2, so that sums are exact and ties between codes stay ties.
+    """
+    unit = 2.0 ** np.frexp(np.abs(values).max())[1]
+    centre = (values / unit).mean() * unit
     centre = np.rint(centre) if (values == np.rint(values)).all() else centre
-    target = Target(values - centre, np.zeros(len(values), dtype=np.int64), 1)
-    forest = _forest(codes, target, others, n_trees, seed, by)
-    return Forest(forest.importance, forest.predictions + centre)
+    return Target((values - centre) / unit, np.zeros(len(values), dtype=np.int64), 1), centre, unit
 
 
 def classification_forest(
-    codes: FloatArray, classes: IntArray, others: FloatArray, *, n_trees: int, seed: int | list[int], by: Importance
+    codes: FloatArray,
+    classes: IntArray,
+    others: FloatArray,
+    *,
+    n_trees: int,
+    seed: int,
+    by: Importance,
+    n_held_out: int = 0,
 ) -> Forest:
     """The same for classes 0, 1, ...; Gini impurity."""
     target = Target(np.zeros(len(classes)), classes.astype(np.int64), int(classes.max()) + 1)
-    return _forest(codes, target, others, n_trees, seed, by)
+    return _forest(codes, target, others, n_trees, seed, by, n_held_out)
 
 
 def _forest(
-    codes: FloatArray, target: Target, others: FloatArray, n_trees: int, seed: int | list[int], by: Importance
+    codes: FloatArray, target: Target, others: FloatArray, n_trees: int, seed: int, by: Importance, n_held_out: int
 ) -> Forest:
-    columns = np.ascontiguousarray(codes.T)
+    order, known, asked = in_own_order(codes, others)
+    columns = np.ascontiguousarray(known.T)
     sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
+    held_out = np.arange(min(n_held_out, len(codes)))
     rng = np.random.default_rng(seed)
     importance = np.zeros((MAX_DEPTH, len(columns)))
-    predictions = np.zeros((MAX_DEPTH, len(others), max(target.n_classes, 1)))
+    predictions = np.zeros((MAX_DEPTH, len(others), target.n_classes))
+    out_of_bag, votes = np.zeros((MAX_DEPTH, len(held_out), target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, len(codes), len(codes)), minlength=len(codes))
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
         tree = _grow(columns, sorted_rows, target, weights, state)
         importance += _shares(_importance(tree, len(columns), by == "splits"))
-        _add_predictions(tree, others, predictions)
-    return Forest(_shares(importance), predictions / n_trees)
+        _add_predictions(tree, asked, np.arange(len(others)), predictions)
+        spared = held_out[weights[held_out] == 0]
+        votes[spared] += 1
+        _add_predictions(tree, known[spared], spared, out_of_bag)
+    placed = np.zeros((MAX_DEPTH, codes.shape[1]))
+    placed[:, order] = _shares(importance)[:, : len(order)]
+    kept = held_out[votes > 0]
+    return Forest(placed, predictions / n_trees, kept, out_of_bag[:, kept] / votes[kept, None])
 
 
 def _shares(importance: FloatArray) -> FloatArray:
@@ -96,13 +132,14 @@ def _importance(tree: Tree, n_codes: int, count_splits: bool) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def _add_predictions(tree: Tree, others: FloatArray, predictions: FloatArray) -> None:
-    for row in range(len(others)):
+def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, predictions: FloatArray) -> None:
+    """Row r of `codes` adds to the predictions of row `places[r]`."""
+    for row in range(len(codes)):
         node = 0
         for depth in range(MAX_DEPTH):
             if tree.code[node] >= 0:
-                node = tree.left[node] + int(others[row, tree.code[node]] > tree.threshold[node])
-            predictions[depth, row] += tree.output[node]
+                node = tree.left[node] + int(codes[row, tree.code[node]] > tree.threshold[node])
+            predictions[depth, places[row]] += tree.output[node]
 
 
 @numba.njit(cache=True)

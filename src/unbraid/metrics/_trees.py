@@ -1,9 +1,48 @@
-"""What boosted trees and forests share: values as ranks, and a random order of codes per node."""
+"""What trained predictors share: an order of codes of their own, values as ranks, and random numbers."""
+
+from typing import TypeVar
 
 import numba
 import numpy as np
 
 from unbraid.types import FloatArray, IntArray
+
+ClassArray = TypeVar("ClassArray", FloatArray, IntArray)
+
+
+def own_order(codes: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Codes that vary (n_live,) in an order, each with a sign (n_live,), that follow from what they hold.
+
+    What is drawn at random for a code is then the same wherever it stands, turned over or not, and however many
+    constant codes stand beside it; rescaling changes nothing, since only the ranks of the values count.
+    """
+    keys, signs = {}, {}
+    for code, column in enumerate(codes.T):
+        centred = np.unique(column, return_inverse=True)[1]
+        centred = 2 * centred - centred.max()
+        if centred.any():
+            signs[code] = np.sign(centred[np.flatnonzero(centred)[0]])
+            keys[code] = (signs[code] * centred).astype(np.int32).tobytes()
+    order = sorted(keys, key=keys.__getitem__)
+    return np.array(order, dtype=np.int64), np.array([signs[code] for code in order], dtype=float)
+
+
+def in_own_order(codes: FloatArray, others: FloatArray) -> tuple[IntArray, FloatArray, FloatArray]:
+    """Which codes vary, in `own_order`, and these columns of both; a column of zeros where none varies."""
+    order, signs = own_order(codes)
+    if not len(order):
+        return order, np.zeros((len(codes), 1)), np.zeros((len(others), 1))
+    return order, np.ascontiguousarray(codes[:, order] * signs), np.ascontiguousarray(others[:, order] * signs)
+
+
+def as_seen(classes: ClassArray) -> tuple[ClassArray, IntArray]:
+    """The distinct classes in the order in which rows show them, and the place (n_rows,) of each row's own.
+
+    However classes are numbered, they come in the same order.
+    """
+    present, first, places = np.unique(classes, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return present[order].astype(classes.dtype), np.argsort(order)[places]
 
 
 def ranks(train: FloatArray, test: FloatArray) -> tuple[IntArray, IntArray]:
@@ -42,8 +81,14 @@ def next_random(state: IntArray) -> np.uint64:
 
 
 @numba.njit(cache=True)
+def below(end: int, state: IntArray) -> np.int64:
+    """A random number from 0 to end - 1, for ends below 2^32."""
+    return np.int64(((next_random(state) >> np.uint64(32)) * np.uint64(end)) >> np.uint64(32))
+
+
+@numba.njit(cache=True)
 def shuffle(order: IntArray, state: IntArray) -> None:
     """Fisher-Yates in place: of equally good codes each is first equally often, so that they share importance."""
     for last in range(len(order) - 1, 0, -1):
-        other = np.int64(next_random(state) % np.uint64(last + 1))
+        other = below(last + 1, state)
         order[last], order[other] = order[other], order[last]

@@ -1,12 +1,15 @@
 """DCI with random forests: which codes explain a factor, by whatever relation."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from unbraid.metrics._forest import Importance, classification_forest, regression_forest
-from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._inputs import check_inputs, mean_and_deviation
+from unbraid.metrics._luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._sharing import shared
+from unbraid.metrics._trees import as_seen
 from unbraid.metrics.dci import (
     DCI,
     Completeness,
@@ -51,10 +54,12 @@ def dci_forest(
     Returns:
         DCI. `disentanglement` and `completeness` in [0, 1], higher is better. `informativeness` is the mean test
         error, lower is better: NRMSE (0 perfect, 1 what the mean predicts) for factors that are regressed, rate of
-        wrong classes for categorical ones; `nrmse` and `error_rate` are the means of each sort. `tuned` holds the
-        depth of the trees of each factor. Chance: near 0 for the first two, but shallow trees on noise pick few
-        codes: up to about 0.1. Invariant to monotone changes of each code, up to where cuts fall between values; not
-        to rotation of codes.
+        wrong classes for categorical ones; `nrmse` and `error_rate` are the means of each sort, `baseline` what a
+        constant scores on the same rows. `tuned` holds the depth of the trees of each factor. Chance: 0 for the first
+        two, since a factor has no importances unless training rows, predicted by the trees grown without them (out of
+        bag), are predicted better than by any constant and than all shuffles of them (999 for each factor that there
+        is: with a probability of .001 any of them passes by luck). Where a factor barely passes, seeds differ widely.
+        Invariant to order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant, too few rows, or an unknown option.
@@ -63,7 +68,8 @@ def dci_forest(
         Eastwood & Williams 2018, sections 2 and 4.3, tables 1b and 4. The depth is that of lowest validation error
         from 1 to 40, the shallowest of equals; the paper states no range. Every split considers all codes, for
         classes too, where scikit-learn would draw a few: a code that must be used because the better one was not
-        drawn has no claim to importance. Differs from the paper: it had no categorical factors.
+        drawn has no claim to importance. Differs from the paper: it had no categorical factors, and a factor that
+        cannot be predicted handed out its importances as any other, so that noise scored up to .7 (50 codes).
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
@@ -82,16 +88,15 @@ def forest_predicted(split: Split, seed: int, importance: Importance) -> Predict
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
     found = [_one_factor(split, column, seed, importance, scale[column]) for column in range(rows.n_factors)]
-    importances, errors, depths = zip(*found, strict=True)
-    classified = tuple(kind == "categorical" for kind in rows.kinds)
+    classified = [kind == "categorical" for kind in rows.kinds]
     rates = constant_rates(rows.factors[split.train], rows.factors[split.test])
     what = "share of impurity decrease" if importance == "impurity" else "share of splits"
     return Predicted(
-        importance=np.stack(importances, axis=1),
-        errors=np.array(errors),
+        importance=np.stack([each.importance for each in found], axis=1),
+        errors=np.array([each.error for each in found]),
         baseline=np.where(classified, rates, constant_nrmse(split)),
-        classified=classified,
-        tuned=np.array(depths, dtype=float),
+        classified=tuple(classified),
+        tuned=np.array([each.depth for each in found], dtype=float),
         notes=(
             f"random forest of {N_TREES} trees, {what}; {split.note}",
             *(
@@ -99,28 +104,40 @@ def forest_predicted(split: Split, seed: int, importance: Importance) -> Predict
                 for column, kind in enumerate(rows.kinds)
                 if kind in ("categorical", "cyclic")
             ),
+            *(unpredicted(column) for column, each in enumerate(found) if not each.importance.any()),
         ),
     )
 
 
-def _one_factor(
-    split: Split, column: int, seed: int, importance: Importance, scale: float
-) -> tuple[FloatArray, float, int]:
-    """Importance of each code, test error, and depth."""
+class _Found(NamedTuple):
+    importance: FloatArray  # (n_codes,), all 0 where the factor is not predicted
+    error: float  # NRMSE, or rate of wrong classes
+    depth: int
+
+
+def _one_factor(split: Split, column: int, seed: int, importance: Importance, scale: float) -> _Found:
     codes, values = split.inputs.codes, split.inputs.factors[:, column]
     others = np.concatenate([split.valid, split.test])
+    known, asked, learnt = codes[split.train], codes[others], values[split.train]
     if split.inputs.kinds[column] == "categorical":
-        _, labels = np.unique(values, return_inverse=True)
+        present, classes = as_seen(learnt)
         forest = classification_forest(
-            codes[split.train], labels[split.train], codes[others], n_trees=N_TREES, seed=[seed, column], by=importance
+            known, classes, asked, n_trees=N_TREES, seed=seed, by=importance, n_held_out=N_HELD_OUT
         )
-        errors = forest.predictions.argmax(axis=2) != labels[others]
+        errors = (present[forest.predictions.argmax(axis=2)] != values[others]) + 0.0
+        held_out, truth = forest.out_of_bag, (classes[forest.held_out], np.ones(len(forest.held_out)))
     else:
         forest = regression_forest(
-            codes[split.train], values[split.train], codes[others], n_trees=N_TREES, seed=[seed, column], by=importance
+            known, learnt, asked, n_trees=N_TREES, seed=seed, by=importance, n_held_out=N_HELD_OUT
         )
-        errors = (forest.predictions[:, :, 0] - values[others]) ** 2
-    valid, test = errors[:, : len(split.valid)].mean(axis=1), errors[:, len(split.valid) :].mean(axis=1)
-    best = int(np.argmin(valid))
-    error = test[best] if split.inputs.kinds[column] == "categorical" else np.sqrt(test[best]) / scale
-    return forest.importance[best], float(error), best + 1
+        errors = ((forest.predictions[:, :, 0] - values[others]) / scale) ** 2
+        # From the mean: rounding must not drown what varies.
+        centre = mean_and_deviation(values[split.train, None])[0]
+        held_out = (forest.out_of_bag - centre) / scale
+        truth = (np.zeros(len(forest.held_out), dtype=np.int64), (learnt[forest.held_out] - centre) / scale)
+    n_valid = len(split.valid)
+    best = int(np.argmin(errors[:, :n_valid].mean(axis=1)))
+    error = float(errors[best, n_valid:].mean())
+    known_of = beats_luck(held_out[best], truth, split.inputs.n_factors, seed)
+    classified = split.inputs.kinds[column] == "categorical"
+    return _Found(forest.importance[best] * known_of, error if classified else float(np.sqrt(error)), best + 1)

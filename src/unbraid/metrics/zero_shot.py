@@ -171,9 +171,7 @@ def _by_forest(
     asked = inputs.codes[np.concatenate([valid, others])]
     for column in range(inputs.n_factors):
         values = inputs.factors[:, column]
-        forest = regression_forest(
-            inputs.codes[train], values[train], asked, n_trees=N_TREES, seed=[seed, column], by="impurity"
-        )
+        forest = regression_forest(inputs.codes[train], values[train], asked, n_trees=N_TREES, seed=seed, by="impurity")
         answers = forest.predictions[:, :, 0]
         errors = ((answers[:, : len(valid)] - values[valid]) ** 2).mean(axis=1)
         predicted[:, column] = answers[np.argmin(errors), len(valid) :]
