@@ -6,6 +6,8 @@ import pytest
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid import Representation
 from unbraid.metrics import irs
+from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics.irs import irs_of_noise
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)
@@ -92,6 +94,25 @@ def test_bins_merge_levels_beyond_their_number() -> None:
     assert merged.score == pytest.approx(1 - 0.5 / 19.5)  # two levels in each bin, .5 from their mean
 
 
+@pytest.mark.parametrize("n_levels", [3, 41])
+def test_labels_of_categories_are_no_numbers(n_levels: int) -> None:
+    """{0, 1, 2} called {0, 1, 1000} moved .699 to .583; more labels than bins are not merged with their neighbours."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, n_levels, (3000, 2))
+    codes = factors + rng.standard_normal((3000, 2))
+    names = rng.permutation(n_levels**2)[:n_levels] ** 2
+    kinds = ("categorical", "categorical")
+    expected = irs(codes, factors, kinds=kinds, factor_bins=None)
+    assert irs(codes, factors, kinds=kinds).score == expected.score
+    assert irs(codes, names[factors], kinds=kinds).score == pytest.approx(expected.score, abs=1e-12)
+
+
+def test_unevenly_spaced_levels_stand_by_themselves() -> None:
+    factors = np.tile([[0], [1], [1000]], (20, 1))
+    codes = np.random.default_rng(0).standard_normal((60, 2))
+    assert irs(codes, factors).score == irs(codes, factors % 997).score
+
+
 def test_continuous_factors_are_binned_either_way() -> None:
     rng = np.random.default_rng(0)
     factors = np.column_stack([rng.random(400), rng.integers(3, size=400)])
@@ -117,9 +138,22 @@ def test_a_level_of_one_row_is_named() -> None:
     assert "factor 1 has levels of a single row" in irs(perfect_codes(FACTORS), factors).notes[-1]
 
 
-def test_noise_scores_well_above_zero() -> None:
+@pytest.mark.parametrize("tail", [False, True])
+def test_noise_scores_what_shuffled_rows_do(tail: bool) -> None:
     factors = grid_factors(100)
-    assert 0.2 < irs(random_codes(factors), factors).score < 0.4
+    codes = random_codes(factors) ** (3 if tail else 1)
+    rng = np.random.default_rng(0)
+    shuffled = [irs(rng.permutation(codes), factors).score for _ in range(20)]
+    expected = irs_of_noise(check_inputs(codes, factors))
+    assert expected.score == pytest.approx(np.mean(shuffled), abs=0.02)
+    assert expected.score == pytest.approx(0.75 if tail else 0.34, abs=0.03)
+
+
+def test_what_noise_scores_is_told_by_few_of_many_rows() -> None:
+    factors = np.tile(grid_factors(1), (400, 1))
+    codes = np.random.default_rng(1).standard_normal((len(factors), 2))
+    expected = irs_of_noise(check_inputs(codes, factors))
+    assert irs(codes, factors).score == pytest.approx(expected.score, abs=0.03)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from unbraid.metrics.explicitness import explicitness
 from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
-from unbraid.metrics.irs import irs
+from unbraid.metrics.irs import irs, irs_of_noise
 from unbraid.metrics.med import med, med_of_noise
 from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
@@ -215,8 +215,9 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(-math.inf, 1.0),
+            chance=irs_of_noise,
             means="How little each code moves when every factor but its own changes.",
-            misses="Noise scores .2 to .4, not far below a rotated code. Codes of large spread count most.",
+            misses="Noise scores far above 0, not far below a rotated code. Codes of large spread count most.",
             source="Suter et al. 2019, section 4",
             version=2,
             invariant_to=frozenset({"permute", "flip", "dead"}),
