@@ -58,10 +58,10 @@ def modularity(
     Returns:
         Modularity. `score` in [0, 1], higher is better. With one factor every live code scores 1; with no live code
         the score is 0. Chance: far from 0 and dependent on the factors. The information that noise seems to carry
-        grows with a factor's number of levels, so that pure noise scores .2 on two factors of 10 levels, .67 on those of
-        dSprites and .999 on 2 and 40 levels, whatever the rows; see `modularity_of_noise`. With weighting="codes" a
-        perfect code beside noise codes can fall below a rotated one. Information-weighting mends the second, not the
-        first. Says nothing on whether every factor is known. Not invariant to rotation of codes.
+        grows with a factor's number of levels, so that pure noise scores .2 on two factors of 10 levels, .67 on those
+        of dSprites and .999 on 2 and 40 levels, whatever the rows; see `modularity_of_noise`. With weighting="codes"
+        a perfect code beside noise codes can fall below a rotated one. Information-weighting mends the second, not
+        the first. Says nothing on whether every factor is known. Not invariant to rotation of codes.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, `bins` is out
