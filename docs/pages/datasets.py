@@ -40,14 +40,22 @@ datasets.load("my-images/")  # a folder with factors.csv and images.npy or pictu
 ```
 
 Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` says otherwise.
-Rows that are every combination of the levels once, in any order, become a grid.
+Rows that are every combination of the levels once, in any order, become a grid. The column `file` names pictures below
+the folder, with `/` between its parts: a name that is absolute or hidden, or that leads out of the folder by `..` or by
+a link, is refused, so that a table from elsewhere cannot have other pictures of yours trained on.
+
+A run, or a study, on images at a path names this path in its files. As anybody may have made those, the path is
+followed only where you give it as well: `--trust-data my-images/` with `traverse`, `figure`, `report`, `explore`,
+`score` and `study add`, or `load_run(path, trust=["my-images/"])` and `Study.load(folder, trust=["my-images/"])`. The
+YAML that you give to `study run` is yours: its path is read. Options that say where files lie (`root`, `file`,
+`verify`) count in a YAML or call of yours; they are written into no run, and taken from none.
 
 ## Official files
 
 Point to the file you have (`datasets.load("shapes3d", file="3dshapes.h5")`, or on the command line
 `unbraid data render shapes3d --file 3dshapes.h5`), or download it with `unbraid data get shapes3d`; nothing is ever
 downloaded unasked. It is read once from end to end; its labels, where it has them, are compared with the grid; nothing
-in it is unpickled.
+in it is unpickled, and nothing that it links to is read.
 """
 
 

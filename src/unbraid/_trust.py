@@ -1,7 +1,7 @@
-"""Code of a user's own, named as "package.module:function": imported only where the user himself named it.
+"""Code of a user's own, "package.module:function", and images by their path: used only where the user named them.
 
-Whoever gives a name as an argument, an option or in a YAML file of his own means it to be run; a folder or file that
-somebody else made may name anything. So a name becomes code in one place, `imported`, and only as `Trusted`.
+Whoever gives a name as an argument, an option or in a YAML file of his own means it to be run, or read; a folder or
+file that somebody else made may name anything. So a name becomes code in one place, `imported`, and only as `Trusted`.
 """
 
 import sys
@@ -13,7 +13,7 @@ from unbraid.errors import UnbraidError
 
 
 class Trusted(str):
-    """A name of code as the user gave it.
+    """A name of code, or a path of images, as the user gave it.
 
     It goes through settings, tasks and other processes like any text. Written to a file and read back it is a plain
     `str` again, so that nothing which comes out of a file is ever taken for it.
@@ -22,12 +22,26 @@ class Trusted(str):
     __slots__ = ()
 
 
-class UntrustedCode(UnbraidError, ValueError):
-    """Something names code that the user did not."""
+class Untrusted(UnbraidError, ValueError):
+    """Something names what the user did not; `option` of the command line does."""
+
+    option = ""
 
     def __init__(self, reason: str, name: str, how: str) -> None:
         super().__init__(f"{reason}: if you trust it, {how}")
         self.reason, self.name = reason, name
+
+
+class UntrustedCode(Untrusted):
+    """It is code."""
+
+    option = "--trust-code"
+
+
+class UntrustedData(Untrusted):
+    """It is the path of images."""
+
+    option = "--trust-data"
 
 
 def is_code(name: str) -> bool:
@@ -37,9 +51,9 @@ def is_code(name: str) -> bool:
 
 
 def trusting(value: Any, names: Collection[str] | None = None) -> Any:
-    """`value`, or what a list, tuple or mapping holds, with names of code marked: all of them, or those in `names`."""
+    """`value`, or what a list, tuple or mapping holds, with names marked: all those of code, or those in `names`."""
     if isinstance(value, str):
-        return Trusted(value) if is_code(value) and (names is None or value in names) else value
+        return Trusted(value) if (is_code(value) if names is None else value in names) else value
     if isinstance(value, list | tuple):
         return type(value)(trusting(each, names) for each in value)
     if isinstance(value, Mapping):

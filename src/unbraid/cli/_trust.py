@@ -1,10 +1,11 @@
-"""The option --trust-code of every command that may execute what a folder names."""
+"""The options of commands that may execute or read what a folder names."""
 
+import shlex
 from typing import Annotated
 
 import typer
 
-from unbraid._trust import UntrustedCode, is_code
+from unbraid._trust import Untrusted, is_code
 
 
 def _checked(names: list[str] | None) -> list[str] | None:
@@ -26,6 +27,22 @@ TrustCode = Annotated[
 ]
 
 
-def untrusted_line(error: UntrustedCode) -> str:
+TrustData = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--trust-data",
+        metavar="PATH",
+        help="Read these images of your own where the folder names them; may be repeated.",
+        show_default=False,
+    ),
+]
+
+
+def trusted(*given: list[str] | None) -> list[str]:
+    """What these options name together."""
+    return [name for names in given for name in names or ()]
+
+
+def untrusted_line(error: Untrusted) -> str:
     """What the command line says of it."""
-    return f"{error.reason}: if you trust it, add --trust-code {error.name}"
+    return f"{error.reason}: if you trust it, add {error.option} {shlex.quote(error.name)}"

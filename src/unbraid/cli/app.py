@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 import unbraid
-from unbraid._trust import UntrustedCode
+from unbraid._trust import Untrusted
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
 from unbraid.cli.cite import cite
@@ -68,7 +68,7 @@ def main() -> None:
     """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 internal error."""
     try:
         code = app(standalone_mode=False)
-    except UntrustedCode as error:
+    except Untrusted as error:
         _leave(untrusted_line(error), 2)
     except (ValueError, OSError, ImportError) as error:
         _leave(str(error), 2)

@@ -7,7 +7,7 @@ import typer
 
 from unbraid._extras import require
 from unbraid.cli._paths import found_here
-from unbraid.cli._trust import TrustCode
+from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
 def explore(
@@ -18,6 +18,7 @@ def explore(
         bool, typer.Option("--allow-remote", help="Let --host be one that other machines reach.")
     ] = False,
     trust_code: TrustCode = None,
+    trust_data: TrustData = None,
 ) -> None:
     """Serve the page of a study or a run, on localhost, until Ctrl-C.
 
@@ -36,7 +37,7 @@ def explore(
     from unbraid.explore.server import serve
     from unbraid.explore.site import open_site
 
-    site = open_site(found_here(folder), trust_code or ())
+    site = open_site(found_here(folder), trusted(trust_code, trust_data))
     with serve(host, port, site.get, site.post, allow_remote=allow_remote) as server:
         try:
             typer.echo(f"{folder} at {server.address} (Ctrl-C ends it)")

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._paths import found_here
-from unbraid.cli._trust import TrustCode
+from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
 def figure(
@@ -30,6 +30,7 @@ def figure(
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Draw the shipped codes of a β-TCVAE instead.")] = False,
     trust_code: TrustCode = None,
+    trust_data: TrustData = None,
     listed: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
 ) -> None:
     """Draw a figure of a run, of a study or of a file of codes.
@@ -61,7 +62,7 @@ def figure(
         raise ValueError("give --out F.pdf, F.svg or F.png")
     _check_outputs(out, data)
     options = dict(_option(text) for text in sets or ())
-    drawn = draw(name, open_source(path and found_here(path), trust_code or ()), options)
+    drawn = draw(name, open_source(path and found_here(path), trusted(trust_code, trust_data)), options)
     from unbraid.plots import save_figure
 
     save_figure(drawn.figure, out, theme=theme)

@@ -8,7 +8,7 @@ import typer
 
 from unbraid.cli._paths import found_here
 from unbraid.cli._progress import metric_progress, stage_progress
-from unbraid.cli._trust import TrustCode
+from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
 def report(
@@ -21,6 +21,7 @@ def report(
         Path | None, typer.Option(help="Another run of the same images, moved by the same sliders.")
     ] = None,
     trust_code: TrustCode = None,
+    trust_data: TrustData = None,
 ) -> None:
     """Write one page that opens in any browser, without a network.
 
@@ -47,9 +48,9 @@ def report(
     if compare is not None and not run:
         raise ValueError(f"--compare goes with the folder of a run; {path} is none")
     if path.is_dir() and (path / "study.yaml").is_file():
-        html = _of_study(path, out.parent, trust_code or ())
+        html = _of_study(path, out.parent, trusted(trust_code, trust_data))
     elif run:
-        html = _of_run(path, compare, trust_code or ())
+        html = _of_run(path, compare, trusted(trust_code, trust_data))
     elif path.is_file() or (path / SCORES).is_file():
         from unbraid.report.page import page
         from unbraid.scorecard import load_beside

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._progress import metric_progress
-from unbraid.cli._trust import TrustCode
+from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 if TYPE_CHECKING:
     from unbraid.scorecard import ScoreCard
@@ -32,6 +32,7 @@ def score(
         str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
     ] = None,
     trust_code: TrustCode = None,
+    trust_data: TrustData = None,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
 ) -> None:
@@ -56,7 +57,7 @@ def score(
     _check_outputs({".json": json, ".html": html})
     from dataclasses import replace
 
-    from unbraid._trust import UntrustedCode, trusting
+    from unbraid._trust import Untrusted, trusting
     from unbraid.representation import Representation, example_path
     from unbraid.runs.folder import find_codes
     from unbraid.runs.objects import objects_of
@@ -72,13 +73,13 @@ def score(
     representation = representation.keep_factors(names)
 
     def objects() -> Representation:
-        return objects_of(path, trust=trust_code or ())().keep_factors(names)
+        return objects_of(path, trust=trusted(trust_code, trust_data))().keep_factors(names)
 
     whole = objects if path.is_dir() else None
     with metric_progress() as progress:
         try:
             card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, objects=whole, progress=progress)
-        except UntrustedCode:
+        except Untrusted:
             raise
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error

@@ -7,7 +7,7 @@ import typer
 
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._study_tables import failed_metrics
-from unbraid.cli._trust import TrustCode
+from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
 def add(
@@ -29,6 +29,7 @@ def add(
         typer.Option(help="What the results call each run, in order; by default the file without its suffix."),
     ] = None,
     trust_code: TrustCode = None,
+    trust_data: TrustData = None,
 ) -> None:
     """Add models that were trained elsewhere to a study: scored, ranked and compared like its own.
 
@@ -44,7 +45,7 @@ def add(
     from unbraid.cli.study import opened
     from unbraid.studies.added import add as add_files
 
-    study = opened(folder, trust=trust_code or ())
+    study = opened(folder, trust=trusted(trust_code, trust_data))
     if name is not None and len(name) != len(files):
         raise ValueError(f"--name: {len(name)} names for {len(files)} files")
     with stage_progress("reading") as progress:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._trust import TrustCode
+from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
 def traverse(
@@ -19,6 +19,7 @@ def traverse(
     scale: Annotated[float, typer.Option(help="Pixels of the picture per pixel of an image.")] = 1.0,
     seed: Annotated[int, typer.Option(help="Same seed, same images.")] = 0,
     trust_code: TrustCode = None,
+    trust_data: TrustData = None,
 ) -> None:
     """Draw traversals: each code in turn goes through its range while the others stay.
 
@@ -42,7 +43,7 @@ def traverse(
     from unbraid.runs.run import load_run
     from unbraid.runs.traversals import traverse as decode
 
-    model = load_run(run, trust=trust_code or ())
+    model = load_run(run, trust=trusted(trust_code, trust_data))
     found = decode(model, dataset, rows=rows, steps=steps, shown=2 * steps, seed=seed)
     picture = plot_traversals(
         found.images,

@@ -163,16 +163,20 @@ class Run:
         """The dataset given, or the one of the training.
 
         Raises:
-            ValueError: none is given, and the one of the training has no name to open it by.
+            ValueError: none is given, and the one of the training has no name to open it by, or is a path that the user
+                did not give.
         """
         from unbraid.datasets import load
+        from unbraid.datasets._recorded import check_recorded, of_everywhere
 
         if dataset is not None:
             return load(dataset) if isinstance(dataset, str) else dataset
         source = self.config["dataset"]
         if source["name"] is None:
             raise ValueError(f"{self.path} was trained on a dataset in memory; give the dataset")
-        return load(source["name"], **source["options"])
+        name = source["name"]
+        check_recorded(name, self.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
+        return load(name, **of_everywhere(source["options"]))
 
     def codes(self) -> Representation:
         """The representation kept in the folder.
@@ -305,7 +309,7 @@ def load_run(
         path: the folder that `unbraid.train` or `unbraid train` made.
         device: where to encode and decode.
         network: your own network that the run was trained with: the function, or its name as `train` was given it.
-        trust: names of your own networks, any of which the run may have.
+        trust: names of your own networks, any of which the run may have, and paths of your own images.
 
     Raises:
         FileNotFoundError: there is no such folder, or it is not that of a run.

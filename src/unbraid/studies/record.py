@@ -10,7 +10,8 @@ import torch
 
 from unbraid._device import choose_device, choose_precision
 from unbraid._records import read_record
-from unbraid._trust import Trusted, UntrustedCode, trusted_in
+from unbraid._trust import Trusted, UntrustedCode, UntrustedData, trusted_in
+from unbraid.datasets._recorded import check_recorded
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, WORKING, read_folder
@@ -71,8 +72,8 @@ class StudyRecord:
 
     @property
     def trusted(self) -> list[Trusted]:
-        """Its own networks and metrics that the user trusts."""
-        return trusted_in(self.config.own_code)
+        """Its own networks, metrics and images that the user trusts."""
+        return trusted_in([*self.config.own_code, self.config.dataset.name])
 
     def check_trust(self) -> None:
         """Raises UntrustedCode where running the study would execute code that the user did not name."""
@@ -90,11 +91,17 @@ class StudyRecord:
         return expand(self.config, self.environment())
 
     def environment(self) -> StudyEnvironment:
-        """The dataset, device and precision of the runs: those the folder began with, else those met here."""
+        """The dataset, device and precision of the runs: those the folder began with, else those met here.
+
+        Raises:
+            ValueError, OSError: as `meet`, where the folder does not say what the runs were trained on.
+        """
         known = store.read_environment(self.folder, self.source) if self.folder else None
-        if known is None:
-            known = self.meet()[1]
-        return known
+        try:
+            return known or self.meet()[1]
+        except UntrustedData as error:
+            again = f"unbraid study run STUDY.yaml --out {self.folder}, with a YAML of your own, does"
+            raise ValueError(f"{error.reason}; {again}") from None
 
     @property
     def source(self) -> dict[str, Any]:
@@ -105,8 +112,9 @@ class StudyRecord:
         """The dataset, opened.
 
         Raises:
-            ValueError, OSError: there is no such dataset, or it cannot be opened.
+            ValueError, OSError: there is no such dataset, it cannot be opened, or the user did not give its path.
         """
+        self._check_path()
         return open_dataset(self.source)
 
     def meet(self, progress: Progress | None = None) -> tuple[FactorDataset, StudyEnvironment]:
@@ -116,8 +124,9 @@ class StudyRecord:
             progress: called as progress("reading images", done, all) where that takes long.
 
         Raises:
-            ValueError, OSError: there is no such dataset, or it cannot be opened.
+            ValueError, OSError: there is no such dataset, it cannot be opened, or the user did not give its path.
         """
+        self._check_path()
         read = partial(progress, "reading images") if progress else None
         dataset, described = opened_dataset(self.source, read)
         known = store.read_environment(self.folder, self.source) if self.folder else None
@@ -128,6 +137,10 @@ class StudyRecord:
             kept = known is not None and known.device == device
             precision = known.precision if known and kept else choose_precision("auto", torch.device(device))
         return dataset, StudyEnvironment(described, device, precision)
+
+    def _check_path(self) -> None:
+        name, where = self.config.dataset.name, (self.folder or Path()) / store.YAML
+        check_recorded(name, where, f"Study.load(..., trust=[{name!r}])")
 
     def runs(self) -> list[StudyRun]:
         """Every run of the YAML and every representation added, with its state."""

@@ -20,7 +20,8 @@ from pydantic_core import PydanticCustomError
 from unbraid._records import MOST, check_size
 from unbraid._records import explain as first_fault
 from unbraid._suggest import suggestion
-from unbraid._trust import is_code, trusting
+from unbraid._trust import Trusted, is_code, trusting
+from unbraid.datasets._recorded import of_everywhere
 
 Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
@@ -143,9 +144,18 @@ class StudyConfig(Section):
         return self.zero_shot.gap if self.zero_shot else None
 
     def trusting(self, names: Collection[str] | None = None) -> "StudyConfig":
-        """The same study with the user's trust in its own networks and metrics: all of them, or those in `names`."""
+        """The same study with the user's trust in its own networks, metrics and images: all, or those in `names`.
+
+        Where files lie is taken from a YAML of the user's alone, the first case.
+        """
         families = [each.model_copy(update=trusting(each.hyperparameters, names)) for each in self.families]
-        return self.model_copy(update={"families": families, "metrics": trusting(self.metrics, names)})
+        name, options = self.dataset.name, self.dataset.options
+        trusted = Trusted(name) if names is None or name in names else name
+        known = options if names is None else of_everywhere(options)
+        dataset = DatasetSection.model_construct(name=trusted, **known)
+        return self.model_copy(
+            update={"dataset": dataset, "families": families, "metrics": trusting(self.metrics, names)}
+        )
 
     @property
     def own_code(self) -> list[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
-from unbraid._trust import UntrustedCode, is_code
+from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics.deciding import Decision, decision, same
@@ -79,7 +79,7 @@ def complete_scores(
                     scored[name] = result
                 elif isinstance(result, NotDefined):
                     skipped[name] = _text(result)
-                elif disk_is_full(result) or isinstance(result, UntrustedCode):
+                elif disk_is_full(result) or isinstance(result, Untrusted):
                     raise result
                 else:
                     failed[name] = _failure(result)
@@ -198,7 +198,7 @@ def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exceptio
         try:
             rows |= choose([name])
         except Exception as error:  # whatever a module of the user's raises while it is imported
-            if not is_code(name) or isinstance(error, UntrustedCode):
+            if not is_code(name) or isinstance(error, Untrusted):
                 raise
             errors[name] = error
     return rows, errors

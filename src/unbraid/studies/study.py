@@ -41,7 +41,8 @@ class Study(StudyRecord):
             path: the YAML file, or a folder that `run` made; also the address of one in an object store.
             out: the folder of results, for a YAML file, or such as s3://bucket/prefix; nothing is written there before
                 `run`.
-            trust: names of your own networks and metrics that the YAML in a folder may name.
+            trust: names of your own networks and metrics, and the path of your own images, which the YAML in a folder
+                may name.
 
         Raises:
             FileNotFoundError: there is no such file, or the folder is not that of a study.

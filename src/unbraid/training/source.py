@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from unbraid.datasets._digest import content_digest
+from unbraid.datasets._recorded import of_everywhere
 from unbraid.datasets.base import FactorDataset, Progress
 
 Source: TypeAlias = FactorDataset | str | Mapping[str, Any]
@@ -29,7 +30,7 @@ def opened_dataset(dataset: Source, progress: Progress | None = None) -> tuple[F
         raise ValueError("the dataset has no images")
     described = {
         "name": name,
-        "options": json.loads(json.dumps(options, default=str)),
+        "options": json.loads(json.dumps(of_everywhere(options), default=str)),
         "n_images": len(opened),
         "image_shape": [int(size) for size in opened.image_shape],
         "content": content_digest(opened, told),

@@ -11,6 +11,7 @@ import unbraid
 from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
+from unbraid.datasets._recorded import of_everywhere
 from unbraid.studies.storage.records import FORMAT, FailureRecord, StudyRecord
 from unbraid.studies.storage.remote import LOCK, discard
 
@@ -67,7 +68,7 @@ def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironmen
     if not (folder / ABOUT).exists():
         return None
     about = read_record(folder / ABOUT, StudyRecord)
-    if about.get("source") != _plain(source):
+    if _plain(about["source"]) != _plain(source):
         return None
     return StudyEnvironment(about["dataset"], about["device"], about["precision"])
 
@@ -80,7 +81,7 @@ def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvi
 
 
 def _plain(source: Mapping[str, Any]) -> Any:
-    return json.loads(json.dumps(source, default=str))
+    return json.loads(json.dumps(of_everywhere(source), default=str))
 
 
 def read_failure(folder: Path, run: str) -> Failure | None:
