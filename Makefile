@@ -4,17 +4,44 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 TRAINS := .venv/.trains
 
-.PHONY: test check demo docs release browser clean
+PYTEST := -m pytest -n 2 --dist loadgroup
+OLDEST := .venv/oldest
+BARE := .venv/bare
+
+.PHONY: test check check-slow check-kernel check-oldest check-wheel demo docs release browser clean
 
 test: $(INSTALLED) browser
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python $(PYTEST)
 
 check: $(INSTALLED) browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python docs/generate.py --check
-	$(BIN)/python -m pytest -n 2 --dist loadgroup
+	$(BIN)/python $(PYTEST) --cov
+
+# What takes minutes: trainings to their end, large inputs, whole repetitions.
+check-slow: $(INSTALLED) browser
+	$(BIN)/python $(PYTEST) -m slow -o timeout=1800 -o faulthandler_timeout=2400
+
+# The numbers, with the kernels of a processor without AVX-512: what is red on other machines is red here.
+check-kernel: $(INSTALLED)
+	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python $(PYTEST) \
+	  tests/analysis tests/contracts tests/families tests/metrics tests/models tests/objectives tests/plots
+
+# With the oldest versions that pyproject.toml names; torch alone is the one that constraints.txt names.
+check-oldest: $(OLDEST)/.installed
+	$(OLDEST)/bin/python $(PYTEST) -o filterwarnings=default --ignore tests/docs --ignore tests/report
+
+# The wheel in an environment of its own, without extras, away from the sources.
+check-wheel: $(INSTALLED)
+	rm -rf $(BARE) && $(PYTHON) -m venv $(BARE)
+	$(BIN)/python -m pip wheel --quiet --no-deps --wheel-dir $(BARE)/wheel .
+	$(BARE)/bin/python -m pip install --quiet --constraint constraints.txt $(BARE)/wheel/unbraid-*.whl
+	cd $(BARE) && bin/python -c 'import sys, unbraid; assert "site-packages" in unbraid.__file__, unbraid.__file__; \
+	  assert not {"torch", "pandas", "pyarrow", "ray"} & set(sys.modules)'
+	cd $(BARE) && bin/unbraid score --example --metrics mig,dci_lasso,snc --json scores.json --html scores.html
+	cd $(BARE) && test -s scores.json -a -s scores.html
 
 demo: $(TRAINS)
 	$(BIN)/unbraid study run studies/demo.yaml --out demo
@@ -56,6 +83,16 @@ $(TRAINS): pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt torch
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[table,train]'
+	touch $@
+
+# Pip would try versions one after another for minutes; uv resolves them at once.
+$(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
+	$(PYTHON) -m venv $(OLDEST)
+	$(BIN)/python tests/oldest.py > $(OLDEST)/constraints.txt
+	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
+	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
+	  --editable '.[table,train,data,explore,ray,track]' \
+	  flask flask-cors hypothesis moto onnxruntime packaging pytest pytest-timeout pytest-xdist
 	touch $@
 
 clean:
