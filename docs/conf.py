@@ -24,7 +24,7 @@ exclude_patterns = ["pages", "_build", "**.ipynb_checkpoints"]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
 
 default_role = "py:obj"
-smartquotes = False
+smartquotes_action = "D"  # dashes; quotes stay as they are written
 autodoc_member_order = "bysource"
 autodoc_default_options = {"special-members": "__call__, __contains__, __getitem__, __iter__, __len__"}
 autodoc_typehints = "none"  # they stand in the signature, as written
@@ -32,6 +32,7 @@ napoleon_numpy_docstring = False
 napoleon_custom_sections = [("Reference", "Source and departures from it")]
 napoleon_use_rtype = False
 napoleon_use_ivar = True
+napoleon_attr_annotations = False
 maximum_signature_line_length = 80
 add_module_names = False
 python_display_short_literal_types = True

@@ -26,7 +26,7 @@ TREES: Mapping[str, list[str]] = {
         "ranking", "paper",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
-    "reference/index": [*reference.modules()],
+    "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],
     "reproductions/index": [
         "behaviour", "beta-tcvae-2018", "dci-2018", "lsbd-2022", "snc-nk-2023", "udr-2020",
     ],
