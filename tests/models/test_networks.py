@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch import nn
 
+from unbraid._trust import Trusted
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import conv_pair, dense_pair, network_pair
 
@@ -50,7 +51,7 @@ def test_dense_pair_takes_rows_of_a_table():
 
 
 def test_a_network_of_ones_own_is_named_by_module_and_function():
-    encoder, _ = network_pair(f"{__name__}:halves", (4,), 2, 1)
+    encoder, _ = network_pair(Trusted(f"{__name__}:halves"), (4,), 2, 1)
     assert encoder(torch.ones(3, 4)).shape == (3, 2)
     with pytest.raises(ValueError, match="no network 'cnv': one of conv, dense"):
         network_pair("cnv", (64, 64, 1), 2, 1)

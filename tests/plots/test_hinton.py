@@ -85,6 +85,10 @@ def test_names_must_fit() -> None:
 
 
 def test_axes_of_ones_own_are_used_and_pyplot_is_never_touched() -> None:
+    def open_figures() -> list[int]:
+        return getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+
+    before = open_figures()  # of other tests
     own = plot_hinton(MATRIX)
     assert plot_hinton(MATRIX, ax=own) is own
-    assert not getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+    assert open_figures() == before

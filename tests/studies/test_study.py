@@ -413,8 +413,8 @@ def test_progress_says_what_runs_do_once_they_are_trained(copy):
 
 def test_the_folder_alone_tells_the_study_where_the_device_differs(whole, monkeypatch):
     """A machine with another precision of its own, and without the dataset, reads the same runs."""
-    monkeypatch.setattr("unbraid.studies.study.opened_dataset", None)
-    monkeypatch.setattr("unbraid.studies.study.choose_precision", lambda *_: "bfloat16")
+    monkeypatch.setattr("unbraid.studies.record.opened_dataset", None)
+    monkeypatch.setattr("unbraid.studies.record.choose_precision", lambda *_: "bfloat16")
     assert [run.id for run in Study.load(whole.folder).runs()] == [run.id for run in whole.runs()]
 
 

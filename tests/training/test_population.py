@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from tests.training.examples import blocks, member
+from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families.building import Member, build_member, structural_settings
 from unbraid.families.table import FAMILIES
@@ -35,7 +36,7 @@ def with_batch_norm(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> t
     return encoder, nn.Sequential(nn.Linear(n_latents, math.prod(inner)), nn.Unflatten(1, inner), up)
 
 
-BATCH_NORM = f"{__name__}:with_batch_norm"
+BATCH_NORM = Trusted(f"{__name__}:with_batch_norm")
 CASES = [(name, "dense") for name in TRAINED] + [("beta_vae", "conv"), ("factor_vae", BATCH_NORM)]
 
 

@@ -103,7 +103,6 @@ def _short(value: Any) -> str:
 def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str]) -> None:
     """Raises ValueError for a metric that does not exist, or that has no meaning on these factors."""
     if study.metrics != "all" and study.metrics:
-        choose(study.metrics)
         for position, name in enumerate(study.metrics):
             reason = _lacking(name, kinds, study.zero_shot is not None)
             if reason:
@@ -111,6 +110,7 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
                     f"metrics[{position}]: {name} {reason}; the factors of the dataset are "
                     + ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
                 )
+        choose(study.metrics)
 
 
 def metric_names(study: StudyConfig) -> tuple[str, ...]:
