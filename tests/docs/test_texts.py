@@ -88,13 +88,14 @@ def test_gaps_punish_copies_and_nothing_else_does() -> None:
     twice = TABLE["twice"]
     assert all(twice[name] < 0.05 for name in ("mig", "mig_exact", "sap", "nk"))
     assert all(twice[name] > 0.99 for name in ("snc", "dci_lasso", "dci_boosted", "modularity", "irs"))
-    assert TABLE["circle"]["mig"] == pytest.approx(0.77, abs=0.005)
+    assert TABLE["circle"]["mig"] == pytest.approx(0.75, abs=0.005)
 
 
 def test_a_lost_factor_is_invisible_to_some() -> None:
     lost = TABLE["one lost"]
-    assert all(lost[name] > 0.99 for name in ("modularity", "irs", "med", "dci_lasso", "beta_vae_score", "udr"))
-    assert all(lost[name] < 0.8 for name in ("mig", "snc", "nk", "mlp_accuracy", "dci_forest", "dci_boosted"))
+    assert all(lost[name] > 0.99 for name in ("modularity", "irs", "med", "beta_vae_score", "udr"))
+    assert all(lost[name] > 0.99 for name in ("dci_lasso", "dci_forest", "dci_boosted"))
+    assert all(lost[name] < 0.8 for name in ("mig", "snc", "nk", "mlp_accuracy"))
 
 
 def test_two_factors_in_one_code_pass_mig_and_not_snc() -> None:
