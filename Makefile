@@ -31,7 +31,7 @@ check-kernel: $(INSTALLED)
 
 # With the oldest versions that pyproject.toml names; torch alone is the one that constraints.txt names.
 check-oldest: $(OLDEST)/.installed
-	$(OLDEST)/bin/python $(PYTEST) -o filterwarnings=default --ignore tests/docs --ignore tests/report
+	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python $(PYTEST) -o filterwarnings=default --ignore tests/docs
 
 # The wheel in an environment of its own, without extras, away from the sources.
 check-wheel: $(INSTALLED)
@@ -92,7 +92,7 @@ $(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
 	  --editable '.[table,train,data,explore,ray,track]' \
-	  flask flask-cors hypothesis moto onnxruntime packaging pytest pytest-timeout pytest-xdist
+	  flask flask-cors hypothesis moto onnxruntime packaging playwright pytest pytest-timeout pytest-xdist
 	touch $@
 
 clean:

@@ -1,5 +1,10 @@
 """Names that every docstring example may use."""
 
+import os
+
+# A core for each process that tests: more threads would wait for one another, on a busy machine for minutes.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 import numpy as np
 import pytest
 
