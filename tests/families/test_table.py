@@ -40,7 +40,7 @@ def small_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[
 
 def population(family: str, variant: dict[str, str], seeds: tuple[int, ...]) -> Population:
     members = [member(family, seed, learning_rate=1e-3 * (1 + seed), **variant) for seed in seeds]
-    context = Context(structural_settings(FAMILIES[family], members), len(TINY), batch_size=8, steps=20)
+    context = Context(structural_settings(FAMILIES[family], members), len(TINY), batch_size=8, steps=7)
     return make_population(FAMILIES[family], members, TINY, context, device=CPU, precision=torch.float64)
 
 
@@ -48,7 +48,7 @@ def population(family: str, variant: dict[str, str], seeds: tuple[int, ...]) -> 
 def test_variants_train_and_come_out_the_same_alone_and_stacked(family: str, variant: dict[str, str]) -> None:
     stacked, alone = population(family, variant, (0, 1)), population(family, variant, (1,))
     before = alone.state(0)
-    for step in range(20):
+    for step in range(7):
         together, single = stacked.advance(step), alone.advance(step)
         for name in single:
             torch.testing.assert_close(together[name][1:], single[name], rtol=1e-8, atol=1e-9)
