@@ -1,6 +1,6 @@
 """What trained predictors share: an order of codes of their own, values as ranks, and random numbers."""
 
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numba
 import numpy as np
@@ -42,7 +42,7 @@ def as_seen(classes: ClassArray) -> tuple[ClassArray, IntArray]:
     """
     present, first, places = np.unique(classes, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    return present[order].astype(classes.dtype), np.argsort(order)[places]
+    return cast(ClassArray, present[order]), np.argsort(order)[places]
 
 
 def ranks(train: FloatArray, test: FloatArray) -> tuple[IntArray, IntArray]:
