@@ -1,5 +1,8 @@
 """What independent noise scores: at any size as the metric states, or the result says that it cannot be read."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -7,6 +10,7 @@ from tests.contracts.noise import ALL, FEW, Case, noise
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics._chance import UNREADABLE, notes_on_noise
 from unbraid.metrics._inputs import check_inputs
+from unbraid.types import FloatArray, IntArray, Kind
 
 PLAIN = {name for name, metric in METRICS.items() if not metric.needs}
 # To be emptied: these do not obey yet.
@@ -14,15 +18,23 @@ NOT_YET = {
     "explicitness", "linear_accuracy", "mlp_accuracy", "nk",
 }  # fmt: skip
 STATED = sorted(name for name in PLAIN - NOT_YET if METRICS[name].chance is not None)
+OF_POSTERIORS = ("elbo_terms", "mig_exact")
 
 
-def check(name: str, case: Case) -> None:
+def score_of(name: str, codes: FloatArray, factors: IntArray, kinds: Sequence[Kind], log_variance: float) -> Any:
+    own = {"log_variances": np.full(codes.shape, log_variance)} if name in OF_POSTERIORS else {}
+    own |= {"method": "quadrature"} if name == "mig_exact" else {}
+    own |= {"n_train": 2000, "n_test": 1000} if name == "beta_vae_score" else {}  # its optimum takes seconds
+    return METRICS[name].function(codes, factors, kinds=kinds, **own)
+
+
+def check(name: str, case: Case, log_variance: float = -2.0) -> None:
     metric = METRICS[name]
     codes, factors, kinds = noise(case)
     assert metric.chance is not None
     score, spread = metric.chance(check_inputs(codes, factors, kinds))
     try:
-        result = metric.function(codes, factors, kinds=kinds)
+        result = score_of(name, codes, factors, kinds, log_variance)
     except NotDefined:
         return
     if any(UNREADABLE in note for note in result.notes):
@@ -36,6 +48,23 @@ def test_noise_scores_what_is_stated_or_cannot_be_read(name: str, case: Case) ->
     check(name, case)
 
 
+@pytest.mark.parametrize("log_variance", [0.0, -3.0, -8.0])
+@pytest.mark.parametrize("case", [(50, 3, 3, True), (150, 3, 1, False), (1_000, 1, 3, False)], ids=str)
+@pytest.mark.parametrize("name", OF_POSTERIORS)
+def test_noise_with_posteriors_scores_what_is_stated_or_cannot_be_read(
+    name: str, case: Case, log_variance: float
+) -> None:
+    check(name, case, log_variance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("log_variance", [0.0, -2.0, -4.0, -8.0])
+@pytest.mark.parametrize("case", [case for case in ALL if case[0] < 10_000 and case[1] < 50], ids=str)
+@pytest.mark.parametrize("name", OF_POSTERIORS)
+def test_noise_with_posteriors_at_every_size(name: str, case: Case, log_variance: float) -> None:
+    check(name, case, log_variance)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", ALL, ids=str)
 @pytest.mark.parametrize("name", STATED)
@@ -43,12 +72,12 @@ def test_noise_at_every_size(name: str, case: Case) -> None:
     check(name, case)
 
 
-@pytest.mark.parametrize("name", STATED)
+@pytest.mark.parametrize("name", [*STATED, *OF_POSTERIORS])
 def test_what_can_be_read_is_read(name: str) -> None:
     """A note on every result would obey the law and say nothing: many rows, few codes and levels have none."""
     metric = METRICS[name]
     codes, factors, kinds = noise((4_000, 3, 3, False))
-    result = metric.function(codes, factors, kinds=kinds)
+    result = score_of(name, codes, factors, kinds, -1.0)
     assert metric.chance is not None
     notes = (*result.notes, *notes_on_noise(metric.chance(check_inputs(codes, factors, kinds))))
     assert not [note for note in notes if UNREADABLE in note]

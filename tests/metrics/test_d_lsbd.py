@@ -7,7 +7,8 @@ import pytest
 
 from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, d_lsbd
-from unbraid.metrics.d_lsbd import turned_back
+from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics.d_lsbd import d_lsbd_of_noise, turned_back
 from unbraid.types import FloatArray
 
 SPACE = FactorSpace(("x", "y"), (12, 16), ("cyclic", "cyclic"))
@@ -73,8 +74,10 @@ def test_agrees_with_the_authors_code() -> None:
 
     It gives each axis variance 1/2, estimated with n - 1, where "axes" gives variance 1 as in the paper's tables.
     """
-    result = score_of(half_good(), norm="axes", max_frequency=3)
-    assert result.score / 2 * 191 / 192 == pytest.approx(0.574272959858571, abs=1e-12)
+    result = score_of(half_good(), norm="released", max_frequency=3)
+    assert result.score == pytest.approx(0.574272959858571, abs=1e-12)
+    axes = score_of(half_good(), norm="axes", max_frequency=3)
+    assert result.score == pytest.approx(axes.score / 2 * 191 / 192, abs=1e-12)
     assert result.frequencies.tolist() == [[1, 2]]
 
 
@@ -164,7 +167,28 @@ def test_plane_angles_by_hand() -> None:
     assert result.smallest_plane_angle == pytest.approx(np.pi / 3)
 
 
-@pytest.mark.parametrize("norm", ["unit", "axes"])
+def test_plane_angles_are_the_mean_over_objects() -> None:
+    """One object's planes stand at right angles, the other's share an axis: (90 + 0) / 2 and 90 degrees."""
+    space = FactorSpace(("object", "x", "y"), (2, 6, 8), ("categorical", "cyclic", "cyclic"))
+    which, *levels = space.grid().T
+    a, b = (2 * np.pi * level / size for level, size in zip(levels, (6, 8), strict=True))
+    zero = np.zeros_like(a)
+    apart = np.column_stack([np.cos(a), np.sin(a), np.cos(b), np.sin(b)])
+    sharing = np.column_stack([np.cos(a), np.sin(a) + np.cos(b), np.sin(b), zero])
+    result = d_lsbd(np.where(which[:, None] == 0, apart, sharing), space.grid(), kinds=space.kinds)
+    np.testing.assert_allclose(np.degrees(result.plane_angles[0, 1]), [45, 90], atol=1e-5)
+    assert np.degrees(result.smallest_plane_angle) == pytest.approx(45, abs=1e-5)
+
+
+@pytest.mark.parametrize("norm", ["unit", "axes", "released"])
+@pytest.mark.parametrize("scale", [1e-160, 1e-20, 1e20, 1e160])
+def test_the_unit_of_all_codes_changes_nothing(norm: Any, scale: float) -> None:
+    before, after = (score_of(codes, norm=norm) for codes in (half_good(), half_good() * scale))
+    assert after.score == pytest.approx(before.score, abs=1e-12)
+    np.testing.assert_allclose(after.explained, before.explained)
+
+
+@pytest.mark.parametrize("norm", ["unit", "axes", "released"])
 @pytest.mark.parametrize("constant", [0.0, 0.1, 1e6])
 def test_a_factor_that_moves_nothing_scores_1(norm: Any, constant: float) -> None:
     codes = torus()
@@ -178,14 +202,40 @@ def test_a_factor_that_moves_nothing_scores_1(norm: Any, constant: float) -> Non
     assert np.isfinite(dead.projected).all()
 
 
-def test_noise_is_near_1() -> None:
-    assert score_of(np.random.default_rng(0).standard_normal((len(GRID), 4))).score > 0.9
+@pytest.mark.parametrize("sizes", [(12, 16), (32, 32), (8, 1), (40, 1)])
+@pytest.mark.parametrize("n_codes", [1, 2, 10])
+def test_noise_scores_what_is_stated(sizes: tuple[int, int], n_codes: int) -> None:
+    kinds = ("cyclic", "cyclic" if sizes[1] > 1 else "categorical")
+    grid = FactorSpace(("x", "y"), (sizes[0], max(sizes[1], 3)), kinds).grid()
+    scores = [
+        d_lsbd(np.random.default_rng(seed).standard_normal((len(grid), n_codes)), grid, kinds=kinds).score
+        for seed in range(20)
+    ]
+    stated = d_lsbd_of_noise(check_inputs(np.zeros((len(grid), n_codes)), grid, kinds))
+    assert np.mean(scores) == pytest.approx(stated.score, abs=0.1 if n_codes == 1 else 0.05)
+    assert np.std(scores) < 1.5 * stated.spread
+
+
+def test_parity_is_a_rotation_by_half_the_levels_and_is_noted() -> None:
+    """(-1)^level is where a rotation by half a turn a level comes to lie: perfect, and yet two values for 12 levels."""
+    result = score_of((-1.0) ** GRID[:, :1])
+    assert result.per_subgroup[0] == pytest.approx(0.0, abs=1e-12)
+    assert result.frequencies[0, 0] == 6
+    assert any("factor 0: at the best frequency, half its 12 levels" in note for note in result.notes)
+    assert not any("half its" in note for note in score_of(torus()).notes)
+
+
+def test_the_scale_is_named() -> None:
+    assert "at most 1" in score_of(torus()).notes[0]
+    assert "paper's tables" in score_of(torus(), norm="axes").notes[0]
+    assert "released code" in score_of(torus(), norm="released").notes[0]
 
 
 def test_a_single_code_spans_a_line() -> None:
     result = score_of(np.cos(ANGLES[:, :1]))
     np.testing.assert_allclose(result.per_subgroup, [0.5, 1.0], atol=1e-12)
     assert result.planes.shape == (1, 2, 1, 2)
+    assert "one code: it spans a line, on which the best is .5" in result.notes
 
 
 def test_each_object_has_its_own_plane_frequency_and_share() -> None:
@@ -202,8 +252,8 @@ def test_each_object_has_its_own_plane_frequency_and_share() -> None:
     assert result.score == pytest.approx(1 / 3, abs=1e-12)
     assert result.frequencies.tolist() == [[1], [2], [0]]
     assert result.subgroups.tolist() == [1]
-    assert "averaged over 3 combinations" in result.notes[0]
-    assert "factor 1 moves no code in 1 of 3" in result.notes[1]
+    assert "averaged over 3 combinations" in result.notes[1]
+    assert "factor 1 moves no code in 1 of 3" in result.notes[2]
 
 
 def test_aliasing_is_noted_where_levels_are_few() -> None:
@@ -213,7 +263,7 @@ def test_aliasing_is_noted_where_levels_are_few() -> None:
     result = d_lsbd(np.column_stack([np.cos(5 * angle), np.sin(5 * angle)]), space.grid(), kinds=space.kinds)
     assert result.score == pytest.approx(0, abs=1e-12)
     assert result.frequencies.tolist() == [[3]]
-    assert "frequencies above 4 alias" in result.notes[0]
+    assert "frequencies above 4 alias" in result.notes[1]
     assert not any("alias" in note for note in score_of(torus(), max_frequency=5).notes)
 
 
@@ -242,7 +292,7 @@ def test_no_cyclic_factor_is_not_defined() -> None:
         (GRID, {"sizes": (12, 10)}, "factors column 1 is cyclic with 10 levels and must hold 0 to 9; got 0 to 15"),
         (GRID - 1, {}, "factors column 0 is cyclic with 11 levels and must hold 0 to 10; got -1 to 10"),
         (GRID, {"max_frequency": 0}, "max_frequency must be a whole number, 1 to 10000"),
-        (GRID, {"norm": "both"}, "norm must be 'unit' or 'axes'"),
+        (GRID, {"norm": "both"}, "norm must be 'unit', 'axes', 'released'; got 'both'"),
     ],
 )
 def test_unsound_arguments_are_refused(factors: FloatArray, arguments: dict, message: str) -> None:

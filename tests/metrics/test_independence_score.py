@@ -8,7 +8,8 @@ from scipy.optimize import minimize
 
 from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, independence_score
-from unbraid.metrics.independence_score import independence_from_actions
+from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics.independence_score import independence_from_actions, independence_of_noise
 from unbraid.types import FloatArray
 
 SPACE = FactorSpace(("x", "y"), (10, 8), ("cyclic", "cyclic"))
@@ -62,6 +63,31 @@ def test_formula_averages_over_pairs_of_three_groups() -> None:
     codes = np.array([[1.0, 1.0]])
     actions = np.array([np.diag([0.5, 1.0]), np.diag([0.1, 1.0]), np.diag([1.0, 0.5])])
     assert independence_from_actions(codes, actions, [[0], [1], [2]])[0] == pytest.approx(2 / 3)
+
+
+def test_each_subgroup_is_judged_by_the_mean_over_the_others() -> None:
+    """Three subgroups, of which the first two act in one plane: 1 - (1 + 0) / 2, twice, and 1 - (0 + 0) / 2."""
+    space = FactorSpace(("a", "b", "c"), (6, 6, 6), ("cyclic",) * 3)
+    a, b, c = (2 * np.pi * space.grid() / 6).T
+    both = np.column_stack([np.cos(a + b), np.sin(a + b), np.cos(c), np.sin(c)])
+    result = independence_score(both, space.grid(), kinds=space.kinds)
+    overlap = result.overlap[0, 1]
+    assert overlap > 0.8
+    np.testing.assert_allclose(result.per_subgroup, [1 - overlap / 2, 1 - overlap / 2, 1.0], atol=1e-9)
+    assert result.score == pytest.approx(result.per_subgroup.mean())
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e160])
+def test_the_unit_of_all_codes_changes_nothing(scale: float) -> None:
+    codes = TORUS @ np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0] + 0.3 * TORUS[:, ::-1]
+    assert score_of(codes * scale).score == pytest.approx(score_of(codes).score, abs=1e-9)
+
+
+@pytest.mark.parametrize("n_codes", [2, 10])
+def test_noise_scores_what_is_stated(n_codes: int) -> None:
+    codes = np.random.default_rng(0).standard_normal((len(GRID), n_codes))
+    stated = independence_of_noise(check_inputs(codes, GRID, SPACE.kinds))
+    assert score_of(codes).score == pytest.approx(stated.score, abs=0.05 + 4 * stated.spread)
 
 
 def test_points_that_an_action_leaves_in_place_overlap_with_nothing() -> None:

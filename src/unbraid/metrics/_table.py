@@ -10,7 +10,7 @@ from unbraid.metrics._chance import Chance, even_guess, nought, one
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
-from unbraid.metrics.d_lsbd import d_lsbd
+from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
 from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
@@ -18,7 +18,7 @@ from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.explicitness import explicitness
 from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
-from unbraid.metrics.independence_score import independence_score
+from unbraid.metrics.independence_score import independence_of_noise, independence_score
 from unbraid.metrics.irs import irs, irs_of_noise
 from unbraid.metrics.med import med, med_of_noise
 from unbraid.metrics.mig import mig, mig_of_noise
@@ -358,6 +358,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             higher_is_better=False,
             range=(0.0, math.inf),
             chance=nought,
+            strays=0.06,
             means="How far the codes are from being independent of each other, in nats, over all posteriors together.",
             misses="Independent is not informative: 0 also for codes that know nothing; grows as posteriors sharpen.",
             source="Chen et al. 2018, eq. 1",
@@ -374,9 +375,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=0.0,
             higher_is_better=False,
             range=(0.0, 1.0),
-            chance=one,
+            chance=d_lsbd_of_noise,
             means="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
-            misses="Cannot see variance outside that plane, nor that two factors share one; the result holds both.",
+            misses="Cannot see variance outside that plane, nor that two factors share one; the result holds both, and "
+            "on which of three scales in use it is.",
             source="Tonnaer et al. 2022 (LSBD), eq. 8-10, appendices C and E",
             needs="needs at least one cyclic factor, and rows that fill the grid of the cyclic factors",
             invariant_to=frozenset({"permute", "flip", "dead"}),
@@ -386,6 +388,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "independence_score": Metric(
             independence_score,
             title="Independence score",
+            chance=independence_of_noise,
             headline="score",
             best=1.0,
             higher_is_better=True,

@@ -3,19 +3,27 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
+from unbraid.metrics._chance import Noise
+from unbraid.metrics._flags import single_code
+from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._interventions import combinations
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
-Norm = Literal["unit", "axes"]
+Norm = Literal["unit", "axes", "released"]
+SCALES = {
+    "unit": "mean squared norm 1 in the plane (appendix C), at most 1",
+    "axes": "variance 1 along each axis (the paper's tables), at most 2",
+    "released": "variance 1/2 along each axis (the authors' released code), at most 1",
+}
 STANDING_STILL = 1e-24  # of the mean squared code: variance that is only rounding
 OVERLAP = np.pi / 4
+MAX_FREQUENCY = 10
 MOST_FREQUENCIES = 10_000
 MOST_LEVELS = 1_000_000  # around a circle; combinations are numbered by 64 bits
 
@@ -43,7 +51,7 @@ def d_lsbd(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     sizes: Sequence[int] | None = None,
-    max_frequency: int = 10,
+    max_frequency: int = MAX_FREQUENCY,
     norm: Norm = "unit",
 ) -> DLSBD:
     """Dispersion left in the plane of each cyclic factor after its best rotation is undone; 0 is perfect.
@@ -67,13 +75,18 @@ def d_lsbd(
             identified, since a plane has no orientation.
         norm: "unit": mean squared norm in the plane 1 (appendix C), so that the score is at most 1. "axes":
             variance 1 along each of the two axes, so that it is at most 2 and an ellipse counts as a circle.
+            "released": variance 1/2 along each, of rows less one, which is what the authors' released code prints. A
+            note says on which of the three scales the score is.
 
     Returns:
         DLSBD. `score` in [0, 1] ([0, 2] for "axes"), lower is better. Chance: 1, less what the best of the frequencies
-        fits by luck. A factor that moves no code scores 1. Unchanged by rotating the whole latent space; not by
-        scaling single codes. It does not see variance outside the plane (`explained` does) nor whether two factors
-        act in the same plane, which a note flags: z = (cos A + cos 2B, sin A + sin 2B) scores 0.
-        A single code spans a line, on which the best is .5.
+        fits by luck, see `d_lsbd_of_noise`: .63 on the 8 levels of single objects. A factor that moves no code scores
+        1. Unchanged by rotating the whole latent space; not by scaling single codes. It does not see variance outside
+        the plane (`explained` does) nor whether two factors act in the same plane, which a note flags:
+        z = (cos A + cos 2B, sin A + sin 2B) scores 0.
+        A single code spans a line, on which the best is .5, but for (-1)^level: at half as many turns as there are
+        levels a rotation is a change of sign, so that a code which only tells even from odd levels scores 0. A note
+        names factors whose best frequency that is.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant, levels of a cyclic factor negative or not
@@ -82,8 +95,8 @@ def d_lsbd(
 
     Reference:
         Tonnaer et al. 2022, "Quantifying and Learning Linear Symmetry-Based Disentanglement", eq. 8-10, appendices C
-        and E. Entries above 1 in its tables 5-9 show "axes"; the authors' later code halves that. Departs from
-        appendix C, under which a subgroup that moves nothing would score 0.
+        and E. Entries above 1 in its tables 5-9 show "axes"; the authors' released code halves that ("released").
+        Departs from appendix C, under which a subgroup that moves nothing would score 0.
 
     Example:
         >>> space = FactorSpace(("x", "y"), (32, 32), ("cyclic", "cyclic"))
@@ -94,14 +107,16 @@ def d_lsbd(
     """
     inputs = check_inputs(codes, factors, kinds, seed)
     check_whole("max_frequency", max_frequency, 1, MOST_FREQUENCIES, why="each is tried for every object")
-    if norm not in get_args(Norm):
-        raise ValueError(f"norm must be 'unit' or 'axes'; got {norm!r}")
+    if norm not in SCALES:
+        raise ValueError(f"norm must be {', '.join(map(repr, SCALES))}; got {norm!r}")
     cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
     if not cyclic:
         raise NotDefined("needs at least one cyclic factor")
     lengths = cyclic_sizes(inputs, cyclic, sizes)
     rows = _grid(inputs, cyclic, lengths)
-    embedding = inputs.codes[rows].reshape(len(rows), *lengths, inputs.n_codes)
+    # One unit for all codes, in which no square leaves the range of floats.
+    in_range = in_unit(inputs.codes.reshape(-1, 1)).reshape(inputs.codes.shape)
+    embedding = in_range[rows].reshape(len(rows), *lengths, inputs.n_codes)
     floor = STANDING_STILL * (embedding**2).sum(axis=-1).reshape(len(rows), -1).mean(axis=1)
     fits = [_fit(embedding, subgroup, floor, max_frequency, norm) for subgroup in range(len(cyclic))]
 
@@ -126,6 +141,9 @@ def d_lsbd(
         projected=projected,
         angles=2 * np.pi * inputs.factors[:, cyclic] / lengths,
         notes=(
+            f"scale: {SCALES[norm]}",
+            *single_code(inputs, "it spans a line, on which the best is .5"),
+            *_notes_on_parity(cyclic, lengths, fits),
             *_note_on_objects(len(rows), cyclic, sizes),
             *_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
         ),
@@ -212,7 +230,9 @@ def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency:
     along[:, : min(2, n_codes)] = variances[:, ::-1][:, :2]
     moves = along > floor[:, None]
     along = np.where(moves, along, 0.0)
-    scale = along if norm == "axes" else np.broadcast_to(along.sum(axis=1, keepdims=True), along.shape)
+    rows = flat.shape[1]
+    axes = {"axes": 1.0, "released": 2 * rows / (rows - 1)}
+    scale = axes[norm] * along if norm in axes else np.broadcast_to(along.sum(axis=1, keepdims=True), along.shape)
     weights = np.where(moves, 1 / np.sqrt(np.where(moves, scale, 1.0)), 0.0)
     projected = (flat @ plane) * weights[:, None, :]
 
@@ -250,6 +270,30 @@ def _plane_angles(planes: FloatArray, moves: FloatArray) -> FloatArray:
                 cosines = np.linalg.svd(axes[:, one].swapaxes(1, 2) @ axes[:, other], compute_uv=False)
                 angles[one, other] = np.arccos(np.clip(cosines, 0.0, 1.0)).mean(axis=0)
     return angles
+
+
+def d_lsbd_of_noise(inputs: Inputs) -> Noise:
+    """Below 1 by what the best frequency fits by luck: the more, the fewer rows."""
+    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    lengths = cyclic_sizes(inputs, cyclic, None)
+    n_objects = inputs.n_samples / prod(lengths)
+    fitted, spread = [], []
+    for length in lengths:
+        # Power 1 / (length - 1) at each frequency on average, of which the greatest of exponential ones is fitted.
+        tried = np.arange(1, 1 + min(2 * MAX_FREQUENCY, length - 1))
+        unit = length / (length - 1) / prod(lengths)
+        fitted.append(unit * (1 / tried).sum())
+        spread.append(unit * np.sqrt((1 / tried**2).sum()))
+    return Noise(1 - float(np.mean(fitted)), float(np.linalg.norm(spread)) / len(lengths) / n_objects**0.5)
+
+
+def _notes_on_parity(cyclic: Sequence[int], lengths: Sequence[int], fits: Sequence[_Fit]) -> tuple[str, ...]:
+    return tuple(
+        f"factor {factor}: at the best frequency, half its {length} levels, a rotation is a change of sign, which "
+        "tells even from odd levels and nothing else"
+        for factor, length, fit in zip(cyclic, lengths, fits, strict=True)
+        if (2 * fit.frequency == length).any() and length > 2
+    )
 
 
 def _note_on_objects(n_objects: int, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[str, ...]:

@@ -6,13 +6,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._interventions import combinations
 from unbraid.metrics.d_lsbd import cyclic_sizes
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 STANDING_STILL = 1e-9  # length of a move, over the typical length of a code, that is only rounding
 CHUNK = 8192  # rows whose directions are held at once
+NULL_DRAWS = 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -53,8 +55,8 @@ def independence_score(
     Returns:
         IndependenceScore. `score` in [0, 1], higher is better. Factors that move no code are left out; with fewer
         than two others the score is 0. Chance depends on the number of codes: unrelated directions are nearly
-        orthogonal where there are many, so that noise scores high; `fit_error` near 1 gives it away. Unchanged by
-        rotating the whole latent space; not by scaling single codes.
+        orthogonal where there are many, so that noise scores high (`independence_of_noise`); `fit_error` near 1
+        gives it away. Unchanged by rotating the whole latent space; not by scaling single codes.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant, or levels of a cyclic factor out of range.
@@ -76,7 +78,9 @@ def independence_score(
         1.0
     """
     inputs = check_inputs(codes, factors, kinds, seed)
-    centred = inputs.codes - inputs.codes.mean(axis=0)
+    # One unit for all codes, in which no square leaves the range of floats.
+    in_range = in_unit(inputs.codes.reshape(-1, 1)).reshape(inputs.codes.shape)
+    centred = in_range - in_range.mean(axis=0)
     fits, unfit = _fits(inputs, centred, sizes)
     if len(fits) < 2:
         raise NotDefined("needs at least two cyclic or ordinal factors along which rows have neighbours" + unfit)
@@ -100,6 +104,17 @@ def independence_score(
         angles=np.array([[_angle(fit.matrix) for fit in fits[factor]] for factor in moving]).reshape(-1, 2),
         notes=tuple(notes),
     )
+
+
+def independence_of_noise(inputs: Inputs) -> Noise:
+    """Higher the more codes there are."""
+    # No law of its own: rows shuffled against the factors.
+    rng = np.random.default_rng(0)
+    scores = [
+        independence_score(rng.permutation(inputs.codes), inputs.factors, kinds=inputs.kinds).score
+        for _ in range(NULL_DRAWS)
+    ]
+    return drawn(scores)
 
 
 def independence_from_actions(

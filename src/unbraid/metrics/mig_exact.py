@@ -16,12 +16,16 @@ from unbraid.metrics._aggregate import (
     panels,
     sum_up,
 )
+from unbraid.metrics._alignment import gaps
+from unbraid.metrics._chance import unreadable
 from unbraid.metrics._flags import notes_on_dependence, single_code
 from unbraid.metrics._information import factor_entropy
-from unbraid.metrics._inputs import Levels, NotDefined, as_levels, check_inputs
+from unbraid.metrics._inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, in_unit
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 DRAWS = 1_500_000  # held at once
+NULL_DRAWS = 100
+LARGEST_NOISE = 0.04  # score of noise up to which nothing is noted
 MOST_DRAWS = 10_000_000  # for each level
 
 
@@ -105,11 +109,11 @@ def mig_exact(
     order = np.argsort(np.vstack([nothing, information]), axis=0, kind="stable")[-2:]
     runner_up, best = np.take_along_axis(np.vstack([nothing, information]), order, axis=0)
     gap_errors = np.sqrt((np.take_along_axis(np.vstack([nothing, errors]), order, axis=0) ** 2).sum(axis=0))
-    gaps = (best - runner_up) / entropies
+    per_factor = (best - runner_up) / entropies
     return ExactMIG(
-        score=float(gaps.mean()),
+        score=float(per_factor.mean()),
         standard_error=float(np.sqrt(((gap_errors / entropies) ** 2).sum()) / inputs.n_factors),
-        per_factor=gaps,
+        per_factor=per_factor,
         mutual_information=information,
         mutual_information_error=errors,
         factor_entropy=entropies,
@@ -117,8 +121,25 @@ def mig_exact(
             *levels.notes,
             *single_code(inputs, "the runner-up of every gap is 0"),
             *notes_on_dependence(levels),
+            *_notes_on_rows(inputs, variances, levels, entropies),
         ),
     )
+
+
+def _notes_on_rows(inputs: Inputs, log_variances: FloatArray, levels: Levels, entropies: FloatArray) -> tuple[str, ...]:
+    """That noise is told by few rows of sharp posteriors, as if codes lay in bins about as wide as these."""
+    # Variance of the means over that of each posterior, by logarithms, in which neither leaves the range of floats.
+    exponent = np.frexp(np.abs(inputs.codes).max(axis=0))[1]
+    spread = np.log(in_unit(inputs.codes).var(axis=0) + 1e-300) + 2 * exponent * np.log(2) - log_variances
+    places = np.exp(np.minimum(0.5 * np.logaddexp(0.0, spread).mean(axis=0), 50.0))
+    freedom = np.outer(2 * (places - 1), np.array(levels.sizes) - 1)
+    draws = np.random.default_rng(0).standard_gamma(freedom / 2, (NULL_DRAWS, *freedom.shape)) / inputs.n_samples
+    noise = float(np.mean(gaps(np.minimum(draws, entropies)) / entropies))
+    told_apart = places.max()
+    if noise <= LARGEST_NOISE and inputs.n_samples >= told_apart * max(levels.sizes):
+        return ()
+    few = f"{inputs.n_samples} rows for {max(levels.sizes)} levels"
+    return (unreadable(f"{few} of posteriors that tell {told_apart:.0f} places apart"),)
 
 
 def _information(
