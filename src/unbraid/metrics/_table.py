@@ -384,6 +384,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
             whole_objects=True,
+            version=2,
         ),
         "independence_score": Metric(
             independence_score,
@@ -400,6 +401,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
             linear=False,
+            version=2,
         ),
     }
 )
