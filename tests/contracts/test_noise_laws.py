@@ -13,11 +13,7 @@ from unbraid.metrics._inputs import check_inputs
 from unbraid.types import FloatArray, IntArray, Kind
 
 PLAIN = {name for name, metric in METRICS.items() if not metric.needs}
-# To be emptied: these do not obey yet.
-NOT_YET = {
-    "explicitness", "linear_accuracy", "mlp_accuracy", "nk",
-}  # fmt: skip
-STATED = sorted(name for name in PLAIN - NOT_YET if METRICS[name].chance is not None)
+STATED = sorted(name for name in PLAIN if METRICS[name].chance is not None)
 OF_POSTERIORS = ("elbo_terms", "mig_exact")
 
 

@@ -1,13 +1,21 @@
 """Head accuracies against scikit-learn, and the formula by hand."""
 
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from tests.examples import grid_factors, noisy_codes, perfect_codes, rotated_codes
-from unbraid.metrics import linear_accuracy, mlp_accuracy
+from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
+from unbraid.metrics._chance import UNREADABLE
+from unbraid.metrics._inputs import check_inputs
 from unbraid.metrics._logistic import one_vs_rest_regression, softmax_regression
 from unbraid.metrics._trial import adjusted, guessing, standardised_codes, trial
+from unbraid.metrics.accuracy import Accuracy, accuracy_of_noise
+from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)
 
@@ -15,7 +23,8 @@ FACTORS = grid_factors(6)
 @pytest.mark.parametrize("factor", [0, 2])
 def test_softmax_regression_is_that_of_scikit_learn(factor: int) -> None:
     codes = noisy_codes(FACTORS)
-    own = softmax_regression(codes, FACTORS[:, factor], FACTORS[:, factor].max() + 1)
+    own, converged = softmax_regression(codes, FACTORS[:, factor], FACTORS[:, factor].max() + 1)
+    assert converged
     peer = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000).fit(codes, FACTORS[:, factor])
     np.testing.assert_allclose(own[:-1], peer.coef_.T, atol=2e-3)
     np.testing.assert_allclose(own[-1] - own[-1].mean(), peer.intercept_ - peer.intercept_.mean(), atol=2e-3)
@@ -24,7 +33,8 @@ def test_softmax_regression_is_that_of_scikit_learn(factor: int) -> None:
 def test_binary_regressions_are_those_of_scikit_learn() -> None:
     codes = noisy_codes(FACTORS)
     positive = np.column_stack([FACTORS == 0, FACTORS[:, 2] == 7, codes[:, 0] > 0])
-    own = one_vs_rest_regression(codes, positive)
+    own, converged = one_vs_rest_regression(codes, positive)
+    assert converged
     for problem, target in enumerate(positive.T):
         peer = LogisticRegression(solver="newton-cg", tol=1e-10, max_iter=1000).fit(codes, target)
         np.testing.assert_allclose(own[:-1, problem], peer.coef_[0], atol=2e-3)
@@ -45,6 +55,120 @@ def test_linear_accuracy_is_the_test_accuracy_of_scikit_learn() -> None:
         assert result.chance[factor] == pytest.approx(chance)
         assert result.per_factor[factor] == pytest.approx((result.accuracy[factor] - chance) / (1 - chance))
     assert result.score == pytest.approx(result.per_factor.mean())
+
+
+def near_copies(n_rows: int, n_codes: int) -> tuple[FloatArray, IntArray]:
+    """Many codes that follow two numbers."""
+    rng = np.random.default_rng(0)
+    two = rng.standard_normal((n_rows, 2))
+    codes = np.tanh(two @ rng.standard_normal((2, n_codes))) + 0.01 * rng.standard_normal((n_rows, n_codes))
+    levels = np.digitize(two[:, 0] + 0.3 * rng.standard_normal(n_rows), [-0.8, 0.0, 0.8])
+    return (codes - codes.mean(axis=0)) / codes.std(axis=0), levels
+
+
+@pytest.mark.parametrize(("n_rows", "n_codes"), [(300, 40), (40, 90)])
+def test_many_codes_that_are_alike(n_rows: int, n_codes: int) -> None:
+    """Also more codes than rows; compared by logits, since near copies share their coefficients in many ways."""
+    codes, levels = near_copies(n_rows, n_codes)
+    settings = {"solver": "newton-cg", "tol": 1e-9, "max_iter": 2000}
+    peer = LogisticRegression(**settings).fit(codes, levels).decision_function(codes)
+    weights, converged = softmax_regression(codes, levels, 4)
+    own = codes @ weights[:-1] + weights[-1]
+    assert converged
+    np.testing.assert_allclose(
+        own - own.mean(axis=1, keepdims=True), peer - peer.mean(axis=1, keepdims=True), atol=0.01
+    )
+    positive = levels[:, None] == np.arange(4)
+    weights, converged = one_vs_rest_regression(codes, positive)
+    assert converged
+    for problem, target in enumerate(positive.T):
+        peer = LogisticRegression(**settings).fit(codes, target).decision_function(codes)
+        np.testing.assert_allclose(codes @ weights[:-1, problem] + weights[-1, problem], peer, atol=0.01)
+
+
+def test_classifiers_that_have_not_converged_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    codes = noisy_codes(FACTORS)
+    assert not linear_accuracy(codes, FACTORS).notes + explicitness(codes, FACTORS).notes
+    monkeypatch.setattr(import_module("unbraid.metrics._logistic"), "MAX_STEPS", 2)
+    expected = tuple(f"factor {factor}: the linear classifier has not converged" for factor in range(3))
+    assert linear_accuracy(codes, FACTORS).notes == expected
+    assert explicitness(codes, FACTORS, classifier="softmax").notes == expected
+    assert explicitness(codes, FACTORS).notes == ("the linear classifiers have not converged",)
+
+
+def test_codes_are_standardised_by_training_rows_alone() -> None:
+    codes = noisy_codes(FACTORS)
+    rows = trial(codes, FACTORS, None, 0, 50 * codes[:9] + 7, FACTORS[:9])
+    known = standardised_codes(rows)[rows.train]
+    np.testing.assert_allclose(known.mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(known.std(axis=0), 1.0, rtol=1e-12)
+
+
+def test_the_mean_accuracy_is_not_the_adjusted_one() -> None:
+    result = linear_accuracy(noisy_codes(FACTORS, noise=1.0), FACTORS)
+    assert result.mean_accuracy == pytest.approx(result.accuracy.mean())
+    assert result.mean_accuracy > result.score + 0.1
+
+
+@pytest.mark.parametrize("metric", [linear_accuracy, mlp_accuracy])
+def test_naming_the_commonest_level_is_worth_nothing(metric: Callable[..., Accuracy]) -> None:
+    """Guessing by frequency is right .68 of the time and the constant .8: noise would score .38."""
+    rng = np.random.default_rng(0)
+    factors = (rng.random((3000, 1)) < 0.2).astype(int)
+    result = metric(rng.standard_normal((3000, 2)), factors)
+    assert result.chance[0] == pytest.approx(0.8, abs=0.03)
+    assert result.score < 0.02
+
+
+def test_few_rows_of_other_levels_than_the_commonest_cannot_be_read() -> None:
+    rng = np.random.default_rng(0)
+    factors = np.column_stack([np.arange(200) % 3, np.arange(200) % 25 == 0]).astype(int)
+    for metric in (linear_accuracy, nk):
+        notes = metric(rng.standard_normal((200, 2)), factors).notes
+        count = int((factors[trial(factors, factors, None, 0).test, 1] == 1).sum())
+        found = [note for note in notes if UNREADABLE in note]
+        assert found == [
+            f"{UNREADABLE} at this size: only {count} of 40 test rows have another than the commonest level of factor 1"
+        ]
+
+
+@pytest.mark.parametrize(("n_rows", "shares"), [(500, [0.5, 0.5]), (2000, [0.1, 0.2, 0.7])])
+def test_what_noise_is_said_to_score_is_what_linear_heads_score_on_it(n_rows: int, shares: list[float]) -> None:
+    """Linear heads on many codes learn training rows by heart and name levels about as often as these occur."""
+    rng, scores, inputs = np.random.default_rng(0), [], None
+    for _ in range(30):
+        factors = rng.choice(len(shares), (n_rows, 1), p=shares)
+        scores.append(linear_accuracy(rng.standard_normal((n_rows, 20)), factors).score)
+        inputs = check_inputs(factors, factors)
+    assert inputs is not None
+    expected, spread = accuracy_of_noise(inputs)
+    assert abs(np.mean(scores) - expected) < 3 * spread / np.sqrt(30) + 0.01
+    assert np.max(scores) < expected + 4 * spread + 0.01
+
+
+HEADS = {"optimum": linear_accuracy, "paper": partial(linear_accuracy, training="paper"), "mlp": mlp_accuracy, "nk": nk}
+
+
+@pytest.mark.parametrize("head", HEADS)
+@pytest.mark.parametrize("change", ["order", "flip", "scale", "dead", "factors", "numbers"])
+def test_heads_do_not_depend_on_where_codes_and_factors_stand(head: str, change: str) -> None:
+    """Nor on how levels are called: what is drawn at random belongs to codes and levels, not to columns."""
+    factors = grid_factors(3)[::2]
+    codes = entangled_codes(factors)
+    expected = HEADS[head](codes, factors, seed=1).accuracy
+    if change == "order":
+        codes = codes[:, [2, 0, 1]]
+    elif change == "flip":
+        codes = codes * [1, -1, -1]
+    elif change == "scale":
+        codes = codes * [1e-150, 1e150, 4.0]
+    elif change == "dead":
+        codes = np.insert(codes, 1, 0.3, axis=1)
+    elif change == "factors":
+        factors, expected = factors[:, [2, 0, 1]], expected[[2, 0, 1]]
+    else:
+        factors = (factors * 5 + 1) % [7, 11, 17]
+    np.testing.assert_array_equal(HEADS[head](codes, factors, seed=1).accuracy, expected)
 
 
 def test_the_test_rows_are_not_those_trained_on() -> None:

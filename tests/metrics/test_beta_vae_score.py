@@ -1,5 +1,7 @@
 """Beta-VAE score against disentanglement_lib, scikit-learn and what it cannot see."""
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
@@ -32,7 +34,8 @@ def test_classifier_is_that_of_scikit_learn_at_its_optimum(scale: float) -> None
     rng = np.random.default_rng(0)
     labels = rng.integers(4, size=400)
     points = scale * (rng.standard_normal((400, 3)) + labels[:, None] * [0.5, -0.2, 0.0] + [0.0, 50.0, 0.0])
-    weights, intercepts = logistic_regression(points, labels, 4)
+    weights, intercepts, converged = logistic_regression(points, labels, 4)
+    assert converged
     reference = LogisticRegression(solver="newton-cg", tol=1e-12, max_iter=1000).fit(points, labels)
     np.testing.assert_allclose(weights, reference.coef_.T, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(
@@ -45,7 +48,7 @@ def test_classifier_is_that_of_scikit_learn_at_its_optimum(scale: float) -> None
 def test_classifier_survives_separable_points_an_absent_class_and_a_constant_column() -> None:
     points = np.column_stack([np.repeat([0.0, 1e30], 10), np.ones(20)])
     labels = np.repeat([0, 2], 10)
-    weights, intercepts = logistic_regression(points, labels, 3)
+    weights, intercepts, _ = logistic_regression(points, labels, 3)
     np.testing.assert_array_equal((points @ weights + intercepts).argmax(axis=1), labels)
 
 
@@ -104,6 +107,13 @@ def test_seeds_differ_and_batch_size_matters() -> None:
     scores = {beta_vae_score(mixed_codes(), SPACE.grid(), seed=seed, n_test=2000).score for seed in range(3)}
     assert len(scores) > 1
     assert beta_vae_score(mixed_codes(), SPACE.grid(), batch_size=4).score < min(scores) - 0.1
+
+
+def test_a_classifier_that_has_not_converged_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = {"n_train": 500, "n_test": 100}
+    assert "the classifier has not converged" not in beta_vae_score(perfect_codes(FACTORS), FACTORS, **settings).notes
+    monkeypatch.setattr(import_module("unbraid.metrics.beta_vae_score"), "N_NEWTON", 2)
+    assert "the classifier has not converged" in beta_vae_score(perfect_codes(FACTORS), FACTORS, **settings).notes
 
 
 @pytest.mark.parametrize("argument", ["batch_size", "n_train", "n_test"])

@@ -8,8 +8,9 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import explicitness
+from unbraid.metrics._inputs import check_inputs
 from unbraid.metrics._trial import standardised_codes, trial
-from unbraid.metrics.explicitness import roc_areas
+from unbraid.metrics.explicitness import explicitness_of_noise, roc_areas
 
 FACTORS = grid_factors(6)
 
@@ -81,6 +82,17 @@ def test_a_factor_that_cannot_be_tested_counts_as_chance() -> None:
     result = explicitness(codes, factors)
     assert result.score == 0.0
     assert "counts as chance" in result.notes[0]
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.5], [0.1, 0.2, 0.3, 0.4]])
+def test_how_far_noise_is_said_to_stray_is_how_far_it_strays(shares: list[float]) -> None:
+    rng, scores, spreads = np.random.default_rng(0), [], []
+    for _ in range(60):
+        factors = rng.choice(len(shares), (400, 1), p=shares)
+        scores.append(explicitness(rng.standard_normal((400, 5)), factors).score)
+        spreads.append(explicitness_of_noise(check_inputs(factors, factors)).spread)
+    assert np.std(scores) == pytest.approx(np.mean(spreads), rel=0.3)
+    assert abs(np.mean(scores)) < 3 * np.mean(spreads) / np.sqrt(60)
 
 
 def test_an_unknown_classifier_is_refused() -> None:

@@ -62,6 +62,25 @@ def test_table_1_of_the_paper(second: str) -> None:
     assert result.score == pytest.approx(0.25)
 
 
+def test_the_drop_may_be_negative() -> None:
+    """Noise: a perceptron without one of the codes is right as often as not by more rows."""
+    rng = np.random.default_rng(0)
+    results = [nk(rng.standard_normal((60, 3)), rng.integers(0, 2, (60, 1)), seed=seed) for seed in range(4)]
+    for result in results:
+        assert result.drop == pytest.approx((result.accuracy - result.knocked_out_accuracy).mean())
+    assert min(result.drop for result in results) < 0
+
+
+@pytest.mark.parametrize("n_inputs", [9, 100])
+def test_weights_start_within_one_over_the_root_of_the_inputs(n_inputs: int) -> None:
+    """As in PyTorch: 1 / 3 and 1 / 10 for the first layer, 1 / 16 for the second, which has 256 inputs."""
+    weights = probes._initial_state(np.random.default_rng(0), n_inputs, 4, n_inputs)[0]
+    first = weights[: -(-(n_inputs + 1) // 4) * 4 * 256].reshape(-1, 256)[: n_inputs + 1]
+    second = weights[len(weights) - 4 * 256 - 4 :]
+    for part, bound in ((first, 1 / np.sqrt(n_inputs)), (second, 1 / 16)):
+        assert 0.98 * bound < np.abs(part).max() <= bound * (1 + 1e-6)
+
+
 def test_what_two_codes_tell_alike_is_not_lost_without_one() -> None:
     factors = grid_factors(8)
     codes = perfect_codes(factors)

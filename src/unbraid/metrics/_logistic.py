@@ -1,9 +1,12 @@
 """Logistic regression to its optimum, with an L2 penalty of 1/2 on the coefficients and none on the intercept.
 
-The objective is that of scikit-learn's LogisticRegression with its default C = 1. Inputs are standardised codes.
+The objective is that of scikit-learn's LogisticRegression with its default C = 1. Inputs are standardised codes. The
+penalty stays the same when codes are rotated, and along their principal axes the Hessian is nearly diagonal: conjugate
+gradients then take few steps, however many codes there are and however alike.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -13,149 +16,141 @@ from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
 MAX_STEPS = 100
+MAX_INNER_STEPS = 200
 BLOCK = 2048  # rows at a time, so that what belongs to them stays in the cache
+NOTHING = 1e-10  # probabilities below do not steer a step; their products would leave single precision
 
 
-def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> FloatArray:
-    """(n_codes + 1, n_classes) coefficients of the softmax classifier, intercepts last.
+class Regression(NamedTuple):
+    weights: FloatArray  # (n_codes + 1, n_columns) coefficients, intercepts last
+    converged: bool
 
-    Newton's method; each step is found by conjugate gradients and shortened until the slope along it has fallen.
-    """
+
+class _Model(NamedTuple):
+    probabilities: Callable[[FloatArray], FloatArray]  # of logits (n, n_columns)
+    steepness: Callable[[FloatArray], FloatArray]  # of probabilities: what `bent` reads
+    bent: Callable[[FloatArray, FloatArray], FloatArray]  # steepness, change of logits -> change of probabilities
+    joint: bool  # whether the columns are one problem
+
+
+def softmax_regression(codes: FloatArray, levels: IntArray, n_classes: int) -> Regression:
+    """The softmax classifier, a column per class."""
+    return _along_axes(codes, np.eye(n_classes, dtype=bool)[levels], SOFTMAX)
+
+
+def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> Regression:
+    """One binary classifier per column of `positive` (n_samples, n_problems)."""
+    return _along_axes(codes, positive, BINARY)
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def _softmax_bent(chances: FloatArray, change: FloatArray) -> FloatArray:
+    return chances * (change - np.einsum("nc,nc->n", chances, change)[:, None])
+
+
+SOFTMAX = _Model(_softmax, lambda chances: chances, _softmax_bent, joint=True)
+BINARY = _Model(expit, lambda chances: chances * (1.0 - chances), np.multiply, joint=False)
+
+
+def _along_axes(codes: FloatArray, chosen: BoolArray, model: _Model) -> Regression:
     with threadpool_limits(1, "blas"):
-        return _softmax_newton(_with_ones(codes), levels, n_classes)
+        axes = _principal_axes(codes)
+        inputs = np.column_stack([codes @ axes, np.ones(len(codes))])
+        weights, converged = _newton(inputs, chosen, model)
+        return Regression(np.vstack([axes @ weights[:-1], weights[-1:]]), converged)
 
 
-def one_vs_rest_regression(codes: FloatArray, positive: BoolArray) -> FloatArray:
-    """(n_codes + 1, n_problems) coefficients of one binary classifier per column of `positive` (n_samples, n_problems).
+def _principal_axes(codes: FloatArray) -> FloatArray:
+    """(n_codes, rank) orthonormal."""
+    n_samples, n_codes = codes.shape
+    wide = n_codes > n_samples
+    variances, axes = np.linalg.eigh(codes @ codes.T if wide else codes.T @ codes)
+    kept = variances > variances.max(initial=0.0) * max(n_samples, n_codes) * np.finfo(float).eps
+    return codes.T @ axes[:, kept] / np.sqrt(variances[kept]) if wide else axes[:, kept]
 
-    Newton's method on all problems at once.
+
+def _newton(inputs: FloatArray, chosen: BoolArray, model: _Model) -> tuple[FloatArray, bool]:
+    """Weights (width, n_columns), and whether they are the optimum.
+
+    Newton's method on all problems at once; each step is found by conjugate gradients and shortened until the slope
+    along it has fallen.
     """
-    with threadpool_limits(1, "blas"):
-        return _binary_newton(_with_ones(codes), positive)
-
-
-def _with_ones(codes: FloatArray) -> FloatArray:
-    return np.column_stack([codes, np.ones(len(codes))])
-
-
-def _penalty(inputs: FloatArray) -> FloatArray:
-    """(width, 1) curvature of the penalty, on the scale of the mean loss."""
+    axis = None if model.joint else 0
     penalty = np.full((inputs.shape[1], 1), 1.0 / len(inputs))
     penalty[-1] = 0.0
-    return penalty
-
-
-def _blocks(n_samples: int) -> Iterator[slice]:
-    return (slice(start, start + BLOCK) for start in range(0, n_samples, BLOCK))
-
-
-def _softmax_newton(inputs: FloatArray, levels: IntArray, n_classes: int) -> FloatArray:
-    penalty = _penalty(inputs)
-    weights = np.zeros((inputs.shape[1], n_classes))
-    chances, gradient = _softmax_slope(inputs, levels, weights, penalty)
+    # Single precision suffices for the Hessian: it steers the steps, the gradient decides where they end.
+    single, spread = inputs.astype(np.float32), (inputs**2).mean(axis=0)[:, None]
+    weights = np.zeros((inputs.shape[1], chosen.shape[1]))
+    chances, gradient = _slope(inputs, chosen, weights, penalty, model)
     for _ in range(MAX_STEPS):
-        size = np.abs(gradient).max()
-        if size <= TOLERANCE:
-            break
-        direction = _conjugate_gradients(inputs, chances, penalty, gradient, min(0.5, np.sqrt(size)))
-        slope, length = np.sum(gradient * direction), 1.0
+        unsolved = np.broadcast_to(np.abs(gradient).max(axis=axis) > TOLERANCE, chosen.shape[1])
+        if not unsolved.any():
+            return weights, True
+        left = chances[:, unsolved]
+        steepness = model.steepness(np.where(left < NOTHING, 0.0, left).astype(np.float32))
+        curvature = penalty + spread * (left * (1.0 - left)).mean(axis=0) + 1e-9
+        direction = np.zeros_like(weights)
+        direction[:, unsolved] = _conjugate_gradients(
+            single, steepness, penalty, gradient[:, unsolved], curvature, model
+        )
+        slope, length = np.sum(gradient * direction, axis=axis), np.ones(1 if model.joint else chosen.shape[1])
         while True:
             moved = weights + length * direction
-            chances, gradient = _softmax_slope(inputs, levels, moved, penalty)
+            chances, gradient = _slope(inputs, chosen, moved, penalty, model)
             # Along a convex function a slope that stays downhill, or rises less than it fell, means progress.
-            if np.sum(gradient * direction) <= -0.5 * slope or length < 1e-6:
+            too_far = (np.sum(gradient * direction, axis=axis) > -0.5 * slope) & (length > 1e-6)
+            if not too_far.any():
                 break
-            length /= 2
+            length[too_far] /= 2
         weights = moved
-    return weights
+    return weights, False
 
 
-def _softmax_slope(
-    inputs: FloatArray, levels: IntArray, weights: FloatArray, penalty: FloatArray
+def _slope(
+    inputs: FloatArray, chosen: BoolArray, weights: FloatArray, penalty: FloatArray, model: _Model
 ) -> tuple[FloatArray, FloatArray]:
-    """Probabilities (n_samples, n_classes) and the gradient of the mean loss."""
-    chances, gradient = np.empty((len(inputs), weights.shape[1])), penalty * weights
+    """Probabilities (n_samples, n_columns) and the gradient of the mean losses."""
+    chances, gradient = np.empty(chosen.shape), penalty * weights
     for rows in _blocks(len(inputs)):
-        logits = inputs[rows] @ weights
-        logits -= logits.max(axis=1, keepdims=True)
-        np.exp(logits, out=logits)
-        logits /= logits.sum(axis=1, keepdims=True)
-        chances[rows] = logits
-        logits[np.arange(len(logits)), levels[rows]] -= 1.0
-        gradient += inputs[rows].T @ logits / len(inputs)
+        chances[rows] = model.probabilities(inputs[rows] @ weights)
+        gradient += inputs[rows].T @ (chances[rows] - chosen[rows]) / len(inputs)
     return chances, gradient
 
 
 def _conjugate_gradients(
-    inputs: FloatArray, chances: FloatArray, penalty: FloatArray, gradient: FloatArray, accuracy: float
+    inputs: FloatArray,
+    steepness: FloatArray,
+    penalty: FloatArray,
+    gradient: FloatArray,
+    curvature: FloatArray,
+    model: _Model,
 ) -> FloatArray:
-    """Solve Hessian @ direction = -gradient until the residual has shrunk by `accuracy`."""
+    """Solve Hessian @ direction = -gradient, as well as the step is worth; `curvature` is about its diagonal."""
+    axis = None if model.joint else 0
     direction, residual = np.zeros_like(gradient), -gradient
-    search, norm = residual.copy(), np.sum(gradient**2)
-    enough = accuracy**2 * norm
-    for _ in range(gradient.size):
-        curved = penalty * search
+    search = residual / curvature
+    norm = np.sum(residual * search, axis=axis)
+    enough = np.minimum(0.0625, np.abs(gradient).max(axis=axis)) * norm
+    for _ in range(MAX_INNER_STEPS):
+        sums, single = np.zeros_like(search, dtype=np.float32), search.astype(np.float32)
         for rows in _blocks(len(inputs)):
-            bent = inputs[rows] @ search
-            bent -= np.einsum("nc,nc->n", chances[rows], bent)[:, None]
-            bent *= chances[rows]
-            curved += inputs[rows].T @ bent / len(inputs)
-        curvature = np.sum(search * curved)
-        if curvature <= 1e-15 * np.sum(search**2):
-            break
-        length = norm / curvature
+            sums += inputs[rows].T @ model.bent(steepness[rows], inputs[rows] @ single)
+        bent = penalty * search + sums / len(inputs)
+        resistance = np.sum(search * bent, axis=axis)
+        length = np.divide(norm, resistance, out=np.zeros_like(norm), where=(norm > enough) & (resistance > 0.0))
         direction += length * search
-        residual -= length * curved
-        before, norm = norm, np.sum(residual**2)
-        if norm <= enough:
+        residual -= length * bent
+        scaled = residual / curvature
+        before, norm = norm, np.sum(residual * scaled, axis=axis)
+        if not (norm > enough).any():
             break
-        search = residual + norm / before * search
-    return direction if direction.any() else -gradient
+        search = scaled + np.divide(norm, before, out=np.zeros_like(norm), where=before > 0.0) * search
+    return direction
 
 
-def _binary_newton(inputs: FloatArray, positive: BoolArray) -> FloatArray:
-    penalty = _penalty(inputs)
-    n_problems = positive.shape[1]
-    weights, lengths = np.zeros((inputs.shape[1], n_problems)), np.ones(n_problems)
-    gradient, curvature = _binary_slope(inputs, positive, weights, penalty)
-    for _ in range(MAX_STEPS):
-        open_problems = np.abs(gradient).max(axis=0) > TOLERANCE
-        if not open_problems.any():
-            break
-        chosen = np.flatnonzero(open_problems)
-        direction = np.zeros_like(weights)
-        direction[:, chosen] = -np.linalg.solve(curvature[chosen], gradient.T[chosen][:, :, None])[:, :, 0].T
-        slope = np.sum(gradient * direction, axis=0)
-        lengths = open_problems.astype(float)
-        while True:
-            moved = weights + lengths * direction
-            gradient, curvature = _binary_slope(inputs, positive, moved, penalty)
-            too_far = (np.sum(gradient * direction, axis=0) > -0.5 * slope) & (lengths > 1e-6)
-            if not too_far.any():
-                break
-            lengths[too_far] /= 2
-        weights = moved
-    return weights
-
-
-def _binary_slope(
-    inputs: FloatArray, positive: BoolArray, weights: FloatArray, penalty: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Gradients (width, n_problems) and Hessians (n_problems, width, width) of the mean losses."""
-    n_samples, width = inputs.shape
-    upper = np.triu_indices(width)
-    gradient, sums = penalty * weights, np.zeros((weights.shape[1], len(upper[0])))
-    for block in _blocks(n_samples):
-        rows = inputs[block]
-        chances = expit(rows @ weights)
-        gradient += rows.T @ (chances - positive[block]) / n_samples
-        # Single precision suffices for the Hessian: it steers the steps, the gradient decides where they end.
-        single = rows.astype(np.float32)
-        products = single[:, upper[0]] * single[:, upper[1]]
-        sums += (chances * (1.0 - chances)).astype(np.float32).T @ products
-    curvature = np.zeros((weights.shape[1], width, width))
-    curvature[:, upper[0], upper[1]] = sums / n_samples
-    curvature[:, upper[1], upper[0]] = curvature[:, upper[0], upper[1]]
-    # A trace of curvature keeps intercepts of all but separated classes solvable.
-    curvature[:, np.arange(width), np.arange(width)] += penalty[:, 0] + 1e-9
-    return gradient, curvature
+def _blocks(n_samples: int) -> Iterator[slice]:
+    return (slice(start, start + BLOCK) for start in range(0, n_samples, BLOCK))

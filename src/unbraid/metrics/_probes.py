@@ -14,13 +14,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid.metrics._kernels import HIDDEN, linear_classes, linear_epoch, perceptron_classes, perceptron_epoch
-from unbraid.metrics._logistic import softmax_regression
+from unbraid.metrics._logistic import Regression, softmax_regression
 from unbraid.metrics._sharing import shared
-from unbraid.metrics._trial import Trial, live_codes, standardised_codes
+from unbraid.metrics._trial import Trial, live_codes, renumbered, standardised_codes
 from unbraid.types import FloatArray, IntArray
 
 EPOCHS, BATCH, LEARNING_RATE = 75, 64, 1e-3
-FULL, KNOCKED_OUT, LINEAR = 0, 1, 2  # streams of random numbers, so that no probe depends on which others are trained
+FULL, KNOCKED_OUT, LINEAR, SHUFFLES = (
+    0,
+    1,
+    2,
+    3,
+)  # streams of random numbers, so that no probe depends on which others are trained
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,23 +48,21 @@ def knocked_out_perceptrons(
     trial: Trial, seed: int, alignment: tuple[int, ...], epochs: int = EPOCHS, batch: int = BATCH
 ) -> Perceptrons:
     """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking."""
-    live = live_codes(trial)
-    position = np.cumsum(live) - 1
-    lacking = [int(position[code]) if code >= 0 and live[code] else -1 for code in alignment]
+    places = {int(code): place for place, code in enumerate(live_codes(trial)[0])}
+    lacking = [places.get(code, -1) for code in alignment]
     return _train(trial, (seed, KNOCKED_OUT), lacking, epochs, batch)
 
 
 def _train(trial: Trial, seed: tuple[int, int], knocked_out: Sequence[int], epochs: int, batch: int) -> Perceptrons:
-    rng = np.random.default_rng(seed)
-    inputs = _padded_inputs(trial)
-    levels = trial.levels.levels
+    inputs, (levels, names) = _padded_inputs(trial), renumbered(trial)
     n_live = standardised_codes(trial).shape[1]
+    # Each from the same seed, so that no factor depends on which others stand before it.
     states = [
-        _initial_state(rng, n_live, size, n_live - (hidden >= 0))
+        _initial_state(np.random.default_rng(seed), n_live, size, n_live - (hidden >= 0))
         for size, hidden in zip(trial.sizes, knocked_out, strict=True)
     ]
-    labels = [np.ascontiguousarray(levels[:, factor]) for factor in range(len(trial.sizes))]
-    step = 0
+    labels = [np.ascontiguousarray(column) for column in levels.T]
+    rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
     for _ in range(epochs):
         order = rng.permutation(trial.train)
         for size, hidden, state, label in zip(trial.sizes, knocked_out, states, labels, strict=True):
@@ -68,8 +71,8 @@ def _train(trial: Trial, seed: tuple[int, int], knocked_out: Sequence[int], epoc
     parameters = tuple(state[0].copy() for state in states)
     test = inputs[trial.test]
     predicted = [
-        perceptron_classes(test, hidden, size, weights)
-        for size, hidden, weights in zip(trial.sizes, knocked_out, parameters, strict=True)
+        own[perceptron_classes(test, hidden, size, weights)]
+        for own, size, hidden, weights in zip(names, trial.sizes, knocked_out, parameters, strict=True)
     ]
     return Perceptrons(parameters, tuple(knocked_out), np.stack(predicted, axis=1))
 
@@ -99,13 +102,13 @@ def _initial_state(rng: np.random.Generator, n_live: int, size: int, n_inputs: i
 
 def importance(trial: Trial, heads: Perceptrons, factor: int, seed: int, n_rows: int = 2000) -> FloatArray:
     """(n_codes,) how much accuracy on training rows the perceptron of a factor loses when a code is shuffled."""
-    rng = np.random.default_rng((seed, FULL, factor))
+    rng = np.random.default_rng((seed, FULL))
     rows = trial.train[:n_rows]
-    inputs, levels = _padded_inputs(trial)[rows], trial.levels.levels[rows, factor]
+    inputs, levels = _padded_inputs(trial)[rows], renumbered(trial)[0][rows, factor]
     size, parameters = trial.sizes[factor], heads.parameters[factor]
     accuracy = np.mean(perceptron_classes(inputs, -1, size, parameters) == levels)
     losses = np.zeros(trial.codes.shape[1])
-    for position, code in enumerate(np.flatnonzero(live_codes(trial))):
+    for position, code in enumerate(live_codes(trial)[0]):
         shuffled = inputs.copy()
         shuffled[:, position] = rng.permutation(shuffled[:, position])
         losses[code] = accuracy - np.mean(perceptron_classes(shuffled, -1, size, parameters) == levels)
@@ -113,10 +116,18 @@ def importance(trial: Trial, heads: Perceptrons, factor: int, seed: int, n_rows:
 
 
 @shared
-def linear_heads(trial: Trial) -> tuple[FloatArray, ...]:
-    """Coefficients (n_live + 1, size) of the best linear classifier of each factor; the last row is the intercept."""
+def linear_heads(trial: Trial) -> tuple[Regression, ...]:
+    """The best linear classifier of each factor."""
     codes, levels = standardised_codes(trial)[trial.train], trial.levels.levels[trial.train]
     return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(trial.sizes))
+
+
+def notes_on_linear_heads(trial: Trial) -> tuple[str, ...]:
+    return tuple(
+        f"factor {factor}: the linear classifier has not converged"
+        for factor, head in enumerate(linear_heads(trial))
+        if not head.converged
+    )
 
 
 @shared
@@ -124,7 +135,8 @@ def linear_logits(trial: Trial) -> tuple[FloatArray, ...]:
     """Logits (n_test, size) of the best linear classifier of each factor."""
     codes = standardised_codes(trial)[trial.test]
     # Not a matrix product: its sums would depend on the number of threads.
-    return tuple(np.einsum("nd,dc->nc", codes, weights[:-1]) + weights[-1] for weights in linear_heads(trial))
+    heads = [head.weights for head in linear_heads(trial)]
+    return tuple(np.einsum("nd,dc->nc", codes, weights[:-1]) + weights[-1] for weights in heads)
 
 
 def best_linear_predictions(trial: Trial) -> IntArray:
@@ -135,20 +147,21 @@ def best_linear_predictions(trial: Trial) -> IntArray:
 @shared
 def adam_linear_predictions(trial: Trial, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> IntArray:
     """(n_test, n_factors) levels that linear heads trained as the paper trains them predict."""
-    rng = np.random.default_rng((seed, LINEAR))
-    inputs = _padded_inputs(trial)
+    inputs, (levels, names) = _padded_inputs(trial), renumbered(trial)
     n_live = standardised_codes(trial).shape[1]
     starts = np.concatenate([[0], np.cumsum(trial.sizes)])
     # Whole vectors of columns: the rest of a loop would be done one by one.
     weights = np.zeros((inputs.shape[1], -(-starts[-1] // 64) * 64))
-    weights[: n_live + 1, : starts[-1]] = rng.uniform(-1, 1, (n_live + 1, starts[-1])) / np.sqrt(max(n_live, 1))
+    for start, size in zip(starts, trial.sizes, strict=False):
+        drawn = np.random.default_rng((seed, LINEAR)).uniform(-1, 1, (size, n_live + 1))
+        weights[: n_live + 1, start : start + size] = drawn.T / np.sqrt(max(n_live, 1))
     state = np.zeros((3, weights.size), dtype=np.float32)
     state[0] = weights.ravel()
-    step = 0
+    rng, step = np.random.default_rng((seed, LINEAR, SHUFFLES)), 0
     for _ in range(epochs):
-        order = rng.permutation(trial.train)
-        step = linear_epoch(inputs, trial.levels.levels, order, starts, batch, state, step, LEARNING_RATE)
-    return linear_classes(inputs[trial.test], starts, state[0].reshape(weights.shape))
+        step = linear_epoch(inputs, levels, rng.permutation(trial.train), starts, batch, state, step, LEARNING_RATE)
+    predicted = linear_classes(inputs[trial.test], starts, state[0].reshape(weights.shape))
+    return np.stack([own[column] for own, column in zip(names, predicted.T, strict=True)], axis=1)
 
 
 def _fours(count: int) -> int:

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from unbraid.metrics._chance import Chance, even_guess, nought, one
-from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
+from unbraid.metrics.accuracy import accuracy_of_noise, linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
@@ -15,7 +15,7 @@ from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.elbo_terms import elbo_terms
-from unbraid.metrics.explicitness import explicitness
+from unbraid.metrics.explicitness import explicitness, explicitness_of_noise
 from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_of_noise, independence_score
@@ -24,7 +24,7 @@ from unbraid.metrics.med import med, med_of_noise
 from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity, modularity_of_noise
-from unbraid.metrics.nk import nk
+from unbraid.metrics.nk import nk, nk_of_noise
 from unbraid.metrics.sap import sap, sap_of_noise
 from unbraid.metrics.snc import snc, snc_of_noise
 from unbraid.metrics.udr import udr
@@ -184,11 +184,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(-1.0, 1.0),
-            chance=nought,
+            chance=nk_of_noise,
             means="How much accuracy a perceptron on all codes loses without the factor's own code.",
             misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
             source="Mahon et al. 2023 (SNC/NK), section 4.3",
-            version=2,
+            version=3,
             stochastic=True,
             tolerance=0.03,
         ),
@@ -260,11 +260,12 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(-1.0, 1.0),
-            chance=nought,
+            chance=explicitness_of_noise,
             means="How well a line through all codes tells each level of a factor from the other levels.",
             misses="Blind to rotation; one code cannot tell its middle levels by a line, so perfect codes of n steps "
             "reach about 1/2.",
             source="Ridgeway & Mozer 2018, section 3",
+            version=2,
             stochastic=True,
             tolerance=1e-4,
             aligned=False,
@@ -276,10 +277,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=nought,
+            chance=accuracy_of_noise,
             means="How well a linear classifier on all codes names each factor's level, above chance.",
-            misses="Blind to rotation; above 0 for noise when some classes are much commoner than others.",
+            misses="Blind to rotation; above 0 for noise on few rows, since nothing scores below.",
             source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+            version=2,
             stochastic=True,
             tolerance=2e-3,
             aligned=False,
@@ -292,10 +294,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=nought,
+            chance=accuracy_of_noise,
             means="How well a perceptron on all codes names each factor's level, above chance.",
-            misses="Blind to every tangle that a perceptron can undo; above 0 for noise when classes are unbalanced.",
+            misses="Blind to every tangle that a perceptron can undo; above 0 for noise on few rows.",
             source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+            version=2,
             stochastic=True,
             tolerance=0.02,
             aligned=False,

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, in_unit, split_rows
 from unbraid.metrics._sharing import shared
-from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
+from unbraid.metrics._trees import as_seen, own_order
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TRAIN_FRACTION = 0.8
+FEW = 10  # test rows that are not of the commonest level, below which an adjusted accuracy is a matter of luck
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,19 +74,45 @@ def _split(inputs: Inputs, seed: int) -> Trial:
 
 
 @shared
-def live_codes(trial: Trial) -> BoolArray:
-    """(n_codes,) whether each code varies over the training rows, beyond rounding."""
+def live_codes(trial: Trial) -> tuple[IntArray, FloatArray]:
+    """(n_live,) codes that vary over the training rows, beyond rounding, and a sign for each; see `own_order`."""
     rows = trial.codes[trial.train]
-    return np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300)
+    live = np.flatnonzero(np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300))
+    order, signs = own_order(rows[:, live])
+    return live[order], signs
 
 
 @shared
 def standardised_codes(trial: Trial) -> FloatArray:
-    """(n_rows, n_live) live codes of all rows, less the training mean, over the training standard deviation."""
-    live = live_codes(trial)
-    columns = in_unit(trial.codes[:, live])
+    """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
+    live, signs = live_codes(trial)
+    columns = in_unit(trial.codes[:, live]) * signs
     rows = columns[trial.train]
-    return (columns - rows.mean(axis=0)) / rows.std(axis=0)
+    return np.ascontiguousarray((columns - rows.mean(axis=0)) / rows.std(axis=0))
+
+
+@shared
+def renumbered(trial: Trial) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """Levels (n_rows, n_factors) by another number, and the level that each number stands for (size,) per factor.
+
+    Numbers follow the order in which training rows show the levels, so that nothing drawn for a level depends on how
+    it is called.
+    """
+    columns, names = [], []
+    for column, size in zip(trial.levels.levels.T, trial.sizes, strict=True):
+        seen, _ = as_seen(column[trial.train])
+        names.append(np.concatenate([seen, np.setdiff1d(np.arange(size), seen)]))
+        columns.append(np.argsort(names[-1])[column])
+    return np.stack(columns, axis=1), tuple(names)
+
+
+def constant_rates(train: FloatArray | IntArray, test: FloatArray | IntArray) -> FloatArray:
+    """(n_factors,) share of test rows not of the commonest training class; of equals, of the first seen."""
+    rates = []
+    for known, own in zip(train.T, test.T, strict=True):
+        present, first, counts = np.unique(known, return_index=True, return_counts=True)
+        rates.append(np.mean(own != present[np.lexsort([first, -counts])[0]]))
+    return np.array(rates)
 
 
 def class_shares(levels: IntArray, size: int) -> FloatArray:
@@ -98,6 +127,25 @@ def guessing(trial: Trial) -> FloatArray:
         for factor, size in enumerate(trial.sizes)
     ]
     return np.array([np.dot(learnt, true) for learnt, true in shares])
+
+
+@shared
+def blind_accuracy(trial: Trial) -> FloatArray:
+    """(n_factors,) accuracy on the test rows without codes: `guessing`, or the commonest level if that is better."""
+    constant = 1.0 - constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
+    return np.maximum(guessing(trial), constant)
+
+
+def notes_on_test_rows(trial: Trial) -> tuple[str, ...]:
+    """Factors of which so few test rows have another than the commonest level that one row more or less decides."""
+    rates = constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
+    counts, n_test = np.rint(rates * len(trial.test)).astype(int), len(trial.test)
+    return tuple(
+        unreadable(
+            f"only {counts[factor]} of {n_test} test rows have another than the commonest level of factor {factor}"
+        )
+        for factor in np.flatnonzero(counts < FEW)
+    )
 
 
 def adjusted(accuracy: FloatArray, chance: FloatArray) -> FloatArray:

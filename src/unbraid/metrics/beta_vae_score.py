@@ -88,7 +88,7 @@ def beta_vae_score(
     counts = zip(groups, (n_train, n_test), strict=True)
     parts = [draw_pairs(each, n_points, batch_size, rng) for each, n_points in counts]
     (train, train_fixed), (test, test_fixed) = [(mean_differences(inputs.codes, pairs), k) for pairs, k in parts]
-    weights, intercepts = logistic_regression(train, train_fixed, inputs.n_factors)
+    weights, intercepts, converged = logistic_regression(train, train_fixed, inputs.n_factors)
     right = (test @ weights + intercepts).argmax(axis=1) == test_fixed
     return BetaVAEScore(
         score=float(right.mean()),
@@ -97,6 +97,7 @@ def beta_vae_score(
         weights=weights,
         notes=(
             *groups[0].notes,
+            *(() if converged else ("the classifier has not converged",)),
             *single_factor(inputs, "there is nothing to tell apart, and the score is 1"),
             *(() if held_out or inputs.n_factors == 1 else _notes_on_rows(levels, inputs.n_codes, batch_size)),
         ),
@@ -125,8 +126,8 @@ def recall(right: FloatArray, fixed: IntArray, n_factors: int) -> FloatArray:
 
 def logistic_regression(
     points: FloatArray, labels: IntArray, n_classes: int, penalty: float = 1.0
-) -> tuple[FloatArray, FloatArray]:
-    """Weights (n_columns, n_classes) and intercepts (n_classes,) of multinomial logistic regression.
+) -> tuple[FloatArray, FloatArray, bool]:
+    """Weights (n_columns, n_classes) and intercepts (n_classes,) of multinomial logistic regression; if converged.
 
     Minimises the summed cross-entropy plus penalty / 2 times the squared weights, intercepts free: scikit-learn's
     LogisticRegression with C = 1 / penalty, at its optimum, by Newton's method.
@@ -141,6 +142,7 @@ def logistic_regression(
     ridge = np.maximum(np.append(penalty / spread**2, 0.0), 1e-9)[:, None] * np.ones(n_classes)
     solution = np.zeros((width, n_classes))
     probabilities, loss = _softmax_loss(extended, solution, labels, ridge)
+    decrease = np.inf
     for _ in range(N_NEWTON):
         gradient = extended.T @ (probabilities - target) + ridge * solution
         step = np.linalg.solve(_hessian(extended, probabilities, ridge), gradient.T.ravel()).reshape(n_classes, width).T
@@ -158,7 +160,7 @@ def logistic_regression(
             break
         solution, loss = candidate, new_loss
     weights = solution[:-1] / spread[:, None]
-    return weights, solution[-1] - centre @ weights
+    return weights, solution[-1] - centre @ weights, decrease < 1e-6 * max(loss, 1.0)
 
 
 def _softmax_loss(

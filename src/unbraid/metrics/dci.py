@@ -231,15 +231,6 @@ def constant_nrmse(split: Split) -> FloatArray:
     return np.sqrt((missed**2).mean(axis=0))
 
 
-def constant_rates(train: FloatArray | IntArray, test: FloatArray | IntArray) -> FloatArray:
-    """(n_factors,) share of test rows not of the commonest training class; of equals, of the first seen."""
-    rates = []
-    for known, own in zip(train.T, test.T, strict=True):
-        present, first, counts = np.unique(known, return_index=True, return_counts=True)
-        rates.append(np.mean(own != present[np.lexsort([first, -counts])[0]]))
-    return np.array(rates)
-
-
 def notes_on_kinds(kinds: Sequence[Kind], how: str) -> tuple[str, ...]:
     """Which factors are read as plain numbers although they are not."""
     return tuple(

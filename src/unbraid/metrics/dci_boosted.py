@@ -10,7 +10,8 @@ from unbraid.metrics._inputs import as_levels, check_inputs
 from unbraid.metrics._luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._trees import as_seen, in_own_order
-from unbraid.metrics.dci import DCI, Completeness, Predicted, Split, constant_rates, dci_result, train_valid_test
+from unbraid.metrics._trial import constant_rates
+from unbraid.metrics.dci import DCI, Completeness, Predicted, Split, dci_result, train_valid_test
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 N_ITERATIONS = 100

@@ -10,13 +10,13 @@ from unbraid.metrics._inputs import check_inputs, mean_and_deviation
 from unbraid.metrics._luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._trees import as_seen
+from unbraid.metrics._trial import constant_rates
 from unbraid.metrics.dci import (
     DCI,
     Completeness,
     Predicted,
     Split,
     constant_nrmse,
-    constant_rates,
     dci_result,
     target_scale,
     train_valid_test,

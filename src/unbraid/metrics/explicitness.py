@@ -8,10 +8,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from unbraid._shown import Shown
+from unbraid.metrics._chance import Noise
+from unbraid.metrics._inputs import Inputs, as_levels
 from unbraid.metrics._logistic import one_vs_rest_regression
-from unbraid.metrics._probes import linear_logits
+from unbraid.metrics._probes import linear_logits, notes_on_linear_heads
 from unbraid.metrics._sharing import shared
-from unbraid.metrics._trial import Trial, standardised_codes, trial
+from unbraid.metrics._trial import TRAIN_FRACTION, Trial, standardised_codes, trial
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
@@ -44,10 +46,10 @@ def explicitness(
 
     Returns:
         Explicitness. `score` = 2 AUC - 1 in [-1, 1], higher is better, with `auc` the mean area under the ROC curve
-        on test rows over the levels of each factor and then over factors. Chance: about 0 (AUC .5). Invariant to
-        rotation. Ceiling: a line through one code cannot single out a middle level, so a perfect code of n
-        ordered levels reaches about 1/2 for large n ("one_vs_rest"; .57 for 8 levels), but 1 when
-        every level has a direction of its own, and 1 with "softmax".
+        on test rows over the levels of each factor and then over factors. Chance: about 0 (AUC .5); see
+        `explicitness_of_noise` for how far it strays. Invariant to rotation. Ceiling: a line through one code cannot
+        single out a middle level, so a perfect code of n ordered levels reaches about 1/2 for large n ("one_vs_rest";
+        .57 for 8 levels), but 1 when every level has a direction of its own, and 1 with "softmax".
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
@@ -62,9 +64,12 @@ def explicitness(
     if classifier not in ("one_vs_rest", "softmax"):
         raise ValueError(f"classifier must be 'one_vs_rest' or 'softmax'; got {classifier!r}")
     rows = trial(codes, factors, kinds, seed)
-    scores = _one_vs_rest_logits(rows) if classifier == "one_vs_rest" else _softmax_log_odds(rows)
+    if classifier == "one_vs_rest":
+        scores, unsound = _one_vs_rest_logits(rows)
+    else:
+        scores, unsound = _softmax_log_odds(rows), notes_on_linear_heads(rows)
     levels = rows.levels.levels
-    areas, notes = [], list(rows.notes)
+    areas, notes = [], [*rows.notes, *unsound]
     for factor, (size, ranked) in enumerate(zip(rows.sizes, scores, strict=True)):
         positive = levels[rows.test, factor][:, None] == np.arange(size)
         area = roc_areas(ranked, positive)
@@ -81,13 +86,14 @@ def explicitness(
 
 
 @shared
-def _one_vs_rest_logits(rows: Trial) -> list[FloatArray]:
-    """(n_test, n_classes) per factor."""
+def _one_vs_rest_logits(rows: Trial) -> tuple[list[FloatArray], tuple[str, ...]]:
+    """(n_test, n_classes) per factor, and notes."""
     codes, levels = standardised_codes(rows), rows.levels.levels[rows.train]
     positive = np.concatenate([levels[:, [k]] == np.arange(size) for k, size in enumerate(rows.sizes)], axis=1)
-    weights = one_vs_rest_regression(codes[rows.train], positive)
+    weights, converged = one_vs_rest_regression(codes[rows.train], positive)
     logits = np.einsum("nd,dp->np", codes[rows.test], weights[:-1]) + weights[-1]
-    return np.split(logits, np.cumsum(rows.sizes)[:-1], axis=1)
+    notes = () if converged else ("the linear classifiers have not converged",)
+    return np.split(logits, np.cumsum(rows.sizes)[:-1], axis=1), notes
 
 
 def _softmax_log_odds(rows: Trial) -> list[FloatArray]:
@@ -99,6 +105,17 @@ def _softmax_log_odds(rows: Trial) -> list[FloatArray]:
         )
         odds.append(logits - others)
     return odds
+
+
+def explicitness_of_noise(inputs: Inputs) -> Noise:
+    """About 0."""
+    n_test, variances = max(2.0, (1 - TRAIN_FRACTION) * inputs.n_samples), []
+    for levels in as_levels(inputs).levels.T:
+        positive = np.clip(np.bincount(levels) / inputs.n_samples * n_test, 1.0, n_test - 1.0)
+        # Of the area under one curve, Mann and Whitney; the levels' areas have one constraint between them.
+        area = (n_test + 1) / (12 * positive * (n_test - positive))
+        variances.append(4 * area.mean() / (len(area) - 1))
+    return Noise(0.0, float(np.sqrt(np.sum(variances)) / len(variances)))
 
 
 def roc_areas(scores: FloatArray, positive: FloatArray) -> FloatArray:

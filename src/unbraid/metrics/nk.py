@@ -7,9 +7,12 @@ import numpy as np
 
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align, beyond_luck
+from unbraid.metrics._chance import Noise
 from unbraid.metrics._information import binned_information
+from unbraid.metrics._inputs import Inputs
 from unbraid.metrics._probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
-from unbraid.metrics._trial import Trial, accuracies, adjusted, guessing, trial
+from unbraid.metrics._trial import Trial, accuracies, adjusted, blind_accuracy, notes_on_test_rows, trial
+from unbraid.metrics.accuracy import noisy_scores
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TIE = 1e-6  # weight, in nats, of what decides between codes that are equally informative
@@ -22,7 +25,7 @@ class NK(Shown):
     per_factor: FloatArray  # (n_factors,) difference of the chance-adjusted accuracies
     accuracy: FloatArray  # (n_factors,) with all codes
     knocked_out_accuracy: FloatArray  # (n_factors,) without the aligned code
-    chance: FloatArray  # (n_factors,)
+    chance: FloatArray  # (n_factors,) accuracy without codes
     alignment: IntArray  # (n_factors,) code of each factor, -1 for none
     notes: tuple[str, ...] = ()
 
@@ -51,10 +54,10 @@ def nk(
 
     Returns:
         NK. `score` in [-1, 1], higher is better, mean over factors of the difference of the two accuracies, each on
-        the scale max(0, (a - r) / (1 - r)) with chance r: 1 when the aligned code alone tells its factor, 0 when
-        the others tell as much. `drop` is the mean difference of the plain accuracies, which are kept in
-        `accuracy` and `knocked_out_accuracy`. Chance: 0. With fewer codes than factors those left without a code
-        score 0. Trained, so it varies with the seed, by about .01.
+        the scale max(0, (a - r) / (1 - r)), r as in `linear_accuracy`: 1 when the aligned code alone tells its
+        factor, 0 when the others tell as much. `drop` is the mean difference of the plain accuracies, which are kept
+        in `accuracy` and `knocked_out_accuracy`. Chance: 0; see `nk_of_noise` for how far it strays. With fewer codes
+        than factors those left without a code score 0. Trained, so it varies with the seed, by about .01.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
@@ -72,7 +75,7 @@ def nk(
     alignment, notes = _alignment(rows, full, seed)
     lacking = knocked_out_perceptrons(rows, seed, tuple(alignment.tolist()))
     predicted = np.where(np.array(lacking.knocked_out) >= 0, lacking.predicted, full.predicted)
-    chance = guessing(rows)
+    chance = blind_accuracy(rows).copy()
     accuracy, knocked_out = accuracies(full.predicted, rows), accuracies(predicted, rows)
     scores = adjusted(accuracy, chance) - adjusted(knocked_out, chance)
     return NK(
@@ -83,8 +86,14 @@ def nk(
         knocked_out_accuracy=knocked_out,
         chance=chance,
         alignment=alignment,
-        notes=(*rows.notes, *notes),
+        notes=(*rows.notes, *notes, *notes_on_test_rows(rows)),
     )
+
+
+def nk_of_noise(inputs: Inputs) -> Noise:
+    """About 0."""
+    # The difference of two scores of noise, as if what one head knows said nothing about the other.
+    return Noise(0.0, float(np.sqrt(2.0) * noisy_scores(inputs).mean(axis=1).std()))
 
 
 def _alignment(rows: Trial, full: Perceptrons, seed: int) -> tuple[IntArray, list[str]]:

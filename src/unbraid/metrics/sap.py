@@ -132,14 +132,14 @@ def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:
 
 def svm_worth(rows: Trial, factor: int, standardise: bool, above_chance: bool) -> FloatArray:
     """(n_codes,) accuracy on test rows of a linear SVM on each code alone, plain or balanced and above chance."""
-    live = live_codes(rows)
+    live, _ = live_codes(rows)
     codes = rows.codes
     if standardise:
         codes = np.zeros_like(codes)
         codes[:, live] = standardised_codes(rows)
     levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
     worth = np.zeros(codes.shape[1])
-    for code in np.flatnonzero(live) if above_chance else range(codes.shape[1]):
+    for code in live if above_chance else range(codes.shape[1]):
         margins = svm_margins(codes[rows.train, code], levels[rows.train], size, codes[rows.test, code])
         if above_chance:
             worth[code] = _above_chance(margins, levels[rows.test])
