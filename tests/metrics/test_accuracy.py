@@ -12,7 +12,7 @@ from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_c
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
 from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._logistic import one_vs_rest_regression, softmax_regression
+from unbraid.metrics._solvers.logistic import one_vs_rest_regression, softmax_regression
 from unbraid.metrics._trial import adjusted, guessing, standardised_codes, trial
 from unbraid.metrics.accuracy import Accuracy, accuracy_of_noise
 from unbraid.types import FloatArray, IntArray
@@ -89,7 +89,7 @@ def test_many_codes_that_are_alike(n_rows: int, n_codes: int) -> None:
 def test_classifiers_that_have_not_converged_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     codes = noisy_codes(FACTORS)
     assert not linear_accuracy(codes, FACTORS).notes + explicitness(codes, FACTORS).notes
-    monkeypatch.setattr(import_module("unbraid.metrics._logistic"), "MAX_STEPS", 2)
+    monkeypatch.setattr(import_module("unbraid.metrics._solvers.logistic"), "MAX_STEPS", 2)
     expected = tuple(f"factor {factor}: the linear classifier has not converged" for factor in range(3))
     assert linear_accuracy(codes, FACTORS).notes == expected
     assert explicitness(codes, FACTORS, classifier="softmax").notes == expected

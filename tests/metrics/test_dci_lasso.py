@@ -12,7 +12,7 @@ from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_c
 from unbraid.metrics import amari, dci_lasso, zero_shot
 from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import split_rows
-from unbraid.metrics._lasso import lasso_path
+from unbraid.metrics._solvers.lasso import lasso_path
 from unbraid.metrics.dci_lasso import fit_lasso
 
 FACTORS = grid_factors(12)

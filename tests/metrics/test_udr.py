@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 
 from unbraid import score
 from unbraid.metrics import NotDefined, udr
-from unbraid.metrics._group_lasso import cross_validated
+from unbraid.metrics._solvers.group_lasso import cross_validated
 from unbraid.metrics.udr import agreement, heavy_note
 from unbraid.types import FloatArray
 

@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 
-from unbraid.metrics._trees import below
+from unbraid.metrics._solvers.trees import below
 from unbraid.types import FloatArray, IntArray
 
 SIGNIFICANCE = 1e-3  # for all factors of a result together

@@ -13,9 +13,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid.metrics._kernels import HIDDEN, linear_classes, linear_epoch, perceptron_classes, perceptron_epoch
-from unbraid.metrics._logistic import Regression, softmax_regression
 from unbraid.metrics._sharing import shared
+from unbraid.metrics._solvers.logistic import Regression, softmax_regression
+from unbraid.metrics._solvers.perceptron import (
+    HIDDEN,
+    linear_classes,
+    linear_epoch,
+    perceptron_classes,
+    perceptron_epoch,
+)
 from unbraid.metrics._trial import Trial, live_codes, renumbered, standardised_codes
 from unbraid.types import FloatArray, IntArray
 

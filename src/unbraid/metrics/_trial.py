@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, in_unit, split_rows
 from unbraid.metrics._sharing import shared
-from unbraid.metrics._trees import as_seen, own_order
+from unbraid.metrics._solvers.trees import as_seen, own_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TRAIN_FRACTION = 0.8

@@ -9,8 +9,8 @@ from scipy.special import fdtrc
 from unbraid._arguments import check_number
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_deviation
-from unbraid.metrics._lasso import CONVERGED, lasso_path
 from unbraid.metrics._sharing import shared
+from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
 from unbraid.metrics.dci import (
     DCI,
     Completeness,

@@ -10,9 +10,9 @@ from scipy.stats import rankdata
 from unbraid._shown import Shown
 from unbraid.metrics._chance import Noise
 from unbraid.metrics._inputs import Inputs, as_levels
-from unbraid.metrics._logistic import one_vs_rest_regression
 from unbraid.metrics._probes import linear_logits, notes_on_linear_heads
 from unbraid.metrics._sharing import shared
+from unbraid.metrics._solvers.logistic import one_vs_rest_regression
 from unbraid.metrics._trial import TRAIN_FRACTION, Trial, standardised_codes, trial
 from unbraid.types import ArrayLike, FloatArray, Kind
 

@@ -10,8 +10,8 @@ import numpy as np
 from unbraid._arguments import check_number, check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._compiled import interruptible
-from unbraid.metrics._group_lasso import cross_validated, separate
 from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
+from unbraid.metrics._solvers.group_lasso import cross_validated, separate
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Similarity = Literal["lasso", "spearman"]

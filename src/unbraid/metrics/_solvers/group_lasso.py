@@ -7,7 +7,7 @@ Minimises tr(W' Q W) / 2 - tr(W' C) + alpha * penalty(W) with Q = X'X / n and C 
 import numba
 import numpy as np
 
-from unbraid.metrics._lasso import lasso_path
+from unbraid.metrics._solvers.lasso import lasso_path
 from unbraid.types import FloatArray
 
 N_PENALTIES = 100

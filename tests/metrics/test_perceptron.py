@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unbraid.metrics._kernels import (
+from unbraid.metrics._solvers.perceptron import (
     HIDDEN,
     adam,
     linear_classes,

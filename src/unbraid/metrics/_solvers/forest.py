@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
-from unbraid.metrics._trees import in_own_order, shuffle
+from unbraid.metrics._solvers.trees import in_own_order, shuffle
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 Importance: TypeAlias = Literal["impurity", "splits"]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numba
 import numpy as np
 
-from unbraid.metrics._trees import as_seen, coarse_bins, ranks, shuffle
+from unbraid.metrics._solvers.trees import as_seen, coarse_bins, ranks, shuffle
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
 Whole: TypeAlias = int | np.integer[Any]
