@@ -221,7 +221,7 @@ def test_a_disk_that_fills_up_leaves_the_last_checkpoint(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    monkeypatch.setattr("unbraid.training.loop.load_checkpoint", lambda *_: loop.Progress())
+    monkeypatch.setattr("unbraid.training.loop.load_checkpoint", lambda *_: loop.Checkpoint())
     with pytest.raises(OSError, match="No space left"):
         again(tmp_path)
     assert path.read_bytes() == data

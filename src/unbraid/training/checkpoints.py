@@ -14,7 +14,7 @@ from torch import Tensor
 
 from unbraid._files import atomic_write
 from unbraid.errors import UnbraidError
-from unbraid.training.population import Diverged, State
+from unbraid.training.population import Diverged, MemberState
 
 FORMAT = "3"
 
@@ -24,11 +24,11 @@ class CheckpointError(UnbraidError, ValueError):
 
 
 @dataclass(eq=False)
-class Progress:
+class Checkpoint:
     """How far a member is, and everything needed to go on as if it had never stopped."""
 
     step: int = 0  # steps taken
-    state: State | None = None  # None: not begun
+    state: MemberState | None = None  # None: not begun
     curve_steps: list[int] = field(default_factory=list)
     curves: dict[str, list[float]] = field(default_factory=dict)  # means since the point before, NaN for none
     pending: dict[str, Tensor] = field(default_factory=dict)  # sums since the last point
@@ -42,34 +42,34 @@ def identity(**facts: Any) -> dict[str, str]:
     return {name: json.dumps(value, sort_keys=True) for name, value in facts.items()}
 
 
-def save_checkpoint(path: Path, progress: Progress, facts: Mapping[str, str]) -> None:
+def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]) -> None:
     """Write the file whole or leave the one that was there."""
-    tensors: dict[str, Tensor] = dict(progress.state or {})
-    tensors["curve_steps"] = torch.tensor(progress.curve_steps, dtype=torch.int64)
-    for name, values in progress.curves.items():
+    tensors: dict[str, Tensor] = dict(checkpoint.state or {})
+    tensors["curve_steps"] = torch.tensor(checkpoint.curve_steps, dtype=torch.int64)
+    for name, values in checkpoint.curves.items():
         tensors[f"curve/{name}"] = torch.tensor(values, dtype=torch.float64)
-    for name, value in progress.pending.items():
+    for name, value in checkpoint.pending.items():
         tensors[f"pending/{name}"] = value.reshape(())
     position = {
-        "step": progress.step,
-        "seconds": progress.seconds,
-        "counts": progress.counts,
-        "curves": list(progress.curves),  # the file does not keep the order of tensors
-        "diverged": [progress.diverged.step, progress.diverged.reason] if progress.diverged else None,
+        "step": checkpoint.step,
+        "seconds": checkpoint.seconds,
+        "counts": checkpoint.counts,
+        "curves": list(checkpoint.curves),  # the file does not keep the order of tensors
+        "diverged": [checkpoint.diverged.step, checkpoint.diverged.reason] if checkpoint.diverged else None,
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
     with atomic_write(path) as temporary:
         temporary.write_bytes(save(tensors, metadata))
 
 
-def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Progress:
+def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     """The progress kept in the file; that of a training not begun where there is none.
 
     Raises:
         CheckpointError: damaged, of another format, or of another training; says in what it differs.
     """
     if not path.exists():
-        return Progress()
+        return Checkpoint()
     try:
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
@@ -89,12 +89,12 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Progress:
     curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
     pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
     diverged = Diverged(*position["diverged"]) if position["diverged"] else None
-    return Progress(
+    return Checkpoint(
         position["step"], tensors, steps, curves, pending, position["counts"], diverged, position["seconds"]
     )
 
 
-def architecture(state: State) -> str:
+def architecture(state: MemberState) -> str:
     """A digest of the names, shapes and types of a member's tensors."""
     rows = sorted(f"{name} {tuple(value.shape)} {value.dtype}" for name, value in state.items())
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]

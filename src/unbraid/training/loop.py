@@ -22,8 +22,8 @@ from unbraid.families.building import Member, build_member
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.training.checkpoints import (
+    Checkpoint,
     CheckpointError,
-    Progress,
     architecture,
     identity,
     load_checkpoint,
@@ -127,7 +127,7 @@ def train_here(
             return [_fitted(family, member, dataset, context) for member in members]
         facts = [_facts(plan, member, dataset) for member in members]
         progress = [
-            load_checkpoint(folder / CHECKPOINT, fact) if folder else Progress()
+            load_checkpoint(folder / CHECKPOINT, fact) if folder else Checkpoint()
             for folder, fact in zip(folders, facts, strict=True)
         ]
         # Killed between two checkpoints of one population, its members are at different steps: the hindmost first.
@@ -144,12 +144,12 @@ def train_here(
                 precision=dtype_of(plan.precision),
                 stacked=stacked,
             )
-            session = _Session(plan, population, chosen, progress, folders, facts, report)
-            session.run(until, stopping)
+            stretch = _Stretch(plan, population, chosen, progress, folders, facts, report)
+            stretch.run(until, stopping)
     return [_trained(each) for each in progress]
 
 
-class _Session:
+class _Stretch:
     """Some members at one step, and their way to a later one."""
 
     def __init__(
@@ -157,7 +157,7 @@ class _Session:
         plan: Plan,
         population: Population,
         chosen: Sequence[int],
-        progress: Sequence[Progress],
+        progress: Sequence[Checkpoint],
         folders: Sequence[Path | None],
         facts: Sequence[Mapping[str, str]],
         report: Callable[[Report], None] | None,
@@ -268,7 +268,7 @@ def _facts(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]
     )
 
 
-def _done(progress: Progress, plan: Plan) -> bool:
+def _done(progress: Checkpoint, plan: Plan) -> bool:
     return progress.diverged is not None or (progress.step >= plan.steps and progress.state is not None)
 
 
@@ -282,7 +282,7 @@ def _fitted(family: Family, member: Member, dataset: FactorDataset, context: Con
     return Trained(weights, np.zeros(0, dtype=np.int64), {}, None, 0, time.monotonic() - began)
 
 
-def _trained(progress: Progress) -> Trained:
+def _trained(progress: Checkpoint) -> Trained:
     state = progress.state or {}
     weights = {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
     curves = {name: np.array(values) for name, values in progress.curves.items()}

@@ -18,7 +18,7 @@ from unbraid.families.building import Member, build_member, make_supply, structu
 from unbraid.training.adam import AdamSettings, adam_update
 from unbraid.training.draws import Draws, Images
 
-State = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
+MemberState = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Population(Protocol):
 
     def diverged(self) -> list[Diverged | None]: ...
 
-    def state(self, index: int) -> State:
+    def state(self, index: int) -> MemberState:
         """A copy of a member's tensors, in main memory."""
         ...
 
-    def load_state(self, index: int, state: State) -> None: ...
+    def load_state(self, index: int, state: MemberState) -> None: ...
 
 
 def make_context(
@@ -158,15 +158,15 @@ class Alone:
     def diverged(self) -> list[Diverged | None]:
         return [self._diverged]
 
-    def _tensors(self) -> State:
+    def _tensors(self) -> MemberState:
         return _named(dict(self.modules.state_dict()), self.first, self.second)
 
-    def state(self, index: int) -> State:
+    def state(self, index: int) -> MemberState:
         _check_index(index, 1)
         return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in self._tensors().items()}
 
     @torch.no_grad()
-    def load_state(self, index: int, state: State) -> None:
+    def load_state(self, index: int, state: MemberState) -> None:
         _check_index(index, 1)
         for name, value in self._tensors().items():
             value.copy_(state[name])
@@ -240,7 +240,7 @@ class Stacked:
         parameters = {name: value if name in trained else value.detach() for name, value in self.parameters.items()}
         before = {name: value.clone() for name, value in self.buffers.items()}
 
-        def loss_of(tensors: State, batch: Batch, hyper: Logs) -> tuple[Tensor, Logs, Logs]:
+        def loss_of(tensors: MemberState, batch: Batch, hyper: Logs) -> tuple[Tensor, Logs, Logs]:
             tensors = {f"modules_.{name}": value for name, value in tensors.items()}
             arguments = (player.loss, batch, {**hyper, **self.plain}, step, self.context)
             return torch.func.functional_call(self.caller, tensors, arguments)
@@ -279,15 +279,15 @@ class Stacked:
             reasons.append(Diverged(stopped, _reason(player, (flaw - 1) % 2 + 1)) if flaw else None)
         return reasons
 
-    def _tensors(self) -> State:
+    def _tensors(self) -> MemberState:
         return _named({**self.parameters, **self.buffers}, self.first, self.second)
 
-    def state(self, index: int) -> State:
+    def state(self, index: int) -> MemberState:
         _check_index(index, len(self.members))
         return {name: value[index].detach().to("cpu", copy=True) for name, value in self._tensors().items()}
 
     @torch.no_grad()
-    def load_state(self, index: int, state: State) -> None:
+    def load_state(self, index: int, state: MemberState) -> None:
         _check_index(index, len(self.members))
         for name, value in self._tensors().items():
             value[index].copy_(state[name])
@@ -339,7 +339,7 @@ def _zeros(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value, requires_grad=False) for name, value in values.items()}
 
 
-def _named(model: State, first: Mapping[str, State], second: Mapping[str, State]) -> State:
+def _named(model: MemberState, first: Mapping[str, MemberState], second: Mapping[str, MemberState]) -> MemberState:
     named = {f"model/{name}": value for name, value in model.items()}
     for moment, players in (("first", first), ("second", second)):
         for player, values in players.items():
