@@ -1,13 +1,8 @@
-"""Rendered sets: images per second of the rasteriser's two codings, of the room, and of composing.
+"""Rendered sets: images per second of the rasteriser, of the room, and of composing; one thread of the CPU.
 
-    python benchmarks/rendering.py                  one thread of the CPU
-    python benchmarks/rendering.py --device cuda    the torch coding on a device instead
-
-Processor time where the CPU works, wall time where a device does; least of several runs. The first call compiles
-the kernels and is not counted.
+Processor time, least of several runs. The first call compiles the kernels and is not counted.
 """
 
-import argparse
 import os
 import time
 from collections.abc import Callable
@@ -29,17 +24,17 @@ from unbraid.datasets.teapot import SCENE
 from unbraid.datasets.turntable import turntable_mesh
 
 
-def rate(work: Callable[[], object], n_images: int, clock: Callable[[], float] = time.process_time) -> float:
+def rate(work: Callable[[], object], n_images: int) -> float:
     work()
     seconds = []
     for _ in range(3):
-        started = clock()
+        started = time.process_time()
         work()
-        seconds.append(clock() - started)
+        seconds.append(time.process_time() - started)
     return n_images / min(seconds)
 
 
-def rasteriser(device: str) -> None:
+def rasteriser() -> None:
     rng = np.random.default_rng(0)
     meshes: dict[str, Mesh] = {
         "teapot, 6 segments": teapot_mesh(6),
@@ -48,23 +43,13 @@ def rasteriser(device: str) -> None:
         "turntable": turntable_mesh(0, 0),
         "car": car_mesh(0, 0),
     }
-    print(f"64 x 64, images/s     {'compiled':>28}   {'torch, ' + device:>28}")
-    print(f"{'samples per axis':<31}{'1':>6}{'2':>9}{'3':>9}{'1':>12}{'2':>9}{'3':>9}")
+    print("64 x 64, images/s, by samples per pixel and axis")
+    print(f"{'':<28}{'1':>9}{'2':>9}{'3':>9}")
     for name, mesh in meshes.items():
         scene = SCENE if name.startswith("teapot") else MILD
-        cells = []
-        for where, n_images in ((None, 256), (device, 32 if device == "cpu" else 1024)):
-            views = orbit(rng.uniform(0, 1, n_images), rng.uniform(0, 0.25, n_images))
-            for samples in (1, 2, 3):
-                draw = lambda w=where, v=views, s=samples: render(mesh, v, scene=scene, samples=s, device=w)  # noqa: E731, B023
-                cells.append(rate(draw, n_images, time.process_time if where in (None, "cpu") else time.perf_counter))
-        label = f"{name} ({len(mesh.faces)} faces)"
-        print(
-            f"{label:<28}"
-            + "".join(f"{cell:9.0f}" for cell in cells[:3])
-            + "   "
-            + "".join(f"{c:9.0f}" for c in cells[3:])
-        )
+        views = orbit(rng.uniform(0, 1, 256), rng.uniform(0, 0.25, 256))
+        cells = [rate(lambda s=s: render(mesh, views, scene=scene, samples=s), 256) for s in (1, 2, 3)]  # noqa: B023
+        print(f"{f'{name} ({len(mesh.faces)} faces)':<28}" + "".join(f"{cell:9.0f}" for cell in cells))
 
 
 def room() -> None:
@@ -86,9 +71,6 @@ def one_paint() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--device", default="cpu", help="torch device of the second coding")
-    arguments = parser.parse_args()
-    rasteriser(arguments.device)
+    rasteriser()
     room()
     one_paint()

@@ -29,7 +29,6 @@ def test_options_reach_the_dataset(tmp_path: Path) -> None:
         ("square", {"positions": True}, "positions must be a whole number, 1 or more; got True"),
         ("flatland", {"radius": "15"}, "radius must be a finite number, at least 1 and at most 30; got '15'"),
         ("sprites", {"antialias": 1}, "dataset 'sprites': antialias: input should be a valid boolean; got 1"),
-        ("turntable", {"n_objects": 2, "device": "quill"}, "device 'quill' cannot be used here"),
         ("dsprites", {"file": 1}, "dataset 'dsprites': file: "),
         ("square", {"positions": 8, "without": {"x": "1"}}, "without must be a condition such as"),
         ("square", {"positions": 8, "without": {"x": [1, 2]}}, "without must be a condition such as"),

@@ -1,9 +1,9 @@
-"""The rasteriser against a ray tracer written here, closed forms, and its own second coding in torch."""
+"""The rasteriser against a ray tracer, closed forms, and the arithmetic that it promises, in NumPy on whole frames."""
 
 import numpy as np
 import pytest
 
-from unbraid.datasets._meshes import Mesh, box, circle, flat_mesh, join, lathe, teapot_mesh
+from unbraid.datasets._meshes import Mesh, box, circle, flat_mesh, join, lathe, length, teapot_mesh
 from unbraid.datasets._raster import Scene, compose, orbit, render
 from unbraid.types import FloatArray, UInt8Array
 
@@ -187,28 +187,70 @@ def assert_same_bytes(layers: UInt8Array, others: UInt8Array) -> None:
     assert (layers == others).all()
 
 
+def exact(mesh: Mesh, view: FloatArray, scene: Scene, size: int, samples: int) -> UInt8Array:
+    """Layers by the promised arithmetic: corners in 1/256 of a sample, depth in 24 bits, light in 16."""
+    (cosine,), (sine,) = circle(np.array([scene.field_of_view / 720]))
+    half, centres = size * samples * 128.0, np.arange(size * samples) * 256.0 + 128.0
+    px, py = centres[None, :], centres[:, None]
+    right, up, back = (view[k, 0] * mesh.vertices[:, 0] + view[k, 1] * mesh.vertices[:, 1] for k in range(3))
+    right, up, back = (part + view[k, 2] * mesh.vertices[:, 2] for k, part in enumerate((right, up, back)))
+    away = scene.distance - back
+    scale = half * cosine / sine / away
+    x, y = np.floor(half + right * scale + 0.5), np.floor(half - up * scale + 0.5)
+    depth = np.floor(scene.distance * 0.05 / away * 2**24)
+    light = np.asarray(scene.light) / length(np.asarray(scene.light))
+    middle = light + np.array([0.0, 0.0, 1.0])
+    middle = middle / length(middle)
+    nearest = np.full((size * samples, size * samples), -1, dtype=np.int64)
+    shades = np.zeros((mesh.paint.shape[1] + 1, *nearest.shape), dtype=np.int64)
+    shades[-1] = np.floor(scene.background * 65535 + 0.5)
+    for face, (a, b, c) in enumerate(mesh.faces):
+        area = (x[b] - x[a]) * (y[c] - y[a]) - (x[c] - x[a]) * (y[b] - y[a])
+        if area == 0:
+            continue
+        w0, w1, w2 = ((x[k] - x[j]) * (py - y[j]) - (px - x[j]) * (y[k] - y[j]) for j, k in ((b, c), (c, a), (a, b)))
+        inside = np.minimum(np.minimum(w0 * area, w1 * area), w2 * area) >= 0
+        # The order of a sum decides its last bit: seen from behind, the loop swaps the last two corners.
+        first, second = (w1 * depth[b], w2 * depth[c]) if area > 0 else (w2 * depth[c], w1 * depth[b])
+        near = (np.sign(area) * (w0 * depth[a] + first + second) * (1.0 / abs(area))).astype(np.int64)
+        seen = inside & (near >= nearest)  # of equals the later face
+        nearest[seen] = near[seen]
+        side = -1.0 if area > 0 else 1.0
+        w0, w1, w2 = (w * (1.0 / area) for w in (w0, w1, w2))
+        normal = [
+            (w0 * mesh.normals[face, 0, k] + w1 * mesh.normals[face, 1, k] + w2 * mesh.normals[face, 2, k]) * side
+            for k in range(3)
+        ]
+        nx, ny, nz = (part[seen] for part in normal)
+        norm = 1.0 / np.sqrt(nx * nx + ny * ny + nz * nz)
+        turned = [(view[k, 0] * nx + view[k, 1] * ny + view[k, 2] * nz) * norm for k in range(3)]
+        facing, shine = (
+            np.maximum(to[0] * turned[0] + to[1] * turned[1] + to[2] * turned[2], 0.0) for to in (light, middle)
+        )
+        for _ in range(scene.sharpness):
+            shine = shine * shine
+        for layer, paint in enumerate(mesh.paint[face]):
+            shades[layer][seen] = np.floor((scene.ambient + (1 - scene.ambient) * facing) * paint * 65535 + 0.5)
+        shades[-1][seen] = np.floor(scene.highlight * shine * 65535 + 0.5)
+    total = shades.reshape(len(shades), size, samples, size, samples).sum(axis=(2, 4))
+    parts = samples * samples * 65535
+    return np.minimum((total * 510 + parts) // (2 * parts), 255).astype(np.uint8)
+
+
 @pytest.mark.parametrize("samples", [1, 2, 3])
-def test_torch_draws_the_same_bytes(samples: int) -> None:
-    pytest.importorskip("torch")
+def test_bytes_are_those_of_the_promised_arithmetic(samples: int) -> None:
     rng = np.random.default_rng(samples)
     meshes = [
         cluttered(),
-        teapot_mesh(3).scaled(0.28).painted((0.5, 0.5)),
+        teapot_mesh(2).scaled(0.28).painted((0.5, 0.5)),
         box((-1, -1, -1), (1, 1, 0)).painted((0, 1)),
     ]
-    views = orbit(rng.uniform(0, 1, 7), rng.uniform(-0.25, 0.25, 7))
-    which = np.array([0, 1, 2, 1, 0, 0, 2])
+    which = np.array([0, 1, 2, 0])
+    views = orbit(rng.uniform(0, 1, 4), rng.uniform(-0.25, 0.25, 4))
     scene = Scene(4.0, 36.0, highlight=0.5, background=0.3)
-    options = {"which": which, "scene": scene, "size": 32, "samples": samples}
-    assert_same_bytes(render(meshes, views, **options), render(meshes, views, device="cpu", **options))
-
-
-def test_torch_batches_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("torch")
-    views = orbit(np.arange(5) / 5, 0.06)
-    whole = render(cluttered(), views, scene=SCENE, size=24, device="cpu")
-    monkeypatch.setattr("unbraid.datasets._raster.FRAGMENTS", 3000)
-    assert_same_bytes(whole, render(cluttered(), views, scene=SCENE, size=24, device="cpu"))
+    drawn = render(meshes, views, which=which, scene=scene, size=32, samples=samples)
+    expected = [exact(meshes[m], view, scene, 32, samples) for m, view in zip(which, views, strict=True)]
+    assert_same_bytes(drawn, np.stack(expected))
 
 
 def test_a_view_does_not_depend_on_its_company() -> None:

@@ -4,14 +4,10 @@ Projected corners are snapped to 1/256 of a sample, so that whether a triangle c
 arithmetic on whole numbers (held in float64, well below 2 ** 53); depth becomes a whole number of 24 bits;
 light becomes a whole number of 16 bits before samples are summed. What is left in between is IEEE
 arithmetic in a fixed order. See `_meshes` for the other half of the promise.
-
-Two codings of the same arithmetic: `render` runs a compiled loop on the CPU, and plain torch operations when
-given a device, where it scatters the maximum of (depth, triangle) packed in one integer.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numba
 import numpy as np
@@ -19,14 +15,10 @@ import numpy as np
 from unbraid.datasets._meshes import Mesh, circle, length
 from unbraid.types import ArrayLike, FloatArray, IntArray, UInt8Array
 
-if TYPE_CHECKING:
-    import torch
-
 GRID = 256  # sub-sample positions per sample and axis
 DEPTH = 1 << 24  # depth levels from the nearest plane to infinity
 LIGHT = 65535  # levels of light per sample
 NEAREST = 0.05  # of the camera's distance: what comes closer to the camera than this cannot be drawn
-FRAGMENTS = 1 << 21  # candidate samples that the torch path looks at in one go
 
 
 @dataclass(frozen=True)
@@ -69,7 +61,6 @@ def render(
     scene: Scene | None = None,
     size: int = 64,
     samples: int = 2,
-    device: "str | torch.device | None" = None,
 ) -> UInt8Array:
     """Layers of light, from which `compose` makes images of any colours.
 
@@ -80,7 +71,6 @@ def render(
         scene: camera and light; `Scene()` by default.
         size: pixels per side.
         samples: samples per pixel and axis; 2 means that a pixel is the mean of 4.
-        device: a torch device, on which torch does the work; by default a compiled loop on the CPU does.
 
     Returns:
         (n, n_paints + 1, size, size) uint8. One layer per paint says how much of the light of that paint
@@ -105,11 +95,9 @@ def render(
             "move it back, or scale the mesh"
         )
     lens = _lens(scene, size * samples)
-    if device is None:
-        out = np.empty((len(views), pack.paint.shape[1] + 1, size, size), dtype=np.uint8)
-        _render_views(*pack.arrays(), which, views, lens, size, samples, scene.sharpness, out)
-        return out
-    return _render_torch(pack, which, views, lens, size, samples, scene.sharpness, device)
+    out = np.empty((len(views), pack.paint.shape[1] + 1, size, size), dtype=np.uint8)
+    _render_views(*pack.arrays(), which, views, lens, size, samples, scene.sharpness, out)
+    return out
 
 
 def compose(layers: UInt8Array, colours: ArrayLike, which: ArrayLike | None = None) -> UInt8Array:
@@ -169,7 +157,7 @@ def _pack(meshes: list[Mesh]) -> _Pack:
 
 
 def _lens(scene: Scene, samples_across: int) -> FloatArray:
-    """The numbers that both codings read, in one row."""
+    """The numbers of camera and light that the compiled loops read, in one row."""
     cosine, sine = (float(part) for part in circle(scene.field_of_view / 720))
     half = samples_across * GRID / 2
     light = np.asarray(scene.light, dtype=np.float64)
@@ -324,148 +312,3 @@ def _compose(layers, which, levels, out):  # pragma: no cover
             for p in range(len(total)):
                 white = np.uint32(light[n_paints, p])
                 pixels[n, p, channel] = min(total[p] // np.uint32(LIGHT) + white, np.uint32(255))
-
-
-def _render_torch(
-    pack: _Pack,
-    which: IntArray,
-    views: FloatArray,
-    lens: FloatArray,
-    size: int,
-    samples: int,
-    sharpness: int,
-    device: "str | torch.device",
-) -> UInt8Array:
-    """The arithmetic of `_render_views`, operation by operation, over batches of views."""
-    import torch
-
-    from unbraid._device import choose_device
-
-    device = choose_device(str(device))
-    tensors = [torch.tensor(array, device=device) for array in pack.arrays()]
-    faces_per_view = np.diff(pack.face_start)[which]
-    batch = max(1, FRAGMENTS // max(1, (size * samples) ** 2 + 4 * int(faces_per_view.max(initial=0))))
-    out = np.empty((len(views), pack.paint.shape[1] + 1, size, size), dtype=np.uint8)
-    for start in range(0, len(views), batch):
-        rows = slice(start, start + batch)
-        chosen, turned = torch.tensor(which[rows], device=device), torch.tensor(views[rows], device=device)
-        layers = _torch_batch(tensors, chosen, turned, [float(value) for value in lens], size, samples, sharpness)
-        out[rows] = layers.cpu().numpy()
-    return out
-
-
-def _torch_batch(tensors, which, views, lens, size, samples, sharpness):
-    import torch
-
-    vertices, faces, normals, paint, _, face_start = tensors
-    across, n_views = size * samples, len(views)
-    counts = (face_start[1:] - face_start[:-1])[which]
-    view = torch.repeat_interleave(torch.arange(n_views, device=views.device), counts)
-    offset = torch.arange(len(view), device=views.device) - torch.repeat_interleave(counts.cumsum(0) - counts, counts)
-    face = face_start[which][view] + offset
-    x, y, depth = _torch_project(vertices[faces[face]], views[view], lens)
-    best = _torch_cover(x, y, depth, face, view, n_views, across)
-    hit = torch.nonzero(best >= 0)[:, 0]
-    total = torch.zeros((paint.shape[1] + 1, n_views * size * size), dtype=torch.int64, device=views.device)
-    place = torch.arange(len(best), device=views.device)
-    image, row, column = place // across**2, place // across % across, place % across
-    pixel = image * size**2 + (row // samples) * size + column // samples
-    total[-1].scatter_add_(0, pixel, (best < 0).long() * int(np.floor(lens[12] * LIGHT + 0.5)))
-    image, pixel, winner = image[hit], pixel[hit], best[hit] & 0xFFFFFFFF
-    pair = (counts.cumsum(0) - counts)[image] + winner - face_start[which][image]
-    lit, shine = _torch_shade(x[pair], y[pair], normals[winner], views[image], lens, row[hit], column[hit], sharpness)
-    for k in range(paint.shape[1]):
-        total[k].scatter_add_(0, pixel, torch.floor(lit * paint[winner, k] * LIGHT + 0.5).long())
-    if lens[11] > 0:
-        total[-1].scatter_add_(0, pixel, torch.floor(lens[11] * shine * LIGHT + 0.5).long())
-    parts = samples * samples * LIGHT
-    levels = torch.div(total * 510 + parts, 2 * parts, rounding_mode="floor").clamp(max=255)
-    return levels.to(torch.uint8).view(-1, n_views, size, size).transpose(0, 1)
-
-
-def _torch_project(corners, views, lens):
-    import torch
-
-    distance, focal, half, near = lens[:4]
-    px, py, pz = corners.unbind(-1)
-    views = views[:, None]
-    right = views[..., 0, 0] * px + views[..., 0, 1] * py + views[..., 0, 2] * pz
-    up = views[..., 1, 0] * px + views[..., 1, 1] * py + views[..., 1, 2] * pz
-    away = distance - (views[..., 2, 0] * px + views[..., 2, 1] * py + views[..., 2, 2] * pz)
-    # A number divided by a tensor would become a product with its reciprocal, which rounds twice.
-    scale = torch.full_like(away, focal) / away
-    x = torch.floor(half + right * scale + 0.5)
-    y = torch.floor(half - up * scale + 0.5)
-    return x, y, torch.floor(torch.full_like(away, near) / away * DEPTH)
-
-
-def _torch_cover(x, y, depth, face, view, n_views, across):
-    """(n_views * across * across,) the winning (depth, face) of each sample, -1 where there is none."""
-    import torch
-
-    def span(values):
-        low = torch.ceil((values.amin(1) - GRID // 2) / GRID).clamp(min=0).long()
-        high = torch.floor((values.amax(1) - GRID // 2) / GRID).clamp(max=across - 1).long()
-        return low, (high - low + 1).clamp(min=0)
-
-    (left, wide), (top, high) = span(x), span(y)
-    area = _torch_area(x, y)
-    # As in `_cover`: triangles seen from behind have two corners swapped.
-    behind = (area < 0)[:, None]
-    x, y, depth = (torch.where(behind, values[:, [0, 2, 1]], values) for values in (x, y, depth))
-    share = torch.ones_like(area) / area.abs()
-    fragments = torch.where(area == 0, 0, wide * high)
-    best = torch.full((n_views * across * across,), -1, dtype=torch.int64, device=x.device)
-    ends = fragments.cumsum(0)
-    start, end = 0, len(face)
-    while start < end:
-        done = ends[start - 1] if start else torch.zeros((), dtype=torch.int64, device=x.device)
-        stop = max(start + 1, int(torch.searchsorted(ends, done + FRAGMENTS, right=True)))
-        part = torch.repeat_interleave(torch.arange(start, stop, device=x.device), fragments[start:stop])
-        within = torch.arange(len(part), device=x.device) - (ends - fragments - done)[part]
-        row, column = top[part] + within // wide[part], left[part] + within % wide[part]
-        px, py = (column * GRID + GRID // 2).double(), (row * GRID + GRID // 2).double()
-        x0, x1, x2 = x[part].unbind(1)
-        y0, y1, y2 = y[part].unbind(1)
-        w0 = _edge(x1, y1, x2, y2, px, py)
-        w1 = _edge(x2, y2, x0, y0, px, py)
-        w2 = _edge(x0, y0, x1, y1, px, py)
-        d0, d1, d2 = depth[part].unbind(1)
-        near = (w0 * d0 + w1 * d1 + w2 * d2) * share[part]
-        inside = (w0 >= 0) & (w1 >= 0) & (w2 >= 0)
-        key = torch.where(inside, (near.long() << 32) | face[part], -1)
-        best.scatter_reduce_(0, (view[part] * across + row) * across + column, key, "amax")
-        start = stop
-    return best
-
-
-def _edge(ax, ay, bx, by, px, py):
-    """Twice the signed area of the triangle a, b, p."""
-    return (bx - ax) * (py - ay) - (px - ax) * (by - ay)
-
-
-def _torch_area(x, y):
-    return _edge(x[:, 0], y[:, 0], x[:, 1], y[:, 1], x[:, 2], y[:, 2])
-
-
-def _torch_shade(x, y, normals, views, lens, row, column, sharpness):
-    """Diffuse light and highlight of each sample, float64."""
-    import torch
-
-    x0, x1, x2 = x.unbind(1)
-    y0, y1, y2 = y.unbind(1)
-    px, py = (column * GRID + GRID // 2).double(), (row * GRID + GRID // 2).double()
-    area = _torch_area(x, y)
-    share = torch.ones_like(area) / area
-    w0 = _edge(x1, y1, x2, y2, px, py) * share
-    w1 = _edge(x2, y2, x0, y0, px, py) * share
-    w2 = _edge(x0, y0, x1, y1, px, py) * share
-    side = torch.where(area > 0, -1.0, 1.0).double()
-    nx, ny, nz = ((w0 * normals[:, 0, k] + w1 * normals[:, 1, k] + w2 * normals[:, 2, k]) * side for k in range(3))
-    size = torch.ones_like(nx) / torch.sqrt(nx * nx + ny * ny + nz * nz)
-    across, up, back = ((views[:, k, 0] * nx + views[:, k, 1] * ny + views[:, k, 2] * nz) * size for k in range(3))
-    facing = (lens[4] * across + lens[5] * up + lens[6] * back).clamp(min=0.0)
-    shine = (lens[7] * across + lens[8] * up + lens[9] * back).clamp(min=0.0)
-    for _ in range(sharpness):
-        shine = shine * shine
-    return lens[10] + (1 - lens[10]) * facing, shine

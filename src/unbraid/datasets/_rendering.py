@@ -79,9 +79,7 @@ class Composed:
         return compose(self.layers, colours, geometry)
 
 
-def slabs(
-    mesh_of: Callable[[int], Mesh], objects: IntArray, views: FloatArray, scene: Scene, device: str | None
-) -> Iterator[UInt8Array]:
+def slabs(mesh_of: Callable[[int], Mesh], objects: IntArray, views: FloatArray, scene: Scene) -> Iterator[UInt8Array]:
     """Images (n, 64, 64, 3) of object `objects[i]` in view `views[i]`, in slabs.
 
     Args:
@@ -90,7 +88,6 @@ def slabs(
         objects: (n,) numbers.
         views: (n, 3, 3) from `orbit`.
         scene: camera and light.
-        device: a torch device to draw on, or None.
     """
     for start in range(0, len(objects), SLAB):
         rows = slice(start, start + SLAB)
@@ -101,6 +98,5 @@ def slabs(
             which=which,
             scene=scene,
             samples=SAMPLES,
-            device=device,
         )
         yield compose(layers, np.broadcast_to(np.eye(3), (len(layers), 3, 3)))

@@ -32,7 +32,6 @@ def open_airplanes(
     progress: Progress | None = None,
     n_objects: int = N_OBJECTS,
     seed: int = 0,
-    device: str | None = None,
 ) -> StoredImages:
     """Airplanes of different build and livery, each turned once around the vertical axis in 64 steps.
 
@@ -44,7 +43,6 @@ def open_airplanes(
         progress: called as progress(images done, images in all) while the set is drawn.
         n_objects: how many airplanes.
         seed: draws their build and colours.
-        device: a torch device to draw on; the images are the same.
 
     Raises:
         ValueError: n_objects or the seed is out of range.
@@ -57,7 +55,7 @@ def open_airplanes(
         objects, rotation = space.grid().T
         views = orbit(rotation / N_ROTATIONS, ELEVATION / 360)
         about = {"rendered": True, "follows": "ModelNet40 airplanes", "version": VERSION, "seed": seed}
-        return Content(space, IMAGE_SHAPE, slabs(partial(painted_airplane, seed), objects, views, MILD, device), about)
+        return Content(space, IMAGE_SHAPE, slabs(partial(painted_airplane, seed), objects, views, MILD), about)
 
     return cached(cache_folder(root, "airplanes", VERSION, **options), content, progress)
 

@@ -31,7 +31,6 @@ def open_cars_rendered(
     progress: Progress | None = None,
     n_objects: int = N_OBJECTS,
     seed: int = 0,
-    device: str | None = None,
 ) -> StoredImages:
     """Cars of different build and colour, from 4 elevations and 24 azimuths, on white.
 
@@ -43,7 +42,6 @@ def open_cars_rendered(
         progress: called as progress(images done, images in all) while the set is drawn.
         n_objects: how many cars.
         seed: draws their build and colours.
-        device: a torch device to draw on; the images are the same.
 
     Raises:
         ValueError: n_objects or the seed is out of range.
@@ -57,7 +55,7 @@ def open_cars_rendered(
         mesh_of = cache(partial(car_mesh, seed))  # every slab shows every car
         views = orbit(azimuth / N_AZIMUTHS, np.array(ELEVATIONS)[elevation] / 360)
         about = {"rendered": True, "follows": "3D Cars", "version": VERSION, "seed": seed}
-        return Content(space, IMAGE_SHAPE, slabs(mesh_of, objects, views, SCENE, device), about)
+        return Content(space, IMAGE_SHAPE, slabs(mesh_of, objects, views, SCENE), about)
 
     return cached(cache_folder(root, "cars_rendered", VERSION, **options), content, progress)
 

@@ -32,7 +32,6 @@ def open_teapot(
     progress: Progress | None = None,
     n_images: int = N_IMAGES,
     seed: int = 0,
-    device: str | None = None,
 ) -> StoredImages:
     """The Utah teapot, drawn with five continuous factors.
 
@@ -48,7 +47,6 @@ def open_teapot(
         progress: called as progress(images done, images in all) while the set is drawn.
         n_images: how many images.
         seed: draws the factors.
-        device: a torch device to draw on; the images are the same.
 
     Raises:
         ValueError: n_images or the seed is out of range.
@@ -58,7 +56,7 @@ def open_teapot(
 
     def content() -> Content:
         factors = draw_factors(n_images, seed)
-        slabs = _slabs(factors, device)
+        slabs = _slabs(factors)
         about = {"rendered": True, "follows": "DCI teapot", "version": VERSION, "seed": seed}
         return Content(FactorTable(NAMES, KINDS, factors), IMAGE_SHAPE, slabs, about)
 
@@ -70,11 +68,11 @@ def draw_factors(n_images: int, seed: int) -> FloatArray:
     return np.random.default_rng(seed).random((n_images, 5)) * (TAU, TAU / 4, 1.0, 1.0, 1.0)
 
 
-def draw_teapots(factors: FloatArray, *, device: str | None = None) -> UInt8Array:
+def draw_teapots(factors: FloatArray) -> UInt8Array:
     """Images (n, 64, 64, 3) of teapots with these factors (n, 5), in the units of `open_teapot`."""
     factors = np.asarray(factors, dtype=np.float64)
     views = orbit(factors[:, 0] / TAU, factors[:, 1] / TAU)
-    layers = render(teapot_mesh(SEGMENTS), views, scene=SCENE, samples=SAMPLES, device=device)
+    layers = render(teapot_mesh(SEGMENTS), views, scene=SCENE, samples=SAMPLES)
     return compose(layers, factors[:, None, 2:])
 
 
@@ -93,6 +91,6 @@ def in_gap(factors: FloatArray) -> BoolArray:
     return (elevation > TAU / 8) & (red > green + 0.15) & (red > blue + 0.15)
 
 
-def _slabs(factors: FloatArray, device: str | None) -> Iterator[UInt8Array]:
+def _slabs(factors: FloatArray) -> Iterator[UInt8Array]:
     for start in range(0, len(factors), SLAB):
-        yield draw_teapots(factors[start : start + SLAB], device=device)
+        yield draw_teapots(factors[start : start + SLAB])

@@ -27,7 +27,6 @@ def open_turntable(
     progress: Progress | None = None,
     n_objects: int = N_OBJECTS,
     seed: int = 0,
-    device: str | None = None,
 ) -> StoredImages:
     """Vases, jugs and totems of three colours on black, each turned once in 72 steps of 5 degrees.
 
@@ -39,7 +38,6 @@ def open_turntable(
         progress: called as progress(images done, images in all) while the set is drawn.
         n_objects: how many objects.
         seed: draws their shape and colours.
-        device: a torch device to draw on; the images are the same.
 
     Raises:
         ValueError: n_objects or the seed is out of range.
@@ -52,7 +50,7 @@ def open_turntable(
         objects, rotation = space.grid().T
         views = orbit(rotation / N_ROTATIONS, ELEVATION / 360)
         about = {"rendered": True, "follows": "COIL-100", "version": VERSION, "seed": seed}
-        return Content(space, IMAGE_SHAPE, slabs(partial(turntable_mesh, seed), objects, views, MILD, device), about)
+        return Content(space, IMAGE_SHAPE, slabs(partial(turntable_mesh, seed), objects, views, MILD), about)
 
     return cached(cache_folder(root, "turntable", VERSION, **options), content, progress)
 

@@ -44,7 +44,6 @@ def open_modelnet40_airplanes(
     progress: Progress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
-    device: str | None = None,
 ) -> FactorDataset:
     """Draw the 626 airplanes of ModelNet40's training split, each turned once around the vertical axis in 64 steps.
 
@@ -55,12 +54,11 @@ def open_modelnet40_airplanes(
         progress: told of bytes checked, then of images drawn, the first time.
         file: where ModelNet40.zip, or the folder unpacked from it, is, when not in `root`; read once.
         verify: compare the file with its known checksum before it is read.
-        device: a torch device to draw on; the images are the same.
     """
     return open_official(
         "modelnet40_airplanes",
         FILES,
-        lambda _, path: read(path, device=device),
+        lambda _, path: read(path),
         root,
         version=VERSION,
         file=file,
@@ -70,12 +68,12 @@ def open_modelnet40_airplanes(
     )
 
 
-def read(path: Path, space: FactorSpace = SPACE, device: str | None = None) -> Content:
+def read(path: Path, space: FactorSpace = SPACE) -> Content:
     """The content of the archive or of its folder, drawn."""
-    return Content(space, (64, 64, 3), _slabs(path, space, device), {"rendered": True})
+    return Content(space, (64, 64, 3), _slabs(path, space), {"rendered": True})
 
 
-def _slabs(path: Path, space: FactorSpace, device: str | None) -> Iterator[UInt8Array]:
+def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     n_objects, n_rotations = space.sizes
     with bundle(path) as files:
         meshes = {found[1]: name for name in files.names() if (found := _NAME.search(name))}
@@ -84,7 +82,7 @@ def _slabs(path: Path, space: FactorSpace, device: str | None) -> Iterator[UInt8
         names = [meshes[stem] for stem in sorted(meshes)]
         objects, rotation = space.grid().T
         views = orbit(rotation / n_rotations, ELEVATION / 360)
-        yield from slabs(lambda number: _mesh(files, names[number]), objects, views, MILD, device)
+        yield from slabs(lambda number: _mesh(files, names[number]), objects, views, MILD)
 
 
 def _mesh(files: Bundle, name: str) -> Mesh:
