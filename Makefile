@@ -41,7 +41,8 @@ check-wheel: $(INSTALLED)
 	cd $(BARE) && bin/python -c 'import sys, unbraid; assert "site-packages" in unbraid.__file__, unbraid.__file__; \
 	  assert not {"torch", "pandas", "pyarrow", "ray"} & set(sys.modules)'
 	cd $(BARE) && bin/unbraid score --example --metrics mig,dci_lasso --json scores.json --html scores.html
-	cd $(BARE) && test -s scores.json -a -s scores.html
+	cd $(BARE) && bin/unbraid cite unbraid mig sprites > cited.bib
+	cd $(BARE) && test -s scores.json -a -s scores.html -a -s cited.bib
 
 demo: $(TRAINS)
 	$(BIN)/unbraid study run studies/demo.yaml --out demo

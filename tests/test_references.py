@@ -11,7 +11,7 @@ import unbraid
 from unbraid.datasets import DATASETS
 from unbraid.families.table import FAMILIES
 from unbraid.metrics import MEASURES
-from unbraid.references import CITED, ITSELF, REFERENCES, bibtex, keys_of
+from unbraid.references import CITED, ITSELF, REFERENCES, bibtex, keys_of, read_bibliography
 
 REQUIRED = {
     "article": {"journal"},
@@ -49,7 +49,10 @@ def test_papers_are_those_that_the_table_names(name: str) -> None:
     pairs = {(key.rstrip("s"), year) for key, year in re.findall(r"([A-ZÀ-Ž][\w-]+)[^;0-9]*? (\d{4})", said)}
     for author, year in pairs:
         mine = [REFERENCES[key] for key in CITED[name]]
-        assert any(_bare(author) in _bare(each.author) and int(year) == each.year for each in mine), (author, year)
+        assert any(_bare(author) in _bare(each.fields["author"]) and year == each.fields["year"] for each in mine), (
+            author,
+            year,
+        )
 
 
 def _bare(text: str) -> str:
@@ -60,15 +63,42 @@ def _bare(text: str) -> str:
 @pytest.mark.parametrize("key", REFERENCES)
 def test_entries_have_the_fields_of_their_kind_and_balanced_braces(key: str) -> None:
     entry = REFERENCES[key]
-    assert REQUIRED[entry.kind] <= set(entry.venue)
-    text = entry.bibtex(key)
-    assert text.count("{") == text.count("}")
-    assert re.match(rf"@{entry.kind}\{{{key},\n", text)
-    for name in entry.author.split(" and "):
+    assert {"author", "title", "year"} | REQUIRED[entry.kind] <= set(entry.fields)
+    assert entry.bibtex.count("{") == entry.bibtex.count("}")
+    assert re.match(rf"@{entry.kind}\{{{key},\n", entry.bibtex)
+    for name in entry.fields["author"].split(" and "):
         assert ", " in name or name.startswith("{"), name  # family name first
     if key != ITSELF:
-        family = unicodedata.normalize("NFKD", entry.author.partition(",")[0].partition("-")[0])
-        assert key.startswith(re.sub(r"[^a-z]", "", family.lower()) + str(entry.year))
+        family = unicodedata.normalize("NFKD", entry.fields["author"].partition(",")[0].partition("-")[0])
+        assert key.startswith(re.sub(r"[^a-z]", "", family.lower()) + entry.fields["year"])
+
+
+def test_every_line_of_the_bibliography_is_in_an_entry_and_aligned() -> None:
+    """What is not written in the form that is read would be missing without a word."""
+    text = (Path(unbraid.__file__).parent / "references.bib").read_text(encoding="utf-8")
+    entries = "\n\n".join(entry.bibtex for entry in REFERENCES.values())
+    said = [line for line in text.splitlines() if not line.startswith("%")]
+    assert list(filter(None, said)) == list(filter(None, entries.splitlines()))
+    assert text.count("@") == len(REFERENCES)
+    for entry in REFERENCES.values():
+        width = max(map(len, entry.fields))
+        lines = [f"  {name:<{width}} = {{{value}}}," for name, value in entry.fields.items()]
+        assert entry.bibtex.splitlines()[1:-1] == lines
+
+
+def test_a_bibliography_is_read_as_it_is_written() -> None:
+    entry = (
+        "@misc{a2001b,\n  author = {A, B. and {The {$\\beta$} team}},\n  title  = {x = {Y}, z},\n  year   = {2001},\n}"
+    )
+    found = read_bibliography(f"% Some\n\n{entry}\n\n{entry.replace('a2001b', 'c2001')}\n")
+    assert list(found) == ["a2001b", "c2001"]
+    assert found["a2001b"].bibtex == entry
+    assert found["a2001b"].fields == {
+        "author": "A, B. and {The {$\\beta$} team}",
+        "title": "x = {Y}, z",
+        "year": "2001",
+    }
+    assert str(found["a2001b"]) == "B. A and The β team (2001). x = Y, z. ."
 
 
 def test_entries_come_once_and_in_order() -> None:
@@ -88,9 +118,9 @@ def test_a_line_for_people_reads_well() -> None:
 def test_unbraid_itself_is_cited_as_its_citation_file_says() -> None:
     said = yaml.safe_load((Path(__file__).parent.parent / "CITATION.cff").read_text(encoding="utf-8"))
     own = REFERENCES[ITSELF]
-    assert own.title == said["title"]
-    assert own.author == "{" + said["authors"][0]["name"] + "}"
-    assert own.venue["version"] == str(said["version"]) == unbraid.__version__
+    assert own.fields["title"] == said["title"]
+    assert own.fields["author"] == "{" + said["authors"][0]["name"] + "}"
+    assert own.fields["version"] == str(said["version"]) == unbraid.__version__
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Write a version and today's date into pyproject.toml, CITATION.cff and CHANGELOG.md, or say why not.
+"""Write a version and today's date where a release says them, or say why not.
 
 python tools/release.py X.Y.Z    what `make release` begins with; RELEASING.md has the rest
 """
@@ -12,10 +12,10 @@ ROOT = Path(__file__).parent.parent
 
 
 def fill(root: Path, version: str, day: date) -> None:
-    """Write the three files of a release.
+    """Write pyproject.toml, CITATION.cff, the entry of references.bib and CHANGELOG.md of a release.
 
     Args:
-        root: folder that holds them.
+        root: folder of the repository.
         version: "1.2.3".
         day: of the release.
 
@@ -40,6 +40,7 @@ def fill(root: Path, version: str, day: date) -> None:
             r"^version: .*$(\ndate-released: .*$)?",
             f"version: {version}\ndate-released: {day.isoformat()}",
         ),
+        ("src/unbraid/references.bib", r"^  version = .*$", f"  version = {{{version}}},"),
     ):
         text, count = re.subn(line, new, (root / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
         if count != 1:
