@@ -4,7 +4,8 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 TRAINS := .venv/.trains
 
-PYTEST := -m pytest -n 2 --dist loadgroup
+# A process that dies ends the run: with another in its place, some tests would be waited for without end.
+PYTEST := -m pytest -n 2 --max-worker-restart 0
 OLDEST := .venv/oldest
 BARE := .venv/bare
 

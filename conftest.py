@@ -1,6 +1,9 @@
-"""Names that every docstring example may use."""
+"""How tests are shared out among processes, and names that every docstring example may use."""
 
+import ctypes
 import os
+import sys
+from typing import Any
 
 # A core for each process that tests: more threads would wait for one another, on a busy machine for minutes.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -15,3 +18,36 @@ def _doctest_names(doctest_namespace: dict[str, object]) -> None:
 
     named = {name: getattr(factors, name) for name in factors.__all__}
     doctest_namespace.update(vars(metrics) | named | {"np": np, "score": score})
+
+
+# Files that share a cluster or an object store, of which there is one.
+SERVICES = {
+    "tests/contracts/test_executors.py",
+    "tests/studies/storage/test_object_store.py",
+    "tests/studies/test_ray.py",
+    "tests/test_trust.py",
+}
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each file to one process, which sets up once what its tests share, and all of `SERVICES` to the same.
+
+    Marks of groups are not enough: pytest 9.2 and xdist 3.8 lose them.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::")[0]
+            return "services" if file in SERVICES else file
+
+    return ByFile(config, log)
+
+
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
+    """Give back to the system what a file's tests have freed: two processes and all they start share one memory."""
+    if sys.platform == "linux" and (nextitem is None or nextitem.path != item.path):
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc has it, musl has not
+        if trim is not None:
+            trim(0)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-SERVICES = {"s3", "cluster"}
 MEMORY = 80_000_000  # bytes of the shared memory of a node; Ray asks for no less
 
 
@@ -19,13 +18,6 @@ def pytest_configure() -> None:
     # What a shell starts in the background ignores SIGINT and so do its children: nothing could be interrupted.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of the cluster and the object store to one process."""
-    for item in items:
-        if SERVICES & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("services"))
 
 
 @pytest.fixture(scope="session")

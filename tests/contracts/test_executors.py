@@ -39,10 +39,7 @@ def tasks_in(folder: Path, text: str = SMALL) -> tuple[list[Task], dict[str, Fac
     return tasks, datasets
 
 
-SHARED = {"ray": pytest.mark.xdist_group("services")}
-
-
-@pytest.fixture(scope="module", params=[pytest.param(name, marks=SHARED.get(name, ())) for name in sorted(OPTIONS)])
+@pytest.fixture(scope="module", params=sorted(OPTIONS))
 def executor(request: pytest.FixtureRequest) -> Iterator[str]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "TRIES", 1)

@@ -109,6 +109,7 @@ def test_progress_counts_images(tmp_path: Path) -> None:
     assert seen == [(5, 12), (10, 12), (12, 12)]
 
 
+@pytest.mark.slow
 def test_a_large_set_opens_in_a_blink(tmp_path: Path) -> None:
     big = FactorSpace(("i",), (200_000,), ("ordinal",))
     slabs = (np.zeros((10_000, 64, 8, 1), dtype=np.uint8) for _ in range(20))

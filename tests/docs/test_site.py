@@ -24,7 +24,7 @@ from unbraid.metrics import MEASURES
 from unbraid.references import CITED, REFERENCES
 
 # One worker builds the site, which takes a minute where nothing else is at work; the other goes on.
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site"), pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]
 SCRIPTS = sorted((ROOT / "examples").glob("*.py"))
 CODE = {"pre", "code", "script", "math"}
 NOTEBOOKS = sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))

@@ -186,6 +186,7 @@ def test_a_line_cannot_read_xor_and_a_perceptron_can() -> None:
     assert mlp_accuracy(bits, factors).score == 1.0
 
 
+@pytest.mark.slow
 def test_the_training_of_the_paper_stops_short_of_the_optimum() -> None:
     factors = grid_factors()
     codes = perfect_codes(factors)

@@ -166,6 +166,7 @@ def test_the_page_fits_and_everything_in_it_has_a_name(browser: Browser, page: P
         assert tab.evaluate(background) != light
 
 
+@pytest.mark.slow
 def test_a_shared_decoder_draws_in_less_than_thirty_milliseconds(browser: Browser, tmp_path: Path) -> None:
     """The quickest of many, which is what a machine with nothing else to do needs for each."""
     data = blocks(side=64)

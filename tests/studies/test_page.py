@@ -417,6 +417,7 @@ def test_a_study_of_300_runs_has_its_page_in_half_a_minute_and_30_megabytes(
     assert process_time() - started < 30
 
 
+@pytest.mark.slow
 def test_300_runs_take_half_a_minute_and_30_megabytes_at_the_rate_of_three(study: ExampleStudy) -> None:
     """The rankings of all against all are in test_a_study_of_300_runs; pictures take most of the time."""
     runs = {run.id: run.path for run in study.runs() if run.path.is_dir()}
@@ -432,6 +433,7 @@ def task_seconds(session: CDPSession) -> float:
     )
 
 
+@pytest.mark.slow
 def test_500_runs_load_in_two_seconds(browser: Browser, study: ExampleStudy, tmp_path: Path) -> None:
     many = example(tmp_path, 500)
     content = page_content(many, many.frame, tmp_path)

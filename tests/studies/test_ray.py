@@ -182,7 +182,8 @@ def test_a_share_that_no_node_has_is_refused() -> None:
         executor._check_cores([{"CPU": 8.0}, {"CPU": 0.0, "GPU": 2.0}], "auto", 0.5)
 
 
-@pytest.mark.parametrize("storage", ["shared", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("storage", ["shared", "s3"])
 def test_stopped_and_then_short_of_a_node_a_study_gives_what_this_machine_gives(
     storage: str, cluster: Any, second: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,6 +243,7 @@ def test_runs_ask_for_their_share_of_a_gpu(tmp_path: Path) -> None:
     assert executor._gpus(Task("a", {"device": "cpu"}, ""), None) == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("connected")
 def test_without_shared_storage_files_come_back_by_ray(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The node looks for the driver's mark in vain. One run is to be trained, one is trained and to be scored."""
@@ -278,6 +280,7 @@ def test_runs_go_straight_to_an_object_store(tmp_path: Path, monkeypatch: pytest
     assert same_files(here, there, "weights.safetensors", "codes.safetensors")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("connected")
 def test_a_full_disk_on_a_node_stops_the_study(tmp_path: Path) -> None:
     text = SMALL.replace("network: dense", f'network: "{HERE}:full"')
