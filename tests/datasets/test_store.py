@@ -16,8 +16,13 @@ from typing import Any
 
 import hypothesis.strategies as st
 import numpy as np
+import platformdirs
 import pytest
 from hypothesis import given, settings
+from platformdirs.api import PlatformDirsABC
+from platformdirs.macos import MacOS
+from platformdirs.unix import Unix
+from platformdirs.windows import Windows
 
 from tests.processes import started
 from unbraid.datasets import ArrayDataset, StoredImages, _store, cache_root, load
@@ -237,6 +242,7 @@ BUILD = """
 import os, signal, sys, time
 from pathlib import Path
 import numpy as np
+import platformdirs
 from unbraid.datasets._store import Content, cached
 from unbraid.factors import FactorSpace
 
@@ -323,21 +329,22 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("platform", "environment", "expected"),
     [
-        ("linux", {"HOME": "/h"}, "/h/.cache/unbraid"),
-        ("linux", {"HOME": "/h", "XDG_CACHE_HOME": "/x"}, "/x/unbraid"),
-        ("darwin", {"HOME": "/h"}, "/h/Library/Caches/unbraid"),
-        ("win32", {"HOME": "/h", "LOCALAPPDATA": "/local"}, "/local/unbraid"),
-        ("linux", {"HOME": "/h", "UNBRAID_DATA": "~/data"}, "/h/data"),
+        (Unix, {}, "/h/.cache/unbraid"),
+        (Unix, {"XDG_CACHE_HOME": "/x"}, "/x/unbraid"),
+        (MacOS, {}, "/h/Library/Caches/unbraid"),
+        (Windows, {"LOCALAPPDATA": "/local"}, "/local/unbraid"),
+        (Unix, {"UNBRAID_DATA": "~/data"}, "/h/data"),
+        (Windows, {"UNBRAID_DATA": "~/data", "LOCALAPPDATA": "/local"}, "/h/data"),
     ],
 )
 def test_the_cache_is_where_the_platform_keeps_caches(
-    monkeypatch: pytest.MonkeyPatch, platform: str, environment: dict[str, str], expected: str
+    monkeypatch: pytest.MonkeyPatch, platform: type[PlatformDirsABC], environment: dict[str, str], expected: str
 ) -> None:
-    for name in ("XDG_CACHE_HOME", "UNBRAID_DATA", "LOCALAPPDATA"):
+    for name in ("XDG_CACHE_HOME", "UNBRAID_DATA"):
         monkeypatch.delenv(name, raising=False)
-    for name, value in environment.items():
+    for name, value in {"HOME": "/h", **environment}.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(sys, "platform", platform)
+    monkeypatch.setattr(platformdirs, "PlatformDirs", platform)
     assert cache_root() == Path(expected)
     assert cache_root("/given") == Path("/given")
 

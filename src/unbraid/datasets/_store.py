@@ -11,7 +11,6 @@ import os
 import re
 import secrets
 import shutil
-import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from typing import Any, BinaryIO
 
 import numba
 import numpy as np
+import platformdirs
 
 from unbraid._locks import wait_for_lock
 from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
@@ -37,13 +37,7 @@ def cache_root(root: str | Path | None = None) -> Path:
         return Path(root).expanduser()
     if named := os.environ.get("UNBRAID_DATA"):
         return Path(named).expanduser()
-    if sys.platform == "win32":
-        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        base = "~/Library/Caches"
-    else:
-        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "unbraid"
+    return platformdirs.user_cache_path("unbraid", appauthor=False, opinion=False)
 
 
 def cache_folder(root: Path, name: str, version: int, **options: str | int | float | bool) -> Path:
