@@ -332,9 +332,9 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path: Path) -> None:
         (Unix, {}, "/h/.cache/unbraid"),
         (Unix, {"XDG_CACHE_HOME": "/x"}, "/x/unbraid"),
         (MacOS, {}, "/h/Library/Caches/unbraid"),
-        (Windows, {"LOCALAPPDATA": "/local"}, "/local/unbraid"),
+        (Windows, {}, "/local/unbraid"),
         (Unix, {"UNBRAID_DATA": "~/data"}, "/h/data"),
-        (Windows, {"UNBRAID_DATA": "~/data", "LOCALAPPDATA": "/local"}, "/h/data"),
+        (Windows, {"UNBRAID_DATA": "~/data"}, "/h/data"),
     ],
 )
 def test_the_cache_is_where_the_platform_keeps_caches(
@@ -345,6 +345,7 @@ def test_the_cache_is_where_the_platform_keeps_caches(
     for name, value in {"HOME": "/h", **environment}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(platformdirs, "PlatformDirs", platform)
+    monkeypatch.setattr("platformdirs.windows.get_win_folder", {"CSIDL_LOCAL_APPDATA": "/local"}.__getitem__)
     assert cache_root() == Path(expected)
     assert cache_root("/given") == Path("/given")
 
