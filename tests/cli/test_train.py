@@ -145,7 +145,7 @@ def test_families_lists_what_can_be_trained(unbraid_cli) -> None:
     assert code == 0
     assert "beta_vae" in printed
     code, printed, _ = unbraid_cli("families", "beta_vae")
-    assert "--preset udr: beta=1.0; beta=2.0" in printed
+    assert "--preset udr: initialisation=glorot, beta=1.0; initialisation=glorot, beta=2.0" in printed
     assert "learning_rate" in printed
     code, printed, _ = unbraid_cli("families", "--json")
     assert json.loads(printed)["beta_vae"]["hyperparameters"]["beta"]["default"] == 4

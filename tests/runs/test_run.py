@@ -26,6 +26,8 @@ from unbraid.training.train import TrainingProgress, weight_bytes
 SMALL = {"batch_size": 8, "network": "dense", "latents": 3, "processes": 0, "precision": "float32"}
 FILES = ["codes.safetensors", "config.json", "curves.parquet", "status.json", "weights.safetensors"]
 
+LATER = {"initialisation", "schedule", "rate_warmup", "beta_warmup", "clip"}  # at their defaults not in a config
+
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Run]:
@@ -39,7 +41,7 @@ def test_every_combination_has_a_folder_of_plain_files(runs):
     ]  # fmt: skip
     for run in runs:
         assert sorted(each.name for each in run.path.iterdir()) == FILES
-        assert run.config["hyperparameters"].keys() == FAMILIES["beta_vae"].hyperparameters.keys()
+        assert run.config["hyperparameters"].keys() == FAMILIES["beta_vae"].hyperparameters.keys() - LATER
         assert run.status["state"] == "finished"
         assert run.status["step"] == 30
         curves = run.curves()

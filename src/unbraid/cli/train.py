@@ -130,16 +130,19 @@ SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last poi
 
 
 def _print(runs: "list[Run]") -> None:
-    names = list(runs[0].config["hyperparameters"])
-    varied = [name for name in names if len({str(run.config["hyperparameters"][name]) for run in runs}) > 1]
+    from unbraid.families.building import completed
+    from unbraid.families.table import FAMILIES
+
+    given = [completed(FAMILIES[run.config["family"]], run.config["hyperparameters"]) for run in runs]
+    varied = [name for name in given[0] if len({str(each[name]) for each in given}) > 1]
     last = list(dict.fromkeys(name for run in runs for name in run.status["last"] if name.split("/")[0] in SHOWN))
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("run", no_wrap=True, overflow="fold")
     for name in ("seed", *varied, *last):
         table.add_column(name.replace("_", " "), justify="right")
     table.add_column("state")
-    for run in runs:
-        settings = [f"{run.config['hyperparameters'][name]}" for name in varied]
+    for run, each in zip(runs, given, strict=True):
+        settings = [f"{each[name]}" for name in varied]
         numbers = [f"{run.status['last'][name]:.4g}" if name in run.status["last"] else "-" for name in last]
         state = run.status["state"]
         if state == "diverged":

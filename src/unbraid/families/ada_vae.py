@@ -22,7 +22,7 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
-from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae
+from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, build_vae, decode_vae, encode_vae
 from unbraid.families.supervision import grid_of
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.objectives.ada_vae import Average, share
@@ -93,7 +93,7 @@ HYPERPARAMETERS = MappingProxyType(
     }
 )
 SUPERVISION = Supervision("pairs", "a full grid of factors", ("pairs",), make_pairs)
-PRESETS = MappingProxyType({"lsbd": ({"latents": 4, "changed": 2},)})
+PRESETS = MappingProxyType({"lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "changed": 2},)})
 SOURCE = "Locatello et al. 2020"
 NOTES = (
     "A batch has as many pairs as hold batch_size images.",

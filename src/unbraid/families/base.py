@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -37,10 +38,40 @@ class Hyperparameter:
     kind: Literal["float", "int", "choice", "text"] = "float"
     choices: tuple[str, ...] = ()  # of a choice; "" at the end: or code of the user's own, as module:function
     structural: bool = False  # choices and texts always are
+    later: bool = False  # came when runs were kept already: at its default no config has it, so that ids stay
 
     @property
     def is_structural(self) -> bool:
         return self.structural or self.kind in ("choice", "text")
+
+
+# How any family is trained; each gets these rows beside its own, or in place of a row its own of the same name.
+TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
+    {
+        "initialisation": Hyperparameter(
+            "pytorch",
+            "of linear and convolutional layers: as PyTorch does it (the residual network has its own), or Glorot's "
+            "uniform with zero biases, as TensorFlow does it",
+            kind="choice",
+            choices=("pytorch", "glorot"),
+            later=True,
+        ),
+        "schedule": Hyperparameter(
+            "constant",
+            "of learning rates, after their warm-up; cosine and linear fall to 0 at the last step",
+            kind="choice",
+            choices=("constant", "cosine", "linear"),
+            later=True,
+        ),
+        "rate_warmup": Hyperparameter(
+            0, "steps over which learning rates rise linearly to their values", 0, 1e12, kind="int", later=True
+        ),
+        "clip": Hyperparameter(
+            0.0, "largest norm of a player's gradient, longer ones are scaled to it; 0: none", 0.0, 1e12, later=True
+        ),
+    }
+)
+BETA_WARMUP = Hyperparameter(0, "steps over which beta rises linearly from 0", 0, 1e12, kind="int", later=True)
 
 
 def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
@@ -188,7 +219,7 @@ class Player:
 
 @dataclass(frozen=True)
 class Family:
-    """One row of the table of families."""
+    """One row of the table of families. One that is trained in steps has the hyperparameters of TRAINING as well."""
 
     title: str
     build: Callable[[Shape, Settings], nn.ModuleDict]
@@ -206,6 +237,12 @@ class Family:
     parts: Callable[[Settings], tuple[Part, ...]] | None = None
     alone: str = ""  # why members cannot be stacked
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
+
+    def __post_init__(self) -> None:
+        more = {**TRAINING, **({"beta_warmup": BETA_WARMUP} if "beta" in self.hyperparameters else {})}
+        rows = {**self.hyperparameters, **{name: row for name, row in more.items() if name not in self.hyperparameters}}
+        if self.players:
+            object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
 
 
 def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:

@@ -6,7 +6,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, LogDensity, Logs, Player, Settings
-from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
 from unbraid.models.flows import FactorialFlow
 from unbraid.models.networks import Shape
 from unbraid.objectives.beta_tcvae import beta_tcvae
@@ -71,7 +80,9 @@ BETA_TCVAE = Family(
     decode=decode_vae,
     log_prior=log_prior,
     source="Chen et al. 2018, eq. 2",
-    presets=MappingProxyType({"udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}),
+    presets=MappingProxyType(
+        {"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}
+    ),
     notes=(
         "Curves of the three parts are the estimator's: compare them between runs of equal batch and data sizes only.",
     ),

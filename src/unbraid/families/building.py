@@ -25,7 +25,35 @@ def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, 
     """The modules of a member as they are before its first step; a function of the arguments alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(stream(seed, "initial weights") & (1 << 63) - 1)
-        return family.build(shape, settings).train()
+        modules = family.build(shape, settings).train()
+        if settings.get("initialisation") == "glorot":
+            glorot(modules)
+        return modules
+
+
+def glorot(modules: nn.Module) -> None:
+    """Start every linear and convolutional layer as TensorFlow 1 does by default.
+
+    Weights uniform within sqrt(6 / (fan in + fan out)) of 0, biases 0 (Glorot and Bengio 2010, eq. 16; `tf.layers`
+    with no initialiser given). All else stays as it was built.
+    """
+    for layer in modules.modules():
+        if isinstance(layer, nn.Linear | nn.Conv2d | nn.ConvTranspose2d):
+            nn.init.xavier_uniform_(layer.weight)
+            if layer.bias is not None:
+                nn.init.zeros_(layer.bias)
+
+
+def recorded(family: Family, hyper: Mapping[str, Value]) -> dict[str, Value]:
+    """What a config holds of hyperparameters: all but those that came later and are at their defaults."""
+    rows = family.hyperparameters
+    return {name: value for name, value in hyper.items() if not (rows[name].later and value == rows[name].default)}
+
+
+def completed(family: Family, kept: Mapping[str, Value]) -> dict[str, Value]:
+    """Every hyperparameter, from what a config holds."""
+    later = {name: row.default for name, row in family.hyperparameters.items() if row.later}
+    return {**later, **kept}
 
 
 def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:

@@ -6,7 +6,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
-from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
 from unbraid.objectives.cci_vae import cci_vae
 
 
@@ -42,8 +51,8 @@ CCI_VAE = Family(
     source="Burgess et al. 2018, eq. 8",
     presets=MappingProxyType(
         {
-            "udr": tuple({"c_max": float(c_max)} for c_max in (5, 10, 25, 50, 75, 100)),
-            "lsbd": ({"latents": 4, "c_max": 15.0, "capacity_steps": 3500},),
+            "udr": tuple({**DISENTANGLEMENT_LIB, "c_max": float(c_max)} for c_max in (5, 10, 25, 50, 75, 100)),
+            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "c_max": 15.0, "capacity_steps": 3500},),
         }
     ),
 )

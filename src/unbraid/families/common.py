@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Draw, Hyper, Hyperparameter, Settings
+from unbraid.families.base import Batch, Context, Draw, Hyper, Hyperparameter, Settings, Value
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.models.networks import Shape, network_pair
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
@@ -27,6 +27,10 @@ COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
         "learning_rate": Hyperparameter(1e-4, "of Adam", 0.0, 1.0),
     }
 )
+
+# Of the presets "udr" and "lsbd": UDR judged the checkpoints of disentanglement_lib, and LSBD trained its baselines
+# with that code. Its architectures give `tf.layers` no initialiser, so the layers got TensorFlow 1's default.
+DISENTANGLEMENT_LIB: Mapping[str, Value] = MappingProxyType({"initialisation": "glorot"})
 
 
 def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:

@@ -6,7 +6,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
-from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
 from unbraid.objectives.dip_vae import dip_vae_i, dip_vae_ii
 
 
@@ -50,8 +59,8 @@ DIP_VAE_I = Family(
     source="Kumar et al. 2018, eq. 6",
     presets=MappingProxyType(
         {
-            "udr": tuple({"lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS),
-            "lsbd": ({"latents": 4, "lambda_od": 1.0, "lambda_d": 10.0},),
+            "udr": tuple({**DISENTANGLEMENT_LIB, "lambda_od": od, "lambda_d": 10 * od} for od in UDR_LAMBDAS),
+            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "lambda_od": 1.0, "lambda_d": 10.0},),
         }
     ),
 )
@@ -72,8 +81,8 @@ DIP_VAE_II = Family(
     source="Kumar et al. 2018, eq. 7",
     presets=MappingProxyType(
         {
-            "udr": tuple({"lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS),
-            "lsbd": ({"latents": 4, "lambda_od": 1.0, "lambda_d": 1.0},),
+            "udr": tuple({**DISENTANGLEMENT_LIB, "lambda_od": od, "lambda_d": od} for od in UDR_LAMBDAS),
+            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "lambda_od": 1.0, "lambda_d": 1.0},),
         }
     ),
 )

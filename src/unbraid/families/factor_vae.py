@@ -6,7 +6,16 @@ from typing import Any, cast
 from torch import Tensor, nn
 
 from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
-from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
 from unbraid.models.discriminators import LatentDiscriminator
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
@@ -85,8 +94,8 @@ FACTOR_VAE = Family(
     source="Kim and Mnih 2018, algorithm 2",
     presets=MappingProxyType(
         {
-            "udr": tuple({"gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
-            "lsbd": ({"latents": 4, "gamma": 1.0},),
+            "udr": tuple({**DISENTANGLEMENT_LIB, "gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
+            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "gamma": 1.0},),
         }
     ),
 )

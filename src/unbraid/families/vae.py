@@ -6,7 +6,16 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
-from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
+from unbraid.families.common import (
+    COMMON,
+    DISENTANGLEMENT_LIB,
+    IMAGES,
+    NOISE,
+    build_vae,
+    decode_vae,
+    encode_vae,
+    outputs_and_reconstruction,
+)
 from unbraid.objectives.beta_vae import beta_vae
 
 
@@ -30,7 +39,7 @@ VAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kingma and Welling 2014",
-    presets=MappingProxyType({"dci": ({"network": "resnet"},), "lsbd": ({"latents": 4},)}),
+    presets=MappingProxyType({"dci": ({"network": "resnet"},), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)}),
 )
 
 BETA_VAE = Family(
@@ -43,9 +52,9 @@ BETA_VAE = Family(
     source="Higgins et al. 2017, eq. 4",
     presets=MappingProxyType(
         {
-            "udr": tuple({"beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
+            "udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
             "dci": ({"network": "resnet", "beta": 6.0},),
-            "lsbd": ({"latents": 4, "beta": 5.0},),
+            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "beta": 5.0},),
         }
     ),
 )

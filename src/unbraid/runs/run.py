@@ -19,7 +19,7 @@ from unbraid._extras import require
 from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
-from unbraid.families.building import Member, build_member, structural_settings, weights_of
+from unbraid.families.building import Member, build_member, completed, structural_settings, weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
@@ -35,10 +35,10 @@ BATCH = 256
 class Run:
     """One trained model in its folder.
 
-    `config` says what was trained: `family`, `dataset`, `seed`, `hyperparameters` (every one of them), `steps`,
-    `batch_size`, `device`, `precision`; where they apply, `supervision` (how much of it), `facts` (of the dataset's
-    factors) and `codes` (see `parts`). `status` says how it ended: `state` ("finished" or "diverged", then with the
-    `reason`), `step`, `seconds`, and `last`, the last point of the curves.
+    `config` says what was trained: `family`, `dataset`, `seed`, `hyperparameters` (every one of them, but those of
+    TRAINING at their defaults), `steps`, `batch_size`, `device`, `precision`; where they apply, `supervision` (how much
+    of it), `facts` (of the dataset's factors) and `codes` (see `parts`). `status` says how it ended: `state`
+    ("finished" or "diverged", then with the `reason`), `step`, `seconds`, and `last`, the last point of the curves.
     """
 
     path: Path
@@ -288,7 +288,7 @@ class Run:
 
     @property
     def _settings(self) -> Mapping[str, Any]:
-        member = Member(self.config["seed"], self.config["hyperparameters"])
+        member = Member(self.config["seed"], completed(self._family, self.config["hyperparameters"]))
         return {**structural_settings(self._family, [member]), **self.config.get("facts", {})}
 
     def _call(self, function: Any, *batch: Tensor) -> Any:
@@ -354,8 +354,7 @@ def check_family(config: Mapping[str, Any], path: Path) -> None:
     family = FAMILIES.get(config["family"])
     if family is None:
         raise ValueError(f"{path}: this version of unbraid has no family {config['family']!r}")
-    if config["hyperparameters"].keys() != family.hyperparameters.keys():
-        differing = sorted(config["hyperparameters"].keys() ^ family.hyperparameters.keys())
+    if differing := sorted(completed(family, config["hyperparameters"]).keys() ^ family.hyperparameters.keys()):
         raise ValueError(
             f"{path}: written by another version of unbraid; {config['family']} differs in {', '.join(differing)}"
         )

@@ -14,6 +14,7 @@ from unbraid.scoring import choose
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.loop import Plan
+from unbraid.training.schedules import check_schedules
 from unbraid.training.train import config_of, members_of
 from unbraid.types import Kind
 
@@ -42,11 +43,15 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
         steps, batch_size = section.steps or study.steps, section.batch_size or study.batch_size
         plan = Plan(section.name, steps, batch_size, around.device, around.precision)
         for member in family_members(section, study, f"families[{number}]"):
+            try:
+                check_schedules(member.hyper, steps)
+            except ValueError as error:
+                raise ValueError(f"families[{number}].{error}") from None
             config = config_of(plan, member, around.dataset)
             found.setdefault(run_id(config), (plan, member, config))
     varied = _varied(found.values())
     return [
-        Planned(name, plan.family, _setting(config, varied[plan.family]), member.seed, config)
+        Planned(name, plan.family, _setting(plan, member, varied[plan.family]), member.seed, config)
         for name, (plan, member, config) in found.items()
     ]
 
@@ -80,15 +85,17 @@ def _varied(runs: Iterable[tuple[Plan, Member, Mapping[str, Any]]]) -> dict[str,
     values: dict[str, dict[str, set[str]]] = {}
     for plan, member, _ in runs:
         of_family = values.setdefault(plan.family, {})
-        for name, value in {**member.hyper, "steps": plan.steps, "batch_size": plan.batch_size}.items():
+        for name, value in _settings(plan, member).items():
             of_family.setdefault(name, set()).add(repr(value))
     return {family: [name for name, seen in each.items() if len(seen) > 1] for family, each in values.items()}
 
 
-def _setting(config: Mapping[str, Any], names: Sequence[str]) -> str:
-    return setting_text(
-        {**config["hyperparameters"], **{name: config[name] for name in ("steps", "batch_size")}}, names
-    )
+def _setting(plan: Plan, member: Member, names: Sequence[str]) -> str:
+    return setting_text(_settings(plan, member), names)
+
+
+def _settings(plan: Plan, member: Member) -> dict[str, Any]:
+    return {**member.hyper, "steps": plan.steps, "batch_size": plan.batch_size}
 
 
 def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:

@@ -1,7 +1,7 @@
 """Adam for one member or for stacked members, each with settings of its own."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -18,6 +18,14 @@ class AdamSettings:
     beta1: Number
     beta2: Number
     epsilon: Number
+
+    def at_rate(self, factor: Number) -> "AdamSettings":
+        """With so many times the learning rate."""
+        return (
+            self
+            if isinstance(factor, float) and factor == 1
+            else replace(self, learning_rate=self.learning_rate * factor)
+        )
 
 
 @torch.no_grad()

@@ -18,7 +18,7 @@ from unbraid._device import choose_device, choose_precision, dtype_of, reproduci
 from unbraid._files import DiskFull
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Family, Logs
-from unbraid.families.building import Member, build_member
+from unbraid.families.building import Member, build_member, recorded
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.training.checkpoints import (
@@ -263,7 +263,7 @@ def _facts(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]
         device=plan.device,
         precision=plan.precision,
         seed=member.seed,
-        hyperparameters=dict(member.hyper),
+        hyperparameters=recorded(FAMILIES[plan.family], member.hyper),
         images=[len(dataset), *dataset.image_shape],
     )
 

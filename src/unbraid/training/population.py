@@ -17,6 +17,7 @@ from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, Pla
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
 from unbraid.training.adam import AdamSettings, adam_update
 from unbraid.training.draws import Draws, Images
+from unbraid.training.schedules import beta_factor, clipped, rate_factor
 
 MemberState = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
 
@@ -140,8 +141,11 @@ class Alone:
                 module.requires_grad_(name in player.trains)
         before = [(buffer, buffer.clone()) for buffer in self.modules.buffers()]
         parameters = list(self.trained[player.name].values())
+        hyper: Mapping[str, Any] = self.members[0].hyper
+        if hyper.get("beta_warmup"):
+            hyper = {**hyper, "beta": hyper["beta"] * beta_factor(step, hyper["beta_warmup"])}
         with _autocast(self.device, self.precision):
-            loss, logs, kept = player.loss(self.modules, batch, self.members[0].hyper, step, self.context)
+            loss, logs, kept = player.loss(self.modules, batch, hyper, step, self.context)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
         report = {f"loss/{player.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
         flaw = _flaw(loss.detach(), gradients)
@@ -152,7 +156,10 @@ class Alone:
             self._diverged = Diverged(step, _reason(player, int(flaw)))
             return report, {}
         first, second = self.first[player.name].values(), self.second[player.name].values()
-        adam_update(parameters, gradients, [*first], [*second], self.adam[player.name], count)
+        if hyper["clip"]:
+            gradients = clipped(gradients, hyper["clip"])
+        factor = rate_factor(step, self.context.steps, hyper["schedule"], hyper["rate_warmup"])
+        adam_update(parameters, gradients, [*first], [*second], self.adam[player.name].at_rate(factor), count)
         return report, {name: value.detach() for name, value in kept.items()}
 
     def diverged(self) -> list[Diverged | None]:
@@ -211,7 +218,7 @@ class Stacked:
             for name, values in columns.items()
             if not family.hyperparameters[name].is_structural
         }
-        self.plain = {name: values[0] for name, values in columns.items() if name not in self.numbers}
+        self.plain: dict[str, Any] = {name: values[0] for name, values in columns.items() if name not in self.numbers}
         self.hyper = {name: values.to(device, images.dtype) for name, values in self.numbers.items()}
         self.adam = {player.name: _settings(player.adam, self.numbers, self._per_member) for player in family.players}
         self.alive = torch.ones(len(members), dtype=torch.bool, device=device)
@@ -246,7 +253,7 @@ class Stacked:
             return torch.func.functional_call(self.caller, tensors, arguments)
 
         with _autocast(self.device, self.precision):
-            losses, logs, kept = torch.vmap(loss_of)({**parameters, **self.buffers}, dict(batch), self.hyper)
+            losses, logs, kept = torch.vmap(loss_of)({**parameters, **self.buffers}, dict(batch), self._hyper(step))
         gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
         flaws = torch.where(self.alive, _flaw(losses.detach(), gradients, len(self.members)), 0)
         number = self.family.players.index(player)
@@ -256,9 +263,25 @@ class Stacked:
         for name, old in before.items():
             self.buffers[name] = torch.where(_spread(self.alive, old), self.buffers[name], old)
         first, second = self.first[player.name].values(), self.second[player.name].values()
-        adam_update(list(trained.values()), gradients, [*first], [*second], self.adam[player.name], count, self.alive)
+        if self.numbers["clip"].any():
+            gradients = clipped(gradients, self.hyper["clip"])
+        adam = self.adam[player.name].at_rate(self._rate_factor(step))
+        adam_update(list(trained.values()), gradients, [*first], [*second], adam, count, self.alive)
         report = {f"loss/{player.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in kept.items()}
+
+    def _hyper(self, step: int) -> Logs:
+        """The numbers of all members at this step."""
+        if "beta_warmup" not in self.numbers or not self.numbers["beta_warmup"].any():
+            return self.hyper
+        factors = [beta_factor(step, warmup) for warmup in self.numbers["beta_warmup"].tolist()]
+        beta = self.numbers["beta"] * torch.tensor(factors, dtype=torch.float64)
+        return {**self.hyper, "beta": beta.to(self.hyper["beta"])}
+
+    def _rate_factor(self, step: int) -> float | Tensor:
+        schedule, warmups = self.plain["schedule"], self.numbers["rate_warmup"].tolist()
+        factors = [rate_factor(step, self.context.steps, schedule, warmup) for warmup in warmups]
+        return factors[0] if len(set(factors)) == 1 else self._per_member(factors)
 
     def _undergo(self, event: Event, index: int) -> None:
         member = self.members[index]
@@ -354,8 +377,10 @@ def _settings(adam: Adam, hyper: Mapping[str, Any], convert: Any) -> AdamSetting
 
 def _flaw(losses: Tensor, gradients: Sequence[Tensor], n_members: int | None = None) -> Tensor:
     """0 where all is finite, 1 where the loss is not, 2 where the loss is but a gradient is not."""
-    start = 0 if n_members is None else 1
-    total = sum(gradient.flatten(start).sum(start) for gradient in gradients)
+    if n_members is None:
+        total = sum(gradient.sum() for gradient in gradients)
+    else:
+        total = sum(gradient.reshape(n_members, -1).sum(1) for gradient in gradients)
     flawed = torch.where(torch.isfinite(torch.as_tensor(total)), 0, 2)
     return torch.where(torch.isfinite(losses), flawed, 1)
 

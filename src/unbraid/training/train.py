@@ -17,12 +17,13 @@ from unbraid._suggest import suggestion
 from unbraid._trust import trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, check_value, code_parts
-from unbraid.families.building import Member, make_supply, structural_settings, weights_of
+from unbraid.families.building import Member, completed, make_supply, recorded, structural_settings, weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import WORKING, run_id, tidy
 from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
 from unbraid.training.loop import Plan, Report, Trained
+from unbraid.training.schedules import check_schedules
 from unbraid.training.source import Source, opened_dataset
 from unbraid.training.workers import train_members
 from unbraid.training.writing import write_run
@@ -94,6 +95,8 @@ def train(
         if progress:
             progress(TrainingProgress(len(members), 0, plan.steps, {}, reading=(done, total)))
 
+    for member in members:
+        check_schedules(member.hyper, plan.steps)
     opened, described = opened_dataset(dataset, read)
     check_images(opened, members)
     configs = {
@@ -268,7 +271,7 @@ def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[st
         "family": plan.family,
         "dataset": dict(dataset),
         "seed": member.seed,
-        "hyperparameters": dict(member.hyper),
+        "hyperparameters": recorded(FAMILIES[plan.family], member.hyper),
         "steps": plan.steps,
         "batch_size": plan.batch_size,
         "device": plan.device,
@@ -279,7 +282,7 @@ def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[st
 def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
     """The plan and the member that `config_of` described."""
     plan = Plan(config["family"], config["steps"], config["batch_size"], config["device"], config["precision"])
-    return plan, Member(config["seed"], config["hyperparameters"])
+    return plan, Member(config["seed"], completed(FAMILIES[plan.family], config["hyperparameters"]))
 
 
 def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Member]]) -> dict[str, Run]:

@@ -13,7 +13,7 @@ import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write, fsync_directory
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.building import Member, make_supply, structural_settings
+from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import CODES, CONFIG, CURVES, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run
@@ -52,7 +52,7 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
 def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
     """What follows from the config and the factors of the dataset, and is no part of the run's id."""
     family, met = FAMILIES[config["family"]], {}
-    member = Member(config["seed"], config["hyperparameters"])
+    member = Member(config["seed"], completed(family, config["hyperparameters"]))
     settings = structural_settings(family, [member], dataset.space)
     if supply := make_supply(family, dataset.space, settings, member.seed):
         met["supervision"] = dict(supply.used)
