@@ -120,11 +120,29 @@ def test_a_page_of_ours_may_post(port: int) -> None:
         ({"Content_Length": "-1"}, "{}", 411),
         ({}, "{", 400),
         ({}, "[]", 400),
+        ({}, '{"run":' * 5000, 400),
     ],
 )
 def test_what_else_posts_is_refused(port: int, changes: dict[str, str], body: str, status: int) -> None:
     headers = ours(port, **{name: value.format(port) for name, value in changes.items()})
     assert ask(port, "POST", "/score", body, **headers).status == status
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({"Sec_Fetch_Site": "cross-site"}, 403),
+        ({"Sec_Fetch_Site": "same-site"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate"}, 403),
+        ({"Sec_Fetch_Site": "cross-site", "Sec_Fetch_Mode": "navigate", "Sec_Fetch_User": "?1"}, 200),
+        ({"Sec_Fetch_Site": "same-origin"}, 200),
+        ({"Sec_Fetch_Site": "none"}, 200),
+    ],
+)
+def test_other_peoples_pages_have_nothing_computed_but_a_link_may_be_followed(
+    port: int, headers: dict[str, str], status: int
+) -> None:
+    assert ask(port, "GET", "/", **headers).status == status
 
 
 def test_without_an_origin_nothing_is_posted(port: int) -> None:

@@ -1,12 +1,14 @@
 """A study served live, as a reader meets it."""
 
 import json
+import os
 import shutil
 import signal
 import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
@@ -17,6 +19,7 @@ from tests.processes import started
 from tests.report.browser import shown
 from unbraid.explore.server import serve
 from unbraid.explore.site import RunSite, StudySite, open_site
+from unbraid.studies.page import page_content
 from unbraid.studies.study import Study
 
 YAML = """
@@ -159,6 +162,35 @@ def test_files_are_shown_as_text_or_saved_but_never_run(address: str, folder: Pa
         assert refusal(address + path) == 404
 
 
+def test_files_are_sent_piece_by_piece_and_pipes_not_waited_for(address: str, folder: Path) -> None:
+    with (folder / "large.npz").open("wb") as file:
+        file.write(b"begin")
+        file.truncate(1 << 36)  # of which nothing is on the disk
+    with urlopen(Request(f"{address}files/large.npz", method="HEAD"), timeout=60) as reply:
+        assert int(reply.headers["Content-Length"]) == 1 << 36
+    with urlopen(f"{address}files/large.npz", timeout=60) as reply:
+        assert reply.read(5) == b"begin"
+    os.mkfifo(folder / "pipe.json")
+    assert refusal(f"{address}files/pipe.json") == 404
+
+
+def test_the_page_of_all_runs_is_made_once(address: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Path] = []
+
+    def counted(*arguments: Any, **options: Any) -> dict[str, Any]:
+        made.append(folder)
+        return page_content(*arguments, **options)
+
+    monkeypatch.setattr("unbraid.explore.site.page_content", counted)
+    pages = [urlopen(address).read() for _ in range(2)]
+    assert pages[0] == pages[1]
+    assert len(made) == 1
+    run = folder / "runs" / run_ids(folder)[0]
+    run.rename(folder / run.name)
+    assert urlopen(address).read() != pages[0]
+    assert len(made) == 2
+
+
 def test_runs_that_lie_elsewhere_are_not_served(address: str, folder: Path, tmp_path: Path) -> None:
     run = run_ids(folder)[0]
     (folder / "runs" / run).rename(tmp_path / "elsewhere")
@@ -180,7 +212,7 @@ def test_only_known_metrics_of_runs_of_the_study_are_scored(
 
 
 def refusal(address: str | Request) -> int:
-    with pytest.raises(HTTPError) as caught, urlopen(address):
+    with pytest.raises(HTTPError) as caught, urlopen(address, timeout=60):
         pass
     caught.value.close()
     return caught.value.code
@@ -202,6 +234,7 @@ def test_a_run_alone_is_served_too(folder: Path) -> None:
     site = open_site(run)
     assert isinstance(site, RunSite)
     page = site.get("/").body
+    assert isinstance(page, bytes)
     assert b"Live traversals" in page
     assert b"Back to the study" not in page
     site.post("/score", {"run": run.name, "metric": "modularity"})

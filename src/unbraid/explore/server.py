@@ -2,12 +2,14 @@
 
 import ipaddress
 import json
+import os
 import socket
 import sys
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
+from io import BytesIO
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
@@ -17,6 +19,7 @@ from unbraid._files import below
 from unbraid.errors import UnbraidError
 
 LARGEST_REQUEST = 65_536  # bytes
+PIECE = 65_536  # bytes of a file sent at a time
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
     "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'"
@@ -33,7 +36,7 @@ HEADERS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Reply:
-    body: bytes
+    body: bytes | Path  # a file is sent piece by piece
     kind: str
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -149,7 +152,7 @@ class _Handler(BaseHTTPRequestHandler):
     timeout = 60  # seconds of silence after which a connection is closed
 
     def do_GET(self) -> None:
-        self._answer(lambda: self.server.get(self._path()))
+        self._answer(self._page)
 
     do_HEAD = do_GET
 
@@ -171,17 +174,29 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, reply: Reply) -> None:
         tag = reply.headers.get("ETag")
         unchanged = tag is not None and self.headers.get("If-None-Match") == tag
-        self.send_response(304 if unchanged else reply.status)
-        for name, value in {**HEADERS, **reply.headers}.items():
-            self.send_header(name, value)
-        if not unchanged:
-            self.send_header("Content-Type", reply.kind)
-            self.send_header("Content-Length", str(len(reply.body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        self.end_headers()
-        if not unchanged and self.command != "HEAD":
-            self.wfile.write(reply.body)
+        with BytesIO(reply.body) if isinstance(reply.body, bytes) else reply.body.open("rb") as content:
+            size = content.seek(0, os.SEEK_END)
+            self.send_response(304 if unchanged else reply.status)
+            for name, value in {**HEADERS, **reply.headers}.items():
+                self.send_header(name, value)
+            if not unchanged:
+                self.send_header("Content-Type", reply.kind)
+                self.send_header("Content-Length", str(size))
+            if self.close_connection:
+                self.send_header("Connection", "close")
+            self.end_headers()
+            if not unchanged and self.command != "HEAD":
+                content.seek(0)
+                while size and (part := content.read(min(size, PIECE))):  # no more than was said, should a file grow
+                    size -= self.wfile.write(part)
+                self.close_connection |= size > 0
+
+    def _page(self) -> Reply:
+        # Other people's pages neither embed ours nor have them computed; a link that the reader follows is his own.
+        foreign = self.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}
+        if foreign and self.headers.get("Sec-Fetch-User") != "?1":
+            raise Refused(403, "only pages of this server may ask for that")
+        return self.server.get(self._path())
 
     def _path(self) -> str:
         try:
@@ -220,7 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(413, "that is too long")
         try:
             content = json.loads(self.rfile.read(int(length)))
-        except ValueError:
+        except (ValueError, RecursionError):  # the second of what is nested a thousand deep
             raise Refused(400, "that is not JSON") from None
         if not isinstance(content, dict):
             raise Refused(400, "expected a JSON object")

@@ -1,10 +1,11 @@
 """The pages of a study or a run, served to one reader: every run's page, scores on demand, results as they come."""
 
 import hashlib
-import json
+import os
 import threading
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -100,7 +101,7 @@ class StudySite(RunSite):
     """
 
     def __init__(self, folder: Path, trust: Collection[str] = ()) -> None:
-        self._kept: tuple[str, bytes] = ("", b"")
+        self._kept: dict[str, tuple[str, Reply]] = {}  # by what it is, with the tag of what it shows
         super().__init__(folder, trust)
 
     def check(self) -> None:
@@ -109,10 +110,9 @@ class StudySite(RunSite):
     def page(self, path: str) -> Reply:
         kind, _, rest = path.removeprefix("/").partition("/")
         if not kind:
-            study = Study.load(self.folder)
-            return html(render("study.html", page_content(study, study.results(), self.folder, live=self._live())))
+            return self._of_all("page", self._page_of_all)
         if kind == "data":
-            return self._data()
+            return self._of_all("data", self._data_of_all)
         if kind == "picture":
             return as_json(picture_or_reason(self.run_folder(rest), self.trust))
         if kind == "run":
@@ -131,13 +131,21 @@ class StudySite(RunSite):
                     return folder
         raise Refused(404, "the study has no finished run of that name")
 
-    def _data(self) -> Reply:
+    def _of_all(self, what: str, make: Callable[[dict[str, Any]], Reply]) -> Reply:
+        """What all runs are in, made again only when the study has changed."""
         live = self._live()
-        if self._kept[0] != live["tag"]:
-            study = Study.load(self.folder)
-            data = study_data(study, study.results(), self.folder, live=live)
-            self._kept = live["tag"], json.dumps(data, allow_nan=False).encode()
-        return Reply(self._kept[1], "application/json", headers={"ETag": live["tag"]})
+        if what not in self._kept or self._kept[what][0] != live["tag"]:
+            self._kept[what] = live["tag"], make(live)
+        return self._kept[what][1]
+
+    def _page_of_all(self, live: dict[str, Any]) -> Reply:
+        study = Study.load(self.folder)
+        return html(render("study.html", page_content(study, study.results(), self.folder, live=live)))
+
+    def _data_of_all(self, live: dict[str, Any]) -> Reply:
+        study = Study.load(self.folder)
+        data = as_json(study_data(study, study.results(), self.folder, live=live))
+        return replace(data, headers={"ETag": live["tag"]})
 
     def _live(self) -> dict[str, Any]:
         return {"tag": self._tag(), "metrics": ON_DEMAND}
@@ -192,14 +200,12 @@ def file_reply(folder: Path, path: str) -> Reply:
         if path and not path.endswith("/"):  # its links are relative
             return Reply(b"", "text/plain", 301, {"Location": f"/files/{quote(path)}/"})
         return html(_listing(found, path.strip("/")))
-    try:
-        body = found.read_bytes()
-    except OSError as error:
-        raise Refused(404, f"{error.strerror}") from None
+    if not found.is_file() or not os.access(found, os.R_OK):  # a pipe would be waited for
+        raise Refused(404, "no such file")
     if found.suffix in SHOWN_AS_TEXT:
-        return Reply(body, "text/plain; charset=utf-8")
+        return Reply(found, "text/plain; charset=utf-8")
     kept = {"Content-Disposition": f"attachment; filename*=UTF-8''{quote(found.name)}"}
-    return Reply(body, "application/octet-stream", headers=kept)
+    return Reply(found, "application/octet-stream", headers=kept)
 
 
 def _unscored(folder: Path) -> list[str]:
