@@ -14,7 +14,7 @@ from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import check_inputs
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression, softmax_regression
 from unbraid.metrics._trial import adjusted, guessing, standardised_codes, trial
-from unbraid.metrics.accuracy import Accuracy, accuracy_of_noise
+from unbraid.metrics.accuracy import Accuracy, linear_of_noise
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)
@@ -111,13 +111,29 @@ def test_the_mean_accuracy_is_not_the_adjusted_one() -> None:
 
 
 @pytest.mark.parametrize("metric", [linear_accuracy, mlp_accuracy])
-def test_naming_the_commonest_level_is_worth_nothing(metric: Callable[..., Accuracy]) -> None:
-    """Guessing by frequency is right .68 of the time and the constant .8: noise would score .38."""
+def test_naming_the_commonest_level_is_chance_where_that_is_asked_for(metric: Callable[..., Accuracy]) -> None:
+    """Guessing by frequency is right .68 of the time and the constant .8: by eq. 4 noise scores .12 / .32."""
     rng = np.random.default_rng(0)
-    factors = (rng.random((3000, 1)) < 0.2).astype(int)
-    result = metric(rng.standard_normal((3000, 2)), factors)
-    assert result.chance[0] == pytest.approx(0.8, abs=0.03)
-    assert result.score < 0.02
+    factors = np.stack([np.arange(3000) % 5 > 3, np.arange(3000) < 1500], axis=1).astype(int)
+    codes, tested = rng.standard_normal((2, 3000, 2))
+    by_guessing, by_commonest = (
+        metric(codes, factors, chance=chance, test_codes=tested, test_factors=factors)
+        for chance in ("guessing", "commonest")
+    )
+    np.testing.assert_allclose(by_guessing.chance, [0.68, 0.5])
+    assert by_guessing.per_factor[0] == pytest.approx(0.12 / 0.32, abs=0.02)
+    np.testing.assert_allclose(by_commonest.chance, [0.8, 0.5])
+    assert by_commonest.score < 0.02
+    np.testing.assert_array_equal(by_guessing.accuracy, by_commonest.accuracy)
+    note = "factor 0: always naming the commonest level scores 0.37; chance='commonest' counts that as chance"
+    assert by_guessing.notes == (note,)
+    assert not by_commonest.notes
+
+
+@pytest.mark.parametrize("metric", [linear_accuracy, mlp_accuracy, nk])
+def test_an_unknown_rule_of_chance_is_refused(metric: Callable[..., Accuracy]) -> None:
+    with pytest.raises(ValueError, match="chance must be 'guessing' or 'commonest'; got 'none'"):
+        metric(FACTORS, FACTORS, chance="none")
 
 
 def test_few_rows_of_other_levels_than_the_commonest_cannot_be_read() -> None:
@@ -132,18 +148,29 @@ def test_few_rows_of_other_levels_than_the_commonest_cannot_be_read() -> None:
         ]
 
 
-@pytest.mark.parametrize(("n_rows", "shares"), [(500, [0.5, 0.5]), (2000, [0.1, 0.2, 0.7])])
-def test_what_noise_is_said_to_score_is_what_linear_heads_score_on_it(n_rows: int, shares: list[float]) -> None:
-    """Linear heads on many codes learn training rows by heart and name levels about as often as these occur."""
+@pytest.mark.parametrize(
+    ("n_rows", "n_codes", "shares"),
+    [
+        (500, 20, [0.5, 0.5]),
+        (2000, 20, [0.1, 0.2, 0.7]),
+        (1000, 1, [0.8, 0.2]),
+        (300, 60, [0.6, 0.4]),
+    ],
+)
+def test_what_noise_is_said_to_score_is_what_linear_heads_score_on_it(
+    n_rows: int, n_codes: int, shares: list[float]
+) -> None:
+    """Linear heads on few codes always name the commonest level; on many they name levels as often as these occur."""
     rng, scores, inputs = np.random.default_rng(0), [], None
-    for _ in range(30):
+    for _ in range(20):
         factors = rng.choice(len(shares), (n_rows, 1), p=shares)
-        scores.append(linear_accuracy(rng.standard_normal((n_rows, 20)), factors).score)
-        inputs = check_inputs(factors, factors)
+        codes = rng.standard_normal((n_rows, n_codes))
+        scores.append(linear_accuracy(codes, factors).score)
+        inputs = check_inputs(codes, factors)
     assert inputs is not None
-    expected, spread = accuracy_of_noise(inputs)
-    assert abs(np.mean(scores) - expected) < 3 * spread / np.sqrt(30) + 0.01
-    assert np.max(scores) < expected + 4 * spread + 0.01
+    expected, spread = linear_of_noise(inputs)
+    assert abs(np.mean(scores) - expected) < 3 * spread / np.sqrt(20) + 0.02
+    assert np.max(scores) < expected + 4 * spread + 0.02
 
 
 HEADS = {"optimum": linear_accuracy, "paper": partial(linear_accuracy, training="paper"), "mlp": mlp_accuracy, "nk": nk}

@@ -8,6 +8,8 @@ from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated
 from tests.metrics.test_snc import toy_model
 from unbraid.metrics import METRICS, explicitness, linear_accuracy, mlp_accuracy, nk, snc
 from unbraid.metrics import _probes as probes
+from unbraid.metrics._information import binned_information
+from unbraid.metrics._inputs import check_inputs
 from unbraid.metrics._probes import perceptrons
 from unbraid.metrics._sharing import sharing
 from unbraid.metrics._trial import accuracies, trial
@@ -96,6 +98,28 @@ def test_knockout_equals_a_perceptron_that_never_saw_the_code() -> None:
     assert result.alignment.tolist() == [2, 1, 0]
     np.testing.assert_allclose(result.knocked_out_accuracy, [1 / 3, 1 / 4, 1 / 8], atol=0.12)
     assert result.score > 0.85
+
+
+def test_test_rows_do_not_decide_the_alignment() -> None:
+    """On test rows, and by them on all rows, it is the second code that tells the factor."""
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, (500, 1))
+    codes = factors + rng.standard_normal((500, 2)) * [1.0, 1.2]
+    test = trial(codes, factors, None, 0).test
+    codes[test, 0], codes[test, 1] = rng.standard_normal(len(test)), factors[test, 0]
+    information = binned_information(check_inputs(codes, factors))[:, 0]
+    assert information[1] > information[0] + 0.05
+    assert nk(codes, factors).alignment.tolist() == [0]
+
+
+def test_what_a_head_without_the_code_scores_by_the_commonest_level_is_noted() -> None:
+    """A code that tells a factor of shares .8 and .2: without it the head is right .8 of the time."""
+    factors = (np.random.default_rng(0).random((1000, 1)) < 0.2).astype(int)
+    codes = np.column_stack([factors, np.random.default_rng(1).standard_normal(1000)])
+    by_guessing, by_commonest = nk(codes, factors), nk(codes, factors, chance="commonest")
+    assert by_commonest.score == pytest.approx(1.0, abs=0.05)
+    assert by_guessing.score == pytest.approx(0.2 / 0.32, abs=0.05)
+    assert "factor 0: always naming the commonest level scores" in by_guessing.notes[0]
 
 
 def test_one_code_and_no_code_left() -> None:

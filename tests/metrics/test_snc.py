@@ -7,7 +7,7 @@ import pytest
 
 from tests.examples import grid_factors, perfect_codes
 from unbraid.metrics import snc
-from unbraid.metrics._alignment import align, beyond_luck
+from unbraid.metrics._alignment import align, beyond_luck, training_information
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import check_inputs
 from unbraid.metrics._trial import trial
@@ -216,8 +216,8 @@ def test_luck_is_told_from_knowledge() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 5, (4000, 2))
     codes = np.stack([rng.standard_normal(4000), factors[:, 1] + 3 * rng.standard_normal(4000)], axis=1)
-    inputs = check_inputs(codes, factors)
-    assert beyond_luck(inputs, binned_information(inputs)).tolist() == [[False, False], [False, True]]
+    rows = trial(codes, factors, None, 0)
+    assert beyond_luck(rows, training_information(rows)).tolist() == [[False, False], [False, True]]
 
 
 def test_test_rows_of_their_own_are_checked() -> None:

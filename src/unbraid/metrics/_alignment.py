@@ -6,11 +6,12 @@ from scipy.stats import chi2
 
 from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._information import mutual_information
-from unbraid.metrics._inputs import Inputs, Levels, as_levels
+from unbraid.metrics._inputs import Levels
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._trial import Trial
 from unbraid.types import BoolArray, FloatArray, IntArray
 
+BINS = 20
 BY_LUCK = 1e-6  # probability that a code that knows nothing of a factor passes for one that does
 
 
@@ -30,7 +31,7 @@ def align(worth: FloatArray) -> IntArray:
 def training_information(trial: Trial, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of binned codes and factors, by the training rows alone."""
     levels = Levels(trial.levels.levels[trial.train], trial.sizes, ())
-    return mutual_information(bin_codes(trial.codes[trial.train], 20, binning), levels)
+    return mutual_information(bin_codes(trial.codes[trial.train], BINS, binning), levels)
 
 
 def gaps(worth: FloatArray) -> FloatArray:
@@ -40,12 +41,12 @@ def gaps(worth: FloatArray) -> FloatArray:
     return ranked[..., -1, :] - ranked[..., -2, :]
 
 
-def beyond_luck(inputs: Inputs, information: FloatArray, bins: int = 20) -> BoolArray:
-    """(n_codes, n_factors) whether the mutual information is more than independence would give by luck.
+def beyond_luck(trial: Trial, information: FloatArray) -> BoolArray:
+    """(n_codes, n_factors) whether `training_information` is more than independence would give by luck.
 
     The likelihood-ratio test: 2 N I is close to a chi-squared variable under independence.
     """
-    binned = bin_equal_width(inputs.codes, bins)
-    occupied = np.array([len(np.unique(column)) for column in binned.T])
-    freedom = np.outer(occupied - 1, np.array(as_levels(inputs).sizes) - 1)
-    return 2 * inputs.n_samples * information > chi2.isf(BY_LUCK, np.maximum(freedom, 1))
+    codes, levels = bin_equal_width(trial.codes[trial.train], BINS), trial.levels.levels[trial.train]
+    classes, sizes = (np.array([len(np.unique(column)) for column in part.T]) for part in (codes, levels))
+    freedom = np.outer(classes - 1, sizes - 1)
+    return 2 * len(trial.train) * information > chi2.isf(BY_LUCK, np.maximum(freedom, 1))

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from unbraid.metrics._chance import Chance, even_guess, nought, one
-from unbraid.metrics.accuracy import accuracy_of_noise, linear_accuracy, mlp_accuracy
+from unbraid.metrics.accuracy import linear_accuracy, linear_of_noise, mlp_accuracy, mlp_of_noise
 from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
@@ -188,7 +188,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How much accuracy a perceptron on all codes loses without the factor's own code.",
             misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
             source="Mahon et al. 2023 (SNC/NK), section 4.3",
-            version=3,
+            version=4,
             stochastic=True,
             tolerance=0.03,
         ),
@@ -277,11 +277,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=accuracy_of_noise,
+            chance=linear_of_noise,
             means="How well a linear classifier on all codes names each factor's level, above chance.",
-            misses="Blind to rotation; above 0 for noise on few rows, since nothing scores below.",
+            misses="Blind to rotation; noise scores above 0 where classes are uneven, and on few rows.",
             source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
-            version=2,
+            version=3,
             stochastic=True,
             tolerance=2e-3,
             aligned=False,
@@ -294,11 +294,11 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
-            chance=accuracy_of_noise,
+            chance=mlp_of_noise,
             means="How well a perceptron on all codes names each factor's level, above chance.",
-            misses="Blind to every tangle that a perceptron can undo; above 0 for noise on few rows.",
+            misses="Blind to every tangle that a perceptron can undo; noise scores above 0 where classes are uneven.",
             source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
-            version=2,
+            version=3,
             stochastic=True,
             tolerance=0.02,
             aligned=False,

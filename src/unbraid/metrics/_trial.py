@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -12,7 +13,12 @@ from unbraid.metrics._solvers.trees import as_seen, own_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TRAIN_FRACTION = 0.8
+NOTICEABLE = 0.05  # score of always naming the commonest level from which on a note says so
 FEW = 10  # test rows that are not of the commonest level, below which an adjusted accuracy is a matter of luck
+
+# The accuracy that counts as 0: of guessing levels as often as they occur (eq. 4 of SNC/NK 2023), or of that or always
+# naming the commonest level, whichever is right more often.
+ChanceRule: TypeAlias = Literal["guessing", "commonest"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,14 +135,39 @@ def guessing(trial: Trial) -> FloatArray:
     return np.array([np.dot(learnt, true) for learnt, true in shares])
 
 
-@shared
-def blind_accuracy(trial: Trial) -> FloatArray:
-    """(n_factors,) accuracy on the test rows without codes: `guessing`, or the commonest level if that is better."""
+def blind_accuracy(trial: Trial, chance: ChanceRule) -> FloatArray:
+    """(n_factors,) accuracy on the test rows without codes."""
+    if chance == "guessing":
+        return guessing(trial).copy()
     constant = 1.0 - constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
     return np.maximum(guessing(trial), constant)
 
 
-def notes_on_test_rows(trial: Trial) -> tuple[str, ...]:
+def check_chance(chance: str) -> None:
+    """
+    Raises:
+        ValueError: it is no `ChanceRule`.
+    """
+    if chance not in get_args(ChanceRule):
+        raise ValueError(f"chance must be 'guessing' or 'commonest'; got {chance!r}")
+
+
+def notes_on_chance(trial: Trial, chance: ChanceRule) -> tuple[str, ...]:
+    """Factors whose score says little of the codes, since their levels are uneven."""
+    return (*(_notes_on_the_commonest(trial) if chance == "guessing" else ()), *_notes_on_test_rows(trial))
+
+
+def _notes_on_the_commonest(trial: Trial) -> tuple[str, ...]:
+    shares = [class_shares(levels, size) for levels, size in zip(trial.levels.levels.T, trial.sizes, strict=True)]
+    scores = adjusted(*np.array([(share.max(), share @ share) for share in shares]).T)
+    return tuple(
+        f"factor {factor}: always naming the commonest level scores {scores[factor]:.2f}; "
+        "chance='commonest' counts that as chance"
+        for factor in np.flatnonzero(scores > NOTICEABLE)
+    )
+
+
+def _notes_on_test_rows(trial: Trial) -> tuple[str, ...]:
     """Factors of which so few test rows have another than the commonest level that one row more or less decides."""
     rates = constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
     counts, n_test = np.rint(rates * len(trial.test)).astype(int), len(trial.test)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import ndtr
 
 from unbraid._shown import Shown
 from unbraid.metrics._chance import Noise, drawn
@@ -17,11 +18,13 @@ from unbraid.metrics._probes import (
 )
 from unbraid.metrics._trial import (
     TRAIN_FRACTION,
+    ChanceRule,
     Trial,
     accuracies,
     adjusted,
     blind_accuracy,
-    notes_on_test_rows,
+    check_chance,
+    notes_on_chance,
     trial,
 )
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -45,6 +48,7 @@ def linear_accuracy(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    chance: ChanceRule = "guessing",
     training: Literal["optimum", "paper"] = "optimum",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
@@ -56,6 +60,8 @@ def linear_accuracy(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, and for "paper" the initial weights and the batches.
+        chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
+            "commonest" is that or always naming the commonest level, whichever is right more often.
         training: "optimum" fits softmax regression to its optimum, with the penalty of scikit-learn's default
             (C = 1 on standardised codes). "paper" takes 75 epochs of Adam at .001 in batches of 64.
         test_codes: rows to test on instead; `codes` are then all used for training.
@@ -63,26 +69,29 @@ def linear_accuracy(
 
     Returns:
         Accuracy. `score` in [0, 1], higher is better, mean of `per_factor`: max(0, (a - r) / (1 - r)) with accuracy a
-        on test rows and r without codes, both kept. Chance: about 0 on many rows, see `accuracy_of_noise`; below 0
+        on test rows and chance r, both kept. Noise scores 0 where levels are equally common; where they are not, a head
+        learns to name the commonest, which by "guessing" scores (p - s) / (1 - s) with p the share of that level and
+        s the sum of the squares of all shares: .38 for shares of .8 and .2. Notes name such factors. By "commonest"
+        noise scores 0. Below 0
         nothing scores. Invariant to rotation: it says that the codes tell the factors, not that each tells one.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
-            `training` is unknown.
+            `training` or `chance` is unknown.
 
     Reference:
-        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3 and Table 2. r guesses levels
-        as often as they occur (eq. 4), or always names the commonest where that is right more often: by eq. 4 alone
-        noise scores .38 on classes of .8 and .2. The default differs from the paper: 75 epochs at .001 end far from
-        the best linear head, the farther the fewer rows there are, and do not even read perfect codes (.47 of eight
-        levels at 2 304 rows, where the optimum reads all).
+        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2. The
+        default of `training` differs from the paper: 75 epochs at .001 end far from the best linear head, the farther
+        the fewer rows there are, and do not even read perfect codes (.47 of eight levels at 2 304 rows, where the
+        optimum reads all).
     """
     if training not in ("optimum", "paper"):
         raise ValueError(f"training must be 'optimum' or 'paper'; got {training!r}")
+    check_chance(chance)
     rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
     if training == "paper":
-        return _accuracy(adam_linear_predictions(rows, seed), rows)
-    return _accuracy(best_linear_predictions(rows), rows, notes_on_linear_heads(rows))
+        return _accuracy(adam_linear_predictions(rows, seed), rows, chance)
+    return _accuracy(best_linear_predictions(rows), rows, chance, notes_on_linear_heads(rows))
 
 
 def mlp_accuracy(
@@ -91,6 +100,7 @@ def mlp_accuracy(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    chance: ChanceRule = "guessing",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> Accuracy:
@@ -101,47 +111,88 @@ def mlp_accuracy(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, the initial weights and the batches.
+        chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
+            "commonest" is that or always naming the commonest level, whichever is right more often.
         test_codes: rows to test on instead; `codes` are then all used for training.
         test_factors: levels of `test_codes`.
 
     Returns:
         Accuracy. `score` in [0, 1], higher is better, mean of `per_factor`: max(0, (a - r) / (1 - r)) with accuracy a
-        on test rows and r without codes, both kept. Chance: about 0 on many rows, see `accuracy_of_noise`; below 0
-        nothing scores. Says how much the codes tell at all, in whatever tangle: rotated and entangled codes may
+        on test rows and chance r, both kept. Noise scores 0 where levels are equally common; where they are not, a head
+        learns to name the commonest, which by "guessing" scores (p - s) / (1 - s) with p the share of that level and
+        s the sum of the squares of all shares: .38 for shares of .8 and .2. Notes name such factors. By "commonest"
+        noise scores 0. Says how much the codes tell at all, in whatever tangle: rotated and entangled codes may
         score 1. Trained, so it varies with the seed, by about .01.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
+            `chance` is unknown.
 
     Reference:
-        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3 and Table 2; training as in its
-        section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64. r as in
-        `linear_accuracy`.
+        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2; training
+        as in its section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64.
     """
+    check_chance(chance)
     rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
-    return _accuracy(perceptrons(rows, seed).predicted, rows)
+    return _accuracy(perceptrons(rows, seed).predicted, rows, chance)
 
 
-def _accuracy(predicted: IntArray, rows: Trial, notes: tuple[str, ...] = ()) -> Accuracy:
-    accuracy, chance = accuracies(predicted, rows), blind_accuracy(rows).copy()
-    scores = adjusted(accuracy, chance)
-    notes = (*rows.notes, *notes, *notes_on_test_rows(rows))
-    return Accuracy(float(scores.mean()), float(accuracy.mean()), scores, accuracy, chance, notes)
+def _accuracy(predicted: IntArray, rows: Trial, chance: ChanceRule, notes: tuple[str, ...] = ()) -> Accuracy:
+    accuracy, blind = accuracies(predicted, rows), blind_accuracy(rows, chance)
+    scores = adjusted(accuracy, blind)
+    notes = (*rows.notes, *notes, *notes_on_chance(rows, chance))
+    return Accuracy(float(scores.mean()), float(accuracy.mean()), scores, accuracy, blind, notes)
 
 
-def accuracy_of_noise(inputs: Inputs) -> Noise:
-    """About 0 on many rows."""
-    return drawn(noisy_scores(inputs).mean(axis=1))
+def linear_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on even classes; (p - s) / (1 - s) where the commonest has share p and shares squared sum to s."""
+    # Without a row for each input it is the penalty that limits weights.
+    return drawn(noisy_scores(inputs, min(_inputs_per_row(inputs), 0.4)).mean(axis=1))
 
 
-def noisy_scores(inputs: Inputs) -> FloatArray:
-    """(NULL_DRAWS, n_factors) chance-adjusted accuracies of answers that name levels as often as these occur."""
+def mlp_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on even classes; (p - s) / (1 - s) where the commonest has share p and shares squared sum to s."""
+    return drawn(noisy_perceptrons(inputs).mean(axis=1))
+
+
+def noisy_perceptrons(inputs: Inputs) -> FloatArray:
+    """`noisy_scores` of perceptrons, as if of up to 9 inputs for each code, the more the longer they train."""
+    # Measured on 50 to 4 000 rows of 1 to 128 codes that are noise, with even and uneven classes.
+    more = min(9.0, TRAIN_FRACTION * inputs.n_samples / 100)
+    return noisy_scores(inputs, min(more * _inputs_per_row(inputs), 0.2))
+
+
+def noisy_scores(inputs: Inputs, freedom: float) -> FloatArray:
+    """(NULL_DRAWS, n_factors) chance-adjusted accuracies, with "guessing" as chance, of heads on noise.
+
+    Args:
+        inputs: of which levels and number of rows are read.
+        freedom: inputs that a head has for each training row.
+    """
     n_test, rng = max(1, round((1 - TRAIN_FRACTION) * inputs.n_samples)), np.random.default_rng(0)
     scores = []
     for levels in as_levels(inputs).levels.T:
         shares = np.bincount(levels) / inputs.n_samples
         true = rng.multinomial(n_test, shares, NULL_DRAWS)
-        right = rng.binomial(true, shares).sum(axis=1)
-        blind = np.maximum(true @ shares, true[:, shares.argmax()])
-        scores.append(adjusted(right / n_test, blind / n_test))
+        right = rng.binomial(true, _named_on_noise(shares, freedom)).sum(axis=1)
+        scores.append(adjusted(right / n_test, true @ shares / n_test))
     return np.stack(scores, axis=1)
+
+
+def _named_on_noise(shares: FloatArray, freedom: float) -> FloatArray:
+    """How often a head names each level.
+
+    The weight of an input that tells nothing has a variance of 1 / (n p) for a class of share p, by Fisher's
+    information, so that the commonest class leads the next by log(p / q), give or take the root of freedom (1/p + 1/q).
+    Where it does not lead, classes are named as often as they occur.
+    """
+    second, first = np.sort(shares)[-2:]
+    leads = ndtr(np.log(first / second) / np.sqrt(freedom * (1 / first + 1 / second)))
+    commonest, named = max(first, leads), shares.copy()
+    named *= (1 - commonest) / (1 - first)
+    named[shares.argmax()] = commonest
+    return named
+
+
+def _inputs_per_row(inputs: Inputs) -> float:
+    return inputs.n_codes / (TRAIN_FRACTION * inputs.n_samples)

@@ -6,13 +6,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._alignment import align, beyond_luck
+from unbraid.metrics._alignment import align, beyond_luck, training_information
 from unbraid.metrics._chance import Noise
-from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import Inputs
 from unbraid.metrics._probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
-from unbraid.metrics._trial import Trial, accuracies, adjusted, blind_accuracy, notes_on_test_rows, trial
-from unbraid.metrics.accuracy import noisy_scores
+from unbraid.metrics._trial import (
+    ChanceRule,
+    Trial,
+    accuracies,
+    adjusted,
+    blind_accuracy,
+    check_chance,
+    notes_on_chance,
+    trial,
+)
+from unbraid.metrics.accuracy import noisy_perceptrons
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TIE = 1e-6  # weight, in nats, of what decides between codes that are equally informative
@@ -36,6 +44,7 @@ def nk(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    chance: ChanceRule = "guessing",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> NK:
@@ -49,18 +58,23 @@ def nk(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, the initial weights and the batches.
+        chance: accuracy that counts as 0. "guessing" guesses levels as often as they occur in training (eq. 4).
+            "commonest" is that or always naming the commonest level, whichever is right more often.
         test_codes: rows to test on instead; `codes` are then all used for training.
         test_factors: levels of `test_codes`.
 
     Returns:
         NK. `score` in [-1, 1], higher is better, mean over factors of the difference of the two accuracies, each on
-        the scale max(0, (a - r) / (1 - r)), r as in `linear_accuracy`: 1 when the aligned code alone tells its
-        factor, 0 when the others tell as much. `drop` is the mean difference of the plain accuracies, which are kept
-        in `accuracy` and `knocked_out_accuracy`. Chance: 0; see `nk_of_noise` for how far it strays. With fewer codes
-        than factors those left without a code score 0. Trained, so it varies with the seed, by about .01.
+        the scale max(0, (a - r) / (1 - r)) with chance r: 1 when the aligned code alone tells its factor, 0 when the
+        others tell as much. By "guessing" a head that lost the code of a factor of uneven levels still scores, by
+        naming the commonest, so that the difference stays below 1; notes name such factors. `drop` is the mean
+        difference of the plain accuracies, which are kept in `accuracy` and `knocked_out_accuracy`. Chance: 0; see
+        `nk_of_noise` for how far it strays. With fewer codes than factors those left without a code score 0. Trained,
+        so it varies with the seed, by about .01.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value.
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
+            `chance` is unknown.
 
     Reference:
         Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", section 4.3; training as in its
@@ -70,35 +84,36 @@ def nk(
         align; we take the one whose shuffling costs the perceptron on all codes most, so that a factor which
         is the XOR of two codes loses one of them, and not a bystander.
     """
+    check_chance(chance)
     rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
     full = perceptrons(rows, seed)
     alignment, notes = _alignment(rows, full, seed)
     lacking = knocked_out_perceptrons(rows, seed, tuple(alignment.tolist()))
     predicted = np.where(np.array(lacking.knocked_out) >= 0, lacking.predicted, full.predicted)
-    chance = blind_accuracy(rows).copy()
+    blind = blind_accuracy(rows, chance)
     accuracy, knocked_out = accuracies(full.predicted, rows), accuracies(predicted, rows)
-    scores = adjusted(accuracy, chance) - adjusted(knocked_out, chance)
+    scores = adjusted(accuracy, blind) - adjusted(knocked_out, blind)
     return NK(
         score=float(scores.mean()),
         drop=float((accuracy - knocked_out).mean()),
         per_factor=scores,
         accuracy=accuracy,
         knocked_out_accuracy=knocked_out,
-        chance=chance,
+        chance=blind,
         alignment=alignment,
-        notes=(*rows.notes, *notes, *notes_on_test_rows(rows)),
+        notes=(*rows.notes, *notes, *notes_on_chance(rows, chance)),
     )
 
 
 def nk_of_noise(inputs: Inputs) -> Noise:
     """About 0."""
     # The difference of two scores of noise, as if what one head knows said nothing about the other.
-    return Noise(0.0, float(np.sqrt(2.0) * noisy_scores(inputs).mean(axis=1).std()))
+    return Noise(0.0, float(np.sqrt(2.0) * noisy_perceptrons(inputs).mean(axis=1).std()))
 
 
 def _alignment(rows: Trial, full: Perceptrons, seed: int) -> tuple[IntArray, list[str]]:
-    information = binned_information(rows.inputs)
-    telling = beyond_luck(rows.inputs, information)
+    information = training_information(rows)
+    telling = beyond_luck(rows, information)
     alignment = align(information)
     notes = []
     unsure = [k for k, code in enumerate(alignment) if code >= 0 and not telling[code, k]]

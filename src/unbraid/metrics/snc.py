@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unbraid._arguments import check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._alignment import align, training_information
+from unbraid.metrics._alignment import BINS, align, training_information
 from unbraid.metrics._bins import ROUNDING, Binning
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import notes_on_bins
@@ -18,7 +18,6 @@ from unbraid.metrics._inputs import Inputs, as_levels, in_unit
 from unbraid.metrics._trial import TRAIN_FRACTION, Trial, adjusted, class_shares, guessing, trial
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
-BINS = 20  # of the codes, for the alignment
 NULL_DRAWS = 200
 MOST_BINS = 1000  # of bins="paper"; the assignment of bins to classes takes the cube of their number
 BEARABLE = 5000  # where min_bin_size asks for more of them; the assignment holds the square of their number
