@@ -76,7 +76,16 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     assert (folder / "scores.json").exists()
 
 
-def test_interrupted_it_says_so_with_130_and_the_same_command_continues(unbraid_cli, tmp_path, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("asked", "code", "said"),
+    [
+        (signal.SIGINT, 130, "unbraid: stopped; the same command continues"),
+        (signal.SIGTERM, 143, "unbraid: stopped by SIGTERM; the same command continues"),
+    ],
+)
+def test_stopped_it_says_so_and_the_same_command_continues(
+    unbraid_cli, tmp_path, monkeypatch, asked, code, said
+) -> None:
     """Interrupted in worker processes, continued in this one."""
     arguments = ["train", "vae", "--dataset", "square", "--steps", "250", *DENSE, "--out", str(tmp_path / "runs")]
     script = (
@@ -91,10 +100,10 @@ def test_interrupted_it_says_so_with_130_and_the_same_command_continues(unbraid_
         while "loss/vae" not in line:
             line = process.stderr.readline()
             assert line
-        process.send_signal(signal.SIGINT)
+        process.send_signal(asked)
         _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert error.splitlines()[-1] == "unbraid: stopped; the same command continues"
+    assert process.returncode == code
+    assert error.splitlines()[-1] == said
     assert "interrupted" not in error
     (unfinished,) = (tmp_path / "runs").glob("*.part")
     assert (unfinished / "checkpoint.safetensors").exists()

@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 
 from tests.processes import started
 from tests.training.examples import blocks, member
+from unbraid._stopping import Terminated, stop_requests
 from unbraid.families.building import Member
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.training import loop
@@ -59,14 +60,32 @@ def coarse_curves(monkeypatch):
     monkeypatch.setattr(loop, "CURVE_POINTS", 4)
 
 
-def interrupted_at(step: int):
+def interrupted_at(step: int, asked: int = signal.SIGINT):
     """A report that asks to stop once the training has come so far."""
 
     def report(sent: Report) -> None:
         if sent.step >= step:
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(asked)
 
     return report
+
+
+def test_sigterm_saves_and_leaves_handlers_as_they_were(members, folders, monkeypatch):
+    monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
+    with pytest.raises(Terminated):
+        train_here(PLAN, members[:1], DATASET, folders=folders[:1], report=interrupted_at(5, signal.SIGTERM))
+    assert json.loads(_metadata(folders[0])["progress"])["step"] in (5, 6)
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before
+
+
+def test_a_second_request_of_the_same_kind_stops_at_once() -> None:
+    with stop_requests() as asked:
+        signal.raise_signal(signal.SIGTERM)
+        signal.raise_signal(signal.SIGINT)
+        assert asked == [signal.SIGTERM, signal.SIGINT]
+        with pytest.raises(Terminated):
+            signal.raise_signal(signal.SIGTERM)
 
 
 @pytest.mark.usefixtures("coarse_curves")

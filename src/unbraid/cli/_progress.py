@@ -9,13 +9,19 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from unbraid._stopping import Terminated
+
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
 # Show (what is done, done, all, what else is known), such as ("scoring", 3, 20, "3/20 mig").
 Show: TypeAlias = Callable[[str, int, int, str], None]
 
 
 class Interrupted(Exception):
-    """Stopped by the user; the message says what becomes of the work."""
+    """Stopped by the user or a scheduler; the message says what becomes of the work."""
+
+    def __init__(self, message: str, code: int = 130) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 @contextmanager
@@ -27,6 +33,8 @@ def continuing() -> Iterator[None]:
     """
     try:
         yield
+    except Terminated:
+        raise Interrupted("stopped by SIGTERM; the same command continues", 143) from None
     except KeyboardInterrupt:
         raise Interrupted("stopped; the same command continues") from None
 

@@ -65,7 +65,10 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line. Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 1 internal error."""
+    """Run the command line.
+
+    Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 143 the same by SIGTERM, 1 internal error.
+    """
     try:
         code = app(standalone_mode=False)
     except Untrusted as error:
@@ -73,7 +76,7 @@ def main() -> None:
     except (ValueError, OSError, ImportError) as error:
         _leave(str(error), 2)
     except Interrupted as error:
-        _leave(str(error), 130)
+        _leave(str(error), error.code)
     except Exception as error:
         # Usage errors have no public base class; what tells them apart is that they can say what was wrong.
         if not hasattr(error, "format_message"):

@@ -35,6 +35,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("runs"),
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
 ) -> None:
     """Train a family, for every combination of the values given and every seed.
 
@@ -60,7 +61,7 @@ def train(
     with continuing(), _progress(family) as report:
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
-            preset=preset, out=out, progress=report, **given,
+            preset=preset, out=out, checkpoint_every=checkpoint_every, progress=report, **given,
         )  # fmt: skip
     _print(runs)
 

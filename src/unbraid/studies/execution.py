@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 
 from unbraid._device import n_cores
 from unbraid._files import atomic_write
+from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
@@ -95,6 +96,7 @@ def run_study(
     tasks, datasets, planned = all_tasks(study, dataset, around)
     check_trackers(study)
     with ExitStack() as stack:
+        stack.enter_context(terminable())
         begun = (folder / store.ABOUT).exists()
         if begun:
             stack.enter_context(store.claimed(folder))
@@ -180,7 +182,10 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
 
 def _task(study: StudyRecord, planned: Planned) -> Task:
     folder = str(study.known_folder().absolute() / store.RUNS)
-    return Task(planned.id, planned.config, folder, metric_names(study.config), study.config.gap)
+    return Task(
+        planned.id, planned.config, folder, metric_names(study.config), study.config.gap,
+        checkpoint_every=study.config.checkpoint_every,
+    )  # fmt: skip
 
 
 class Session:

@@ -131,6 +131,7 @@ class StudyConfig(Section):
     batch_size: Count = 64
     precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
     device: str = "auto"
+    checkpoint_every: NotNegative = 120.0  # seconds
     metrics: Literal["all"] | list[str] = []
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None

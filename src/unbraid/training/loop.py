@@ -2,11 +2,8 @@
 
 import math
 import shutil
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,6 +13,7 @@ from torch import Tensor
 
 from unbraid._device import choose_device, choose_precision, dtype_of, reproducible
 from unbraid._files import DiskFull
+from unbraid._stopping import RAISED, stop_requests
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Family, Logs
 from unbraid.families.building import Member, build_member, recorded
@@ -35,6 +33,7 @@ from unbraid.types import FloatArray, IntArray
 
 CURVE_POINTS = 500
 REPORT_SECONDS = 0.5
+CHECKPOINT_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +45,7 @@ class Plan:
     batch_size: int = 64
     device: str = "auto"
     precision: str = "auto"
-    checkpoint_seconds: float = 120.0
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
 
     def resolved(self) -> "Plan":
         """With the device and precision that "auto" stands for here.
@@ -101,7 +100,7 @@ def train_here(
 ) -> list[Trained]:
     """Train members together, continuing from the checkpoints in their folders.
 
-    Stopped by SIGINT, it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call then
+    Stopped by SIGINT or SIGTERM, it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call then
     continues, as it does after any other end, and comes to the weights of a training never stopped.
 
     Args:
@@ -115,14 +114,14 @@ def train_here(
     Raises:
         CheckpointError: a checkpoint that cannot be continued.
         OSError: no space for the checkpoints.
-        KeyboardInterrupt: stopped by SIGINT.
+        KeyboardInterrupt: stopped by SIGINT; by SIGTERM it is a Terminated.
     """
     plan = plan.resolved()
     device = choose_device(plan.device)
     family = FAMILIES[plan.family]
     folders = folders or [None] * len(members)
     context = make_context(family, members, dataset, batch_size=plan.batch_size, steps=plan.steps)
-    with reproducible(device), _stop_requests() as stopping:
+    with reproducible(device), stop_requests() as asked:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
         facts = [_facts(plan, member, dataset) for member in members]
@@ -145,7 +144,7 @@ def train_here(
                 stacked=stacked,
             )
             stretch = _Stretch(plan, population, chosen, progress, folders, facts, report)
-            stretch.run(until, stopping)
+            stretch.run(until, asked)
     return [_trained(each) for each in progress]
 
 
@@ -194,7 +193,7 @@ class _Stretch:
         names = self.progress[0].pending
         return {name: torch.stack([each.pending[name].reshape(()) for each in self.progress]) for name in names}
 
-    def run(self, until: int, stopping: threading.Event) -> None:
+    def run(self, until: int, asked: Sequence[int]) -> None:
         start, began = self.progress[0].step, time.monotonic()
         seconds = [each.seconds for each in self.progress]
         saved = reported = began
@@ -217,11 +216,11 @@ class _Stretch:
                 self._send(step + 1)
             if over:
                 break
-            if stopping.is_set() or now - saved > self.plan.checkpoint_seconds:
+            if asked or now - saved > self.plan.checkpoint_seconds:
                 saved = now
                 self._store(now - began, seconds)
-            if stopping.is_set():
-                raise KeyboardInterrupt
+            if asked:
+                raise RAISED[asked[0]]
         self._store(time.monotonic() - began, seconds)
 
     def _close_point(self, step: int) -> None:
@@ -288,24 +287,3 @@ def _trained(progress: Checkpoint) -> Trained:
     curves = {name: np.array(values) for name, values in progress.curves.items()}
     steps = np.array(progress.curve_steps, dtype=np.int64)
     return Trained(weights, steps, curves, progress.diverged, progress.step, progress.seconds)
-
-
-@contextmanager
-def _stop_requests() -> Iterator[threading.Event]:
-    """Set by SIGINT while the block runs; a second one interrupts at once. Only the main thread hears signals."""
-    stopping = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield stopping
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def request(*_: object) -> None:
-        if stopping.is_set():
-            raise KeyboardInterrupt
-        stopping.set()
-
-    signal.signal(signal.SIGINT, request)
-    try:
-        yield stopping
-    finally:
-        signal.signal(signal.SIGINT, before)

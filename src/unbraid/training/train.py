@@ -1,5 +1,6 @@
 """Train one model or a population, each into a folder of its own."""
 
+import math
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -13,6 +14,7 @@ import numpy as np
 from unbraid._device import memory_advice, n_cores
 from unbraid._locks import Held, locked
 from unbraid._records import MOST
+from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
 from unbraid._trust import trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
@@ -22,7 +24,7 @@ from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import WORKING, run_id, tidy
 from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
-from unbraid.training.loop import Plan, Report, Trained
+from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.schedules import check_schedules
 from unbraid.training.source import Source, opened_dataset
 from unbraid.training.workers import train_members
@@ -56,6 +58,7 @@ def train(
     preset: str | None = None,
     out: str | Path | None = None,
     processes: int | None = None,
+    checkpoint_every: float = CHECKPOINT_SECONDS,
     progress: Callable[[TrainingProgress], None] | None = None,
     **hyperparameters: Any,
 ) -> list[Run]:
@@ -75,6 +78,7 @@ def train(
         preset: name of a published grid of the family, such as "udr".
         out: folder of the run folders; default "runs" in the current folder.
         processes: on a CPU; default one per core, 0 to train in this process.
+        checkpoint_every: seconds between two checkpoints of a run; what is killed loses that much at most. 0: every step.
         progress: told about twice a second.
         **hyperparameters: of the family; a list trains each of its values.
 
@@ -85,11 +89,12 @@ def train(
     Raises:
         ValueError: an unknown or impossible argument, images that do not fit, or a folder that cannot be continued.
         OSError: not enough space on the disk, or in memory.
-        KeyboardInterrupt: stopped; checkpoints are saved.
+        KeyboardInterrupt: stopped by SIGINT (Ctrl-C) or SIGTERM; checkpoints are saved.
     """
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
-    plan = Plan(family, _whole("steps", steps, 1), _whole("batch_size", batch_size, 1), device, precision).resolved()
+    counts = _whole("steps", steps, 1), _whole("batch_size", batch_size, 1)
+    plan = Plan(family, *counts, device, precision, seconds_of(checkpoint_every)).resolved()
 
     def read(done: int, total: int) -> None:
         if progress:
@@ -106,7 +111,7 @@ def train(
     folder = Path("runs" if out is None else out)
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
-    with _claimed(folder, [name for name in configs if name not in done]):
+    with terminable(), _claimed(folder, [name for name in configs if name not in done]):
         done |= _finished(folder, configs)  # another process may have come first
         waiting = [name for name in configs if name not in done]
         chosen = [configs[name][1] for name in waiting]
@@ -200,6 +205,14 @@ def _whole(name: str, value: Any, low: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
     return int(value)
+
+
+def seconds_of(checkpoint_every: Any) -> float:
+    """Raises ValueError for what is no time between two checkpoints."""
+    number = isinstance(checkpoint_every, int | float) and not isinstance(checkpoint_every, bool)
+    if not number or not 0 <= checkpoint_every < math.inf:
+        raise ValueError(f"checkpoint_every must be a number of seconds, 0 or more; got {checkpoint_every!r}")
+    return float(checkpoint_every)
 
 
 def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:

@@ -18,6 +18,7 @@ from typing import IO, Any, TypeAlias
 import numpy as np
 
 from unbraid._device import choose_device, n_cores, worker_environment
+from unbraid._stopping import Terminated
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import FAMILIES
@@ -336,10 +337,10 @@ def main() -> None:
         threading.Thread(target=_receive, args=(inbox,), daemon=True).start()
         while True:
             _send(outbox, _answer(function, shared, inbox.get(), lambda sent: _send(outbox, ("report", sent))))
-    except (KeyboardInterrupt, BrokenPipeError):
+    except (KeyboardInterrupt, BrokenPipeError) as error:
         # Stopped, or nobody waits for the result any more; the last checkpoint stands. Taking the interpreter down
         # in good order takes longer, and trips over another interrupt or the broken pipe.
-        os._exit(0)
+        os._exit(128 + signal.SIGTERM if isinstance(error, Terminated) else 0)
 
 
 def _receive(inbox: "queue.SimpleQueue[Any]") -> None:

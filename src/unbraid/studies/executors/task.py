@@ -25,6 +25,7 @@ class Task:
     gap: str | None = None  # of zero_shot among the metrics
     questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
     retry: bool = False  # try again the metrics that failed
+    checkpoint_every: float = 120.0  # seconds
     label: str = ""  # of the setting, where the run is none of those that the study lists
 
     @property

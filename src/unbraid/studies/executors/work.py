@@ -2,6 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report:
     if not tasks:
         return
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
+    plan = replace(plans[0], checkpoint_seconds=tasks[0].checkpoint_every)
     dataset = datasets[tasks[0].dataset]
     for task in tasks:
         task.working.mkdir(parents=True, exist_ok=True)
@@ -65,7 +67,7 @@ def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report:
             logs = {name: float(values[index]) for name, values in sent.logs.items() if np.isfinite(values[index])}
             report(Step(tasks[number].id, sent.step, logs))
 
-    trained = train_here(plans[0], members, dataset, folders=[task.working for task in tasks], report=told)
+    trained = train_here(plan, members, dataset, folders=[task.working for task in tasks], report=told)
     for task, result in zip(tasks, trained, strict=True):
         write_run(task.working, task.target, task.config, result, dataset)
 
