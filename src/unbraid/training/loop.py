@@ -100,8 +100,8 @@ def train_here(
 ) -> list[Trained]:
     """Train members together, continuing from the checkpoints in their folders.
 
-    Stopped by SIGINT or SIGTERM, it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call then
-    continues, as it does after any other end, and comes to the weights of a training never stopped.
+    Stopped by SIGINT or SIGTERM, it finishes the step, saves checkpoints and raises KeyboardInterrupt. The same call
+    then continues, as it does after any other end, and comes to the weights of a training never stopped.
 
     Args:
         plan: what the members share.

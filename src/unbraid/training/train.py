@@ -78,7 +78,7 @@ def train(
         preset: name of a published grid of the family, such as "udr".
         out: folder of the run folders; default "runs" in the current folder.
         processes: on a CPU; default one per core, 0 to train in this process.
-        checkpoint_every: seconds between two checkpoints of a run; what is killed loses that much at most. 0: every step.
+        checkpoint_every: seconds between two checkpoints of a run, the most that is lost by a kill; 0: every step.
         progress: told about twice a second.
         **hyperparameters: of the family; a list trains each of its values.
 
