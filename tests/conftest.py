@@ -1,4 +1,4 @@
-"""A cluster and an object store for the tests that ask for them: one of each, however many processes run tests."""
+"""A cluster and an object store for the tests that ask for them."""
 
 import os
 import signal
@@ -51,7 +51,7 @@ def _await(port: int) -> None:
     raise TimeoutError("the server does not answer")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its processes hold hundreds of megabytes: it ends with the file that needs it
 def cluster(request: pytest.FixtureRequest) -> Iterator[Any]:
     """A Ray cluster of one node with a GPU in its books, with `address` and `add_node`."""
     request.getfixturevalue("s3")  # nodes have the environment in which they are started
