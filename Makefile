@@ -17,7 +17,8 @@ test: $(INSTALLED) browser
 check: $(INSTALLED) browser
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
-	$(BIN)/basedpyright --pythonpath $(BIN)/python
+	@# Beside it, the kernels of the metrics are compiled, once for all processes that test.
+	$(BIN)/unbraid score --example > /dev/null & $(BIN)/basedpyright --pythonpath $(BIN)/python; typed=$$?; wait $$! && exit $$typed
 	$(BIN)/python docs/generate.py --check
 	$(BIN)/python $(PYTEST) --cov
 

@@ -68,7 +68,7 @@ def network(name: str, shape: tuple[int, ...], n_codes: int = 6) -> nn.Module:
         ("conv", (128, 128, 1)),
         ("conv", (33, 50, 3)),
         ("dense", (20, 30, 1)),
-        ("resnet", (33, 32, 3)),
+        pytest.param("resnet", (33, 32, 3), marks=pytest.mark.slow),
     ],
 )
 def test_networks_draw_in_the_browser_what_pytorch_draws(

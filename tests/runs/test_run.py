@@ -150,6 +150,7 @@ def test_what_takes_long_before_the_training_is_told(tmp_path, monkeypatch):
     assert [each.reading for each in sent if each.reading] == [(len(SPACE), len(SPACE))]
 
 
+@pytest.mark.slow
 def test_killed_in_the_middle_it_continues_to_the_same_weights(tmp_path):
     """Killed outright, its last checkpoint a few steps old, then run again."""
     script = f"""

@@ -349,6 +349,7 @@ def _run_long(folder: Path) -> None:
     Study.load(written(folder, text), out=folder / "out").run(processes=1)
 
 
+@pytest.mark.slow
 def test_killed_outright_it_leaves_no_worker_behind(tmp_path, processes):
     """Killed while its worker computes a metric for a minute, and has nothing to say."""
     process = processes.Process(target=_run_long, args=(tmp_path,))

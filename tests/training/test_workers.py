@@ -58,6 +58,7 @@ def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tm
     assert not any(torch.equal(done[number].weights["vae.encoder.0.weight"], kept[number]) for number in (0, 1))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_named():
     """The kernel kills a process that asks for too much memory just like this."""
 
