@@ -15,7 +15,7 @@ MODELS = {"one": CODES, "flipped": -CODES[:, ::-1], "noise": RNG.normal(size=(30
 
 def test_arrays_by_name_score_what_udr_gives() -> None:
     found = rank(MODELS, similarity="spearman")
-    assert (found.runs, set(found.order[:2])) == (("one", "flipped", "noise"), {0, 1})
+    assert (found.runs, set(found.best_first[:2])) == (("one", "flipped", "noise"), {0, 1})
     assert found.scores == pytest.approx(udr(list(MODELS.values()), similarity="spearman").scores)
 
 

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from unbraid.analysis.agreement import agreement, predictors
-from unbraid.analysis.by_setting import setting_means, spread, trend, with_elbo
+from unbraid.analysis.by_setting import quartiles, setting_means, trend, with_elbo
 from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
 from unbraid.analysis.controversy import controversial
 
@@ -208,18 +208,18 @@ def test_equal_metrics_and_perfect_correlations_are_left_out_with_the_reason() -
 
 
 def test_quartiles_are_those_of_the_standard_library_and_settings_in_order() -> None:
-    found = spread(FRAME, "mig.score")
+    found = quartiles(FRAME, "mig.score")
     assert [(box.family, box.setting) for box in found.boxes] == [
         (family, setting) for family in ("beta_tcvae", "beta_vae") for setting in ("beta=1", "beta=4", "beta=16")
     ]
     for box in found.boxes:
         rows = FRAME[(FRAME["family"] == box.family) & (FRAME["setting"] == box.setting)]["mig.score"].dropna().tolist()
-        quartiles = statistics.quantiles(rows, n=4, method="inclusive")
-        assert [box.lower_quartile, box.median, box.upper_quartile] == pytest.approx(quartiles)
+        expected = statistics.quantiles(rows, n=4, method="inclusive")
+        assert [box.lower_quartile, box.median, box.upper_quartile] == pytest.approx(expected)
         assert (box.n, box.lowest, box.highest) == (len(rows), min(rows), max(rows))
         assert box.mean == pytest.approx(statistics.fmean(rows))
         assert sorted(box.values) == sorted(rows)
-    lacking = spread(FRAME, "elbo_terms.total_correlation")
+    lacking = quartiles(FRAME, "elbo_terms.total_correlation")
     assert lacking.left_out["beta_tcvae beta=4"] == "none of its 5 runs has a value"
     json.dumps(found.to_dict(), allow_nan=False)
     assert len(found.to_frame()) == 6

@@ -12,7 +12,7 @@ from unbraid import Study, load_run
 from unbraid.datasets import FactorDataset
 from unbraid.runs.folder import CODES, SCORES, WEIGHTS
 from unbraid.studies.execution import all_tasks
-from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task, local, ray
+from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress, local, ray
 from unbraid.studies.executors.work import perform
 
 # Arguments for each executor in a test: as small as it gets.
@@ -29,7 +29,7 @@ class Session:
 
     tasks: list[Task]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    steps: list[Step] = field(default_factory=list)
+    steps: list[TaskProgress] = field(default_factory=list)
 
 
 def tasks_in(folder: Path, text: str = SMALL) -> tuple[list[Task], dict[str, FactorDataset]]:

@@ -380,7 +380,7 @@ def test_traversals_go_around_a_circle_and_along_the_lines(tmp_path) -> None:
     assert found.images.shape == (3, 2, 4, 32, 32, 1)
     circle = found.circles.index("azimuth")
     np.testing.assert_allclose(found.values[circle], [0, np.pi / 2, np.pi, 3 * np.pi / 2])
-    assert sorted(found.order.tolist()) == [0, 2, 3]
+    assert sorted(found.codes.tolist()) == [0, 2, 3]
     assert found.captions[circle].startswith("azimuth (codes 0, 1): variance")
     codes = run.encode((found.originals * 255).round().astype(np.uint8))
     codes[:, :2] = [0, 1]

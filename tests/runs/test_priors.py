@@ -81,7 +81,7 @@ def test_it_is_not_the_divergence_from_the_standard_normal_and_all_that_shows_a_
     assert [shown[code] for code in range(len(kl))] == pytest.approx(kl.tolist())
     traversed = traverse(load_run(run.path), TINY, rows=1, steps=2)
     assert traversed.kl is not None
-    np.testing.assert_allclose(traversed.kl, kl[traversed.order], rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(traversed.kl, kl[traversed.codes], rtol=1e-4, atol=1e-6)
     card = unbraid.score(saved, metrics=["elbo_terms"])
     assert card["elbo_terms"].kl == pytest.approx(float(kl.sum()), rel=1e-5)
 

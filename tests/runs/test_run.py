@@ -369,11 +369,11 @@ def test_traversals_move_one_code_between_quantiles(runs):
     run = runs[0]
     found = traverse(run, blocks(), rows=2, steps=5, shown=4, seed=1)
     codes, kl = run.codes().codes, run.codes().mean_kl()
-    assert found.order.tolist() == np.argsort(-kl).tolist()
+    assert found.codes.tolist() == np.argsort(-kl).tolist()
     assert np.array_equal(found.informative, np.sort(kl)[::-1] > 0.01)
     assert found.images.shape == (3, 2, 5, 32, 32, 1)
     assert found.originals.shape == found.reconstructions.shape == (4, 32, 32, 1)
-    first = found.order[0]
+    first = found.codes[0]
     np.testing.assert_allclose(found.values[0][[0, -1]], np.quantile(codes[:, first], [0.02, 0.98]), rtol=1e-5)
     at = run.encode((found.originals * 255).round().astype(np.uint8))[1]
     at[first] = found.values[0, 3]

@@ -18,7 +18,7 @@ from tests.report.example_study import YAML, ExampleStudy, example_results, keep
 from tests.training.examples import blocks
 from unbraid import train
 from unbraid.analysis.agreement import agreement
-from unbraid.analysis.by_setting import spread
+from unbraid.analysis.by_setting import quartiles
 from unbraid.analysis.ranking_file import read_ranking
 from unbraid.report._templates import render
 from unbraid.runs.pictures import picture_or_reason, pictures
@@ -248,7 +248,7 @@ def test_any_two_columns_are_drawn_with_their_correlation(tab: Page, study: Exam
 
 def test_boxes_are_those_of_numpy(tab: Page, study: ExampleStudy) -> None:
     tab.locator("#boxes-column").select_option("mig.score")
-    boxes = spread(study.frame, "mig.score").boxes
+    boxes = quartiles(study.frame, "mig.score").boxes
     assert tab.locator("#boxes-plot .box").count() == len(boxes)
     tab.locator("#boxes summary").click()
     rows = tab.locator("#boxes-numbers tbody tr").all_inner_texts()

@@ -157,11 +157,11 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
     shown = invoke("study", "rank", study.known_folder(), "--top", "3")
     ranking = rank_study(study)
     order = [line.split()[-1] for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
-    assert order == [ranking.runs[at] for at in ranking.order[:3]]
+    assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
     assert "... and 3 more" in shown
     assert "medians by setting" in shown
     assert "warning: every seed of pca gives the same codes" in shown
-    best = next(ranking.runs[at] for at in ranking.order if ranking.families[at] == "beta_vae")
+    best = next(ranking.runs[at] for at in ranking.best_first if ranking.families[at] == "beta_vae")
     assert f"best model, leaving out pca: {study.known_folder() / 'runs' / best}" in shown
 
 

@@ -12,7 +12,7 @@ from unbraid.runs.folder import SCORES
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local
 from unbraid.studies.executors.local import packs
-from unbraid.studies.executors.task import Step
+from unbraid.studies.executors.task import TaskProgress
 from unbraid.studies.executors.work import explain, perform
 
 
@@ -45,7 +45,7 @@ def test_what_can_be_stacked_is_packed_together(tasks_of):
 def test_runs_done_together_are_those_done_alone(tasks_of):
     """To float precision: a stack sums in another order."""
     together, datasets = tasks_of("together")
-    told: list[Step] = []
+    told: list[TaskProgress] = []
     outcomes = perform(together[:4], datasets, told.append)
     assert [outcome.id for outcome in outcomes] == [task.id for task in together[:4]]
     assert {step.id for step in told} == {task.id for task in together[:4]}

@@ -11,7 +11,7 @@ from unbraid.analysis.correlation import Method, correlation
 from unbraid.analysis.natural_order import natural
 from unbraid.types import BoolArray, FloatArray
 
-__all__ = ["Box", "FamilyCorrelation", "SettingMean", "Spread", "Trend", "setting_means", "spread", "trend"]
+__all__ = ["Box", "FamilyCorrelation", "SettingMean", "Quartiles", "Trend", "setting_means", "quartiles", "trend"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +31,7 @@ class Box:
 
 
 @dataclass(frozen=True, eq=False)
-class Spread:
+class Quartiles:
     """A column of results by setting (UDR fig. 2-3)."""
 
     column: str
@@ -49,7 +49,7 @@ class Spread:
         return {"column": self.column, "boxes": boxes, "left_out": self.left_out}
 
 
-def spread(frame: Any, column: str) -> Spread:
+def quartiles(frame: Any, column: str) -> Quartiles:
     """Quartiles of a column over the runs of each setting, interpolated as NumPy and pandas do.
 
     Args:
@@ -57,7 +57,7 @@ def spread(frame: Any, column: str) -> Spread:
         column: such as mig.score.
 
     Returns:
-        Spread, in the order of families and settings. Runs without a value do not count; a setting without any is
+        Quartiles, in the order of families and settings. Runs without a value do not count; a setting without any is
         left out with the reason.
 
     Raises:
@@ -72,7 +72,7 @@ def spread(frame: Any, column: str) -> Spread:
             continue
         low, lower, middle, upper, high = np.percentile(own, (0, 25, 50, 75, 100)).tolist()
         boxes.append(Box(family, setting, len(own), low, lower, middle, upper, high, float(own.mean()), own))
-    return Spread(column, tuple(boxes), left_out)
+    return Quartiles(column, tuple(boxes), left_out)
 
 
 @dataclass(frozen=True)

@@ -90,34 +90,34 @@ class Ranking(Shown):
         return np.array([len(latents) for latents in self.latents])
 
     @property
-    def order(self) -> list[int]:
+    def best_first(self) -> list[int]:
         """Positions of the runs, the best first; of equals the one given first."""
         return np.argsort(-self.scores, kind="stable").tolist()
 
     @property
     def best(self) -> str:
         """The run of the highest score."""
-        return self.runs[self.order[0]]
+        return self.runs[self.best_first[0]]
 
     def best_by_informative(self) -> dict[int, str]:
         """The best run for each number of informative latents: UDR favours models that learn few factors."""
         best: dict[int, str] = {}
-        for place in self.order:
+        for place in self.best_first:
             best.setdefault(len(self.latents[place]), self.runs[place])
         return dict(sorted(best.items()))
 
     def to_frame(self) -> Any:
         """A pandas DataFrame, the best first: rank, run, family, setting, udr.score, udr.informative."""
         pandas = require("pandas", "table", "to_frame")
-        order = self.order
+        best_first = self.best_first
         return pandas.DataFrame(
             {
-                "rank": range(1, len(order) + 1),
-                "run": [self.runs[place] for place in order],
-                "family": [self.families[place] for place in order],
-                "setting": [self.settings[place] for place in order],
-                "udr.score": self.scores[order],
-                "udr.informative": self.informative[order],
+                "rank": range(1, len(best_first) + 1),
+                "run": [self.runs[place] for place in best_first],
+                "family": [self.families[place] for place in best_first],
+                "setting": [self.settings[place] for place in best_first],
+                "udr.score": self.scores[best_first],
+                "udr.informative": self.informative[best_first],
             }
         )
 

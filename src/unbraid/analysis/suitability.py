@@ -117,7 +117,7 @@ def suitability(
 def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> str | None:
     """The best run of a family without a warning; None where every family has one."""
     warned = {each.family for each in checked if each.warning}
-    return next((ranking.runs[at] for at in ranking.order if ranking.families[at] not in warned), None)
+    return next((ranking.runs[at] for at in ranking.best_first if ranking.families[at] not in warned), None)
 
 
 def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:

@@ -17,7 +17,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from unbraid.datasets import FactorDataset
-    from unbraid.datasets.base import Progress as Report
+    from unbraid.datasets.base import ReadingProgress
 
 data_app = typer.Typer(
     help="List, render, download and look at datasets with known factors.",
@@ -269,7 +269,7 @@ def _options(name: str, sets: list[str] | None, file: Path | None, no_verify: bo
 
 
 @contextmanager
-def _progress(what: str, download: bool = False) -> "Iterator[Report]":
+def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
     """A bar on stderr, gone when the work is done; silent where stderr is no terminal."""
     console = Console(stderr=True)
     counts = DownloadColumn() if download else TaskProgressColumn()

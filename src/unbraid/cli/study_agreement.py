@@ -12,7 +12,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from unbraid.analysis.agreement import Agreement, Predictors
-    from unbraid.analysis.by_setting import Spread, Trend
+    from unbraid.analysis.by_setting import Quartiles, Trend
     from unbraid.analysis.controversy import Controversy
 
 SIGNIFICANT = 0.05
@@ -85,7 +85,7 @@ def agreement(
     """
     _check_out(out)
     from unbraid.analysis import agreement as compared
-    from unbraid.analysis.by_setting import setting_means, spread
+    from unbraid.analysis.by_setting import quartiles, setting_means
     from unbraid.analysis.by_setting import trend as means
     from unbraid.analysis.controversy import controversial as disputed
     from unbraid.cli.study import opened
@@ -99,7 +99,7 @@ def agreement(
     if target is not None:
         parts["predictors"] = compared.predictors(table, target, _names(columns), method=method, test=test)
     if box is not None:
-        parts["spread"] = spread(frame, box)
+        parts["spread"] = quartiles(frame, box)
     if trend is not None:
         x, y = _pair("--trend", trend)
         parts["trend"] = means(_with_elbo(frame, x, y), x, y)
@@ -206,7 +206,7 @@ def _print_predictors(console: Console, found: "Predictors") -> None:
         _say(console, f"left out: {' and '.join(each.columns)} ({each.reason})")
 
 
-def _print_spread(console: Console, found: "Spread") -> None:
+def _print_spread(console: Console, found: "Quartiles") -> None:
     shown = _table(found.column, ["family", "setting", "runs", "lowest", "25 %", "median", "75 %", "highest"], 2)
     for box in found.boxes:
         five = (box.lowest, box.lower_quartile, box.median, box.upper_quartile, box.highest)

@@ -70,7 +70,7 @@ def udr(
     table.add_column("UDR", justify="right")
     table.add_column("informative latents", justify="right")
     table.add_column("model")
-    for place, model in enumerate(ranking.order, start=1):
+    for place, model in enumerate(ranking.best_first, start=1):
         table.add_row(str(place), f"{ranking.scores[model]:.3f}", str(ranking.informative[model]), ranking.runs[model])
     Console().print(table)
     for note in ranking.notes:

@@ -12,7 +12,7 @@ from unbraid._suggest import suggestion
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
-from unbraid.datasets.base import ArrayDataset, FactorDataset, Progress
+from unbraid.datasets.base import ArrayDataset, FactorDataset, ReadingProgress
 from unbraid.datasets.own import from_array, from_folder, is_path, open_path
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
@@ -40,7 +40,7 @@ def load(
     name: str,
     root: str | Path | None = None,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     shrink: int = 1,
     without: Without | None = None,
     **options: Any,
@@ -70,7 +70,9 @@ def load(
     return dataset if without is None else leave_out(dataset, without)
 
 
-def _open(name: str, root: str | Path | None, progress: Progress | None, options: dict[str, Any]) -> FactorDataset:
+def _open(
+    name: str, root: str | Path | None, progress: ReadingProgress | None, options: dict[str, Any]
+) -> FactorDataset:
     if is_path(name, DATASETS):
         _check_options(name, open_path, options)
         return open_path(name, **options)

@@ -16,7 +16,7 @@ import numpy as np
 from unbraid._files import atomic_write
 from unbraid.datasets._rendering import MIXING, Composed
 from unbraid.datasets._store import StoredImages, cache_root
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.official.dsprites import SubGrid
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.sprites import VERSION as SPRITES
@@ -32,7 +32,7 @@ LARGE = 1 << 28  # bytes of images above which the digest of a drawn set is note
 NOTE, NOTES = "content.json", "contents"
 
 
-def content_digest(dataset: FactorDataset, progress: Progress | None = None) -> str:
+def content_digest(dataset: FactorDataset, progress: ReadingProgress | None = None) -> str:
     """A digest of all images, their type and order, and all factors with their names and kinds; 16 hexadecimal digits.
 
     Equal content has an equal digest whether it is drawn, stored or in memory. Images that are part of another
@@ -86,12 +86,12 @@ def _drawing(dataset: FactorDataset) -> str | None:
     return None
 
 
-def _of_stored(dataset: StoredImages, progress: Progress | None) -> str:
+def _of_stored(dataset: StoredImages, progress: ReadingProgress | None) -> str:
     dataset.verify()
     return _of_all(dataset, progress)
 
 
-def _of_all(dataset: FactorDataset, progress: Progress | None) -> str:
+def _of_all(dataset: FactorDataset, progress: ReadingProgress | None) -> str:
     """The digest of the digests of chunks, which are hashed while further images are read or drawn."""
     n_images, done = len(dataset), 0
     step = max(1, CHUNK // max(1, prod(dataset.image_shape)))

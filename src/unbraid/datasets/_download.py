@@ -10,7 +10,7 @@ from urllib.request import Request, urlopen
 
 import unbraid
 from unbraid.datasets._official import CHUNK, OfficialFile, digest, mismatch
-from unbraid.datasets.base import Progress
+from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 
 TIMEOUT = 30.0  # seconds without a byte
@@ -22,7 +22,7 @@ class ChecksumMismatch(UnbraidError, ValueError):
     """A downloaded file is not the one whose checksum is known; it is kept under its temporary name."""
 
 
-def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress: Progress | None = None) -> Path:
+def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress: ReadingProgress | None = None) -> Path:
     """Fetch a file into a folder, unless it is there already.
 
     What arrives is kept as NAME.part; the next call goes on from there, if the server still has the same file. Only
@@ -63,7 +63,7 @@ def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress:
     return path
 
 
-def _fetch(file: OfficialFile, part: Path, progress: Progress | None) -> None:
+def _fetch(file: OfficialFile, part: Path, progress: ReadingProgress | None) -> None:
     failures = 0
     while True:
         before = _size(part)
@@ -85,7 +85,7 @@ def _fetch(file: OfficialFile, part: Path, progress: Progress | None) -> None:
             return
 
 
-def _one_attempt(file: OfficialFile, part: Path, progress: Progress | None) -> None:
+def _one_attempt(file: OfficialFile, part: Path, progress: ReadingProgress | None) -> None:
     """Fetch what is missing.
 
     Raises:
@@ -126,7 +126,11 @@ def _one_attempt(file: OfficialFile, part: Path, progress: Progress | None) -> N
 
 
 def _copy(
-    answer: http.client.HTTPResponse, write: Callable[[bytes], object], done: int, total: int, progress: Progress | None
+    answer: http.client.HTTPResponse,
+    write: Callable[[bytes], object],
+    done: int,
+    total: int,
+    progress: ReadingProgress | None,
 ) -> None:
     while block := answer.read1(CHUNK):
         write(block)

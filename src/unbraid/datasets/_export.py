@@ -11,7 +11,7 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid.datasets._store import SLAB, content_of, write
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.own import FILE_COLUMN
 
 
@@ -22,7 +22,7 @@ def export(
     limit: int | None = None,
     pictures: bool = False,
     about: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
 ) -> int:
     """Write images and factors; the folder appears when it is whole.
 
@@ -63,7 +63,7 @@ def export(
     return n_images
 
 
-def _write_pictures(dataset: FactorDataset, folder: Path, n_images: int, progress: Progress | None) -> None:
+def _write_pictures(dataset: FactorDataset, folder: Path, n_images: int, progress: ReadingProgress | None) -> None:
     images = require("PIL.Image", "data", "writing .png files")
     (folder / "images").mkdir(parents=True)
     for start in range(0, n_images, SLAB):

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import Progress
+from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 from unbraid.factors import FactorSpace
 
@@ -95,7 +95,7 @@ def _wanted(name: str, files: tuple[OfficialFile, ...], root: Path) -> str:
     return f"It is {file.name} from {file.address}{size}{checksum}{others}. {get} at {root / FOLDER / file.name}"
 
 
-def check(path: Path, file: OfficialFile, progress: Progress | None = None) -> str:
+def check(path: Path, file: OfficialFile, progress: ReadingProgress | None = None) -> str:
     """Compare size and checksum with what is known of the file; gives the digest found, with its algorithm.
 
     Warns:
@@ -121,7 +121,7 @@ def mismatch(path: Path, file: OfficialFile, found: str) -> str:
     return f"{path}: its checksum is {found}, expected {file.checksum}; it is not the {file.name} that is known"
 
 
-def digest(path: Path, algorithm: str, progress: Progress | None = None) -> str:
+def digest(path: Path, algorithm: str, progress: ReadingProgress | None = None) -> str:
     """Hexadecimal digest of a file by "sha256", "md5" or "git-sha1"."""
     size = path.stat().st_size
     hasher = hashlib.sha1() if algorithm == "git-sha1" else hashlib.new(algorithm, usedforsecurity=False)
@@ -146,7 +146,7 @@ def open_official(
     version: int,
     file: str | Path | None = None,
     verify: bool = True,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     preprocessing: Mapping[str, Any] | None = None,
     kept_apart: Mapping[str, str | int | float | bool] | None = None,
 ) -> StoredImages:

@@ -19,7 +19,7 @@ SAMPLES = 3  # per pixel and axis
 MILD = Scene(distance=4.0, field_of_view=30.0, highlight=0.25)  # a mesh of unit radius fits, whatever its pose
 
 
-class Draw:
+class SeededNumbers:
     """Seeded numbers whose every bit is the same on every machine."""
 
     def __init__(self, *seed: int) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 import platformdirs
 
 from unbraid._locks import wait_for_lock
-from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.types import IntArray, UInt8Array
 
@@ -68,7 +68,7 @@ class Content:
     binary: bool = False  # every pixel is 0 or 255: keep one bit of it
 
 
-def cached(folder: Path, content: Callable[[], Content], progress: Progress | None = None) -> "StoredImages":
+def cached(folder: Path, content: Callable[[], Content], progress: ReadingProgress | None = None) -> "StoredImages":
     """The dataset kept in a folder; where there is none, it is built first.
 
     Safe when several processes ask at once: one builds and the others wait. What a killed build left behind is
@@ -87,7 +87,7 @@ def cached(folder: Path, content: Callable[[], Content], progress: Progress | No
     return StoredImages(folder)
 
 
-def write(folder: Path, content: Content, progress: Progress | None = None) -> None:
+def write(folder: Path, content: Content, progress: ReadingProgress | None = None) -> None:
     """Store images under a temporary name, then rename. A folder that another process finished first is kept.
 
     Raises:
@@ -197,7 +197,7 @@ def _unpack(rows: UInt8Array, pixels: Any, out: Any) -> None:
             out[i, j] = pixels[rows[i, j]]
 
 
-def _write_images(path: Path, content: Content, row: tuple[int, ...], progress: Progress | None) -> str:
+def _write_images(path: Path, content: Content, row: tuple[int, ...], progress: ReadingProgress | None) -> str:
     n_images, done, digest = len(content.space), 0, hashlib.sha256()
     if content.binary and prod(content.image_shape) % 8:
         raise ValueError(f"binary images must have a multiple of 8 pixels; got {content.image_shape}")

@@ -8,7 +8,7 @@ from unbraid.datasets._raster import orbit, render
 from unbraid.datasets._rendering import MILD, SAMPLES, Composed
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh
 from unbraid.datasets.arrow import saturated_colours
-from unbraid.datasets.base import Progress
+from unbraid.datasets.base import ReadingProgress
 from unbraid.factors import FactorSpace
 
 TURNS = tuple(k / 64 for k in range(64))
@@ -17,7 +17,7 @@ TRIM = (0.85, 0.85, 0.85)
 NUMBER = 5  # of the airplanes of seed 0
 
 
-def open_airplane(root: Path, *, progress: Progress | None = None) -> Composed:  # noqa: ARG001
+def open_airplane(root: Path, *, progress: ReadingProgress | None = None) -> Composed:  # noqa: ARG001
     """An airplane that turns around the vertical axis and changes its hue, both in 64 cyclic steps.
 
     Drawn by this package with the factors of the LSBD paper's Airplane, never its official images. Factors: hue

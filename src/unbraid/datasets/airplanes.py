@@ -8,9 +8,9 @@ import numpy as np
 
 from unbraid.datasets._meshes import Mesh, join, lathe, slab, unit_radius
 from unbraid.datasets._raster import orbit
-from unbraid.datasets._rendering import MILD, Draw, changed, check_count, slabs
+from unbraid.datasets._rendering import MILD, SeededNumbers, changed, check_count, slabs
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, Progress
+from unbraid.datasets.base import ImageShape, ReadingProgress
 from unbraid.factors import FactorSpace
 
 VERSION = 1
@@ -29,7 +29,7 @@ _COCKPIT = ((0.0, 0.62), (0.62, 0.68), (0.7, 0.76), (0.45, 0.84), (0.0, 0.88))
 def open_airplanes(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     n_objects: int = N_OBJECTS,
     seed: int = 0,
 ) -> StoredImages:
@@ -68,7 +68,7 @@ def airplanes_space(n_objects: int = N_OBJECTS) -> FactorSpace:
 
 def painted_airplane(seed: int, number: int) -> Mesh:
     """Airplane `number` of a set, with RGB for paints."""
-    draw = Draw(seed, number, 1)
+    draw = SeededNumbers(seed, number, 1)
     hue = draw(0, 1)
     body = colorsys.hsv_to_rgb(hue, draw(0.0, 0.5), draw(0.75, 1.0))
     trim = colorsys.hsv_to_rgb(hue + draw(0.25, 0.75), draw(0.5, 1.0), draw(0.5, 1.0))
@@ -81,7 +81,7 @@ def airplane_mesh(seed: int, number: int) -> Mesh:
 
     One wing tip alone wears the trim, so that no airplane is its own mirror image.
     """
-    draw = Draw(seed, number)
+    draw = SeededNumbers(seed, number)
     radius, length = draw(0.08, 0.17), 1.0
     span, chord, taper, sweep = draw(0.7, 1.15), draw(0.28, 0.58), draw(0.25, 0.75), draw(0.0, 0.6)
     position, dihedral = draw(-0.05, 0.3), draw(-0.03, 0.14)

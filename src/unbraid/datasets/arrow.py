@@ -9,7 +9,7 @@ import numba
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
 
@@ -73,7 +73,7 @@ class Arrow:
 def open_arrow(
     root: Path,  # noqa: ARG001
     *,
-    progress: Progress | None = None,  # noqa: ARG001
+    progress: ReadingProgress | None = None,  # noqa: ARG001
     hues: int = 64,
     rotations: int = 64,
     antialias: bool = True,

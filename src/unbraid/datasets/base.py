@@ -10,9 +10,17 @@ from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.types import IntArray, UInt8Array
 
 ImageShape: TypeAlias = tuple[int, int, int]  # height, width, channels
-Progress: TypeAlias = Callable[[int, int], None]  # images done, images in all
+ReadingProgress: TypeAlias = Callable[[int, int], None]  # images done, images in all
 
-__all__ = ["ArrayDataset", "FactorDataset", "FactorSpace", "FactorTable", "ImageShape", "Progress", "check_index"]
+__all__ = [
+    "ArrayDataset",
+    "FactorDataset",
+    "FactorSpace",
+    "FactorTable",
+    "ImageShape",
+    "ReadingProgress",
+    "check_index",
+]
 
 
 class FactorDataset(Protocol):

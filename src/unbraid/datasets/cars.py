@@ -8,9 +8,9 @@ import numpy as np
 
 from unbraid.datasets._meshes import Mesh, box, join, lathe, loft, unit_radius
 from unbraid.datasets._raster import Scene, orbit
-from unbraid.datasets._rendering import Draw, changed, check_count, slabs
+from unbraid.datasets._rendering import SeededNumbers, changed, check_count, slabs
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, Progress
+from unbraid.datasets.base import ImageShape, ReadingProgress
 from unbraid.factors import FactorSpace
 
 VERSION = 1
@@ -28,7 +28,7 @@ _FLOOR = 0.14  # height of the body above the road
 def open_cars_rendered(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     n_objects: int = N_OBJECTS,
     seed: int = 0,
 ) -> StoredImages:
@@ -75,7 +75,7 @@ def car_mesh(seed: int, number: int) -> Mesh:
 
     Lights and number plate tell the front from the back, a mirror and a sunroof the left from the right.
     """
-    draw = Draw(seed, number)
+    draw = SeededNumbers(seed, number)
     length, width, waist = draw(1.7, 2.3), draw(0.76, 0.95), _FLOOR + draw(0.36, 0.48)
     roof, cabin, place = waist + draw(0.28, 0.46), length * draw(0.48, 0.64), length * draw(-0.12, 0.04)
     bonnet, boot, rake = draw(0.6, 0.95), draw(0.78, 1.05), draw(0.1, 0.22)

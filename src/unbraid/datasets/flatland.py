@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from unbraid._arguments import check_number, check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
@@ -86,7 +86,7 @@ class Flatland:
 def open_flatland(
     root: Path,  # noqa: ARG001
     *,
-    progress: Progress | None = None,  # noqa: ARG001
+    progress: ReadingProgress | None = None,  # noqa: ARG001
     positions: int = 10,
     radius: float = 15,
     size: int = 64,

@@ -9,7 +9,7 @@ from unbraid.datasets._rendering import Composed
 from unbraid.datasets._room import SHAPES, room_layers
 from unbraid.datasets._store import Content, cache_folder, cached
 from unbraid.datasets.arrow import saturated_colours
-from unbraid.datasets.base import Progress
+from unbraid.datasets.base import ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -31,7 +31,7 @@ SPACE = FactorSpace(
 )
 
 
-def open_shapes3d_rendered(root: Path, *, progress: Progress | None = None) -> Composed:
+def open_shapes3d_rendered(root: Path, *, progress: ReadingProgress | None = None) -> Composed:
     """A room with a cube, cylinder, sphere or capsule: 480 000 images with the factors of 3D Shapes.
 
     Drawn by this package in the manner of 3D Shapes, never its official images. Factors in the official order:

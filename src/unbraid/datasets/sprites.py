@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from unbraid.datasets._store import StoredImages, cache_folder, cached, content_of
-from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
@@ -79,7 +79,7 @@ class Sprites:
 def open_sprites(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     antialias: bool = False,
     drop_duplicate_orientation: bool = False,
     cache: bool | None = None,

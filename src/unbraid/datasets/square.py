@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import IntArray, UInt8Array
 
@@ -64,7 +64,7 @@ class Square:
 def open_square(
     root: Path,  # noqa: ARG001
     *,
-    progress: Progress | None = None,  # noqa: ARG001
+    progress: ReadingProgress | None = None,  # noqa: ARG001
     side: int = 16,
     positions: int = 64,
 ) -> FactorDataset:

@@ -9,7 +9,7 @@ from unbraid.datasets._meshes import TAU, teapot_mesh
 from unbraid.datasets._raster import Scene, compose, orbit, render
 from unbraid.datasets._rendering import SAMPLES, SLAB, changed, check_count
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, Progress
+from unbraid.datasets.base import ImageShape, ReadingProgress
 from unbraid.factors import FactorTable
 from unbraid.types import BoolArray, FloatArray, Kind, UInt8Array
 
@@ -29,7 +29,7 @@ GAP = f"elevation > {TAU / 8} and red > green + 0.15 and red > blue + 0.15"
 def open_teapot(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     n_images: int = N_IMAGES,
     seed: int = 0,
 ) -> StoredImages:

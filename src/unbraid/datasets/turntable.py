@@ -8,9 +8,9 @@ import numpy as np
 
 from unbraid.datasets._meshes import Mesh, circle, join, loft, unit_radius
 from unbraid.datasets._raster import orbit
-from unbraid.datasets._rendering import MILD, Draw, changed, check_count, slabs
+from unbraid.datasets._rendering import MILD, SeededNumbers, changed, check_count, slabs
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, Progress
+from unbraid.datasets.base import ImageShape, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray
 
@@ -24,7 +24,7 @@ N_AROUND, N_UP = 40, 24  # quadrilaterals of an object's skin
 def open_turntable(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     n_objects: int = N_OBJECTS,
     seed: int = 0,
 ) -> StoredImages:
@@ -67,7 +67,7 @@ def turntable_mesh(seed: int, number: int) -> Mesh:
     A turned profile, pushed off its axis, pressed flat, ribbed and twisted, in patches of three colours that differ
     around the axis; half of the objects have a handle.
     """
-    draw = Draw(seed, number)
+    draw = SeededNumbers(seed, number)
     knots = [draw(0.25, 1.0) for _ in range(draw.whole(5, 8))]
     height, flat, twist = draw(0.9, 2.4), draw(0.55, 1.0), draw(-0.12, 0.12)
     rib, ribs, rib_at = draw(0.0, 0.16), draw.whole(2, 6), draw(0, 1)
@@ -105,7 +105,7 @@ def _along(knots: list[float], share: float) -> float:
     return knots[step] + (knots[step + 1] - knots[step]) * (t * t * (3 - 2 * t))
 
 
-def _patches(draw: Draw, colours: FloatArray, n_faces: int) -> FloatArray:
+def _patches(draw: SeededNumbers, colours: FloatArray, n_faces: int) -> FloatArray:
     """(n_faces, 3) a colour for each patch; the first patch of each band differs from the second."""
     bands, sectors = draw.whole(2, 4), draw.whole(3, 6)
     pick = np.array([[draw.whole(0, 2) for _ in range(sectors)] for _ in range(bands)])
@@ -116,7 +116,7 @@ def _patches(draw: Draw, colours: FloatArray, n_faces: int) -> FloatArray:
     return colours[np.concatenate([skin, np.zeros(cap, dtype=int), np.ones(cap, dtype=int)])]
 
 
-def _handle(draw: Draw, reach: float, height: float) -> Mesh:
+def _handle(draw: SeededNumbers, reach: float, height: float) -> Mesh:
     cosine, sine = (float(part) for part in circle(draw(0, 1)))
     size, thickness, lift = 0.28 * height, draw(0.07, 0.12), draw(-0.1, 0.1) * height
     across, upright = circle(np.arange(8) / 8)

@@ -27,7 +27,7 @@ def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, 
     data = long_form(
         (
             (int(code), step, float(value), "" if found.kl is None else float(found.kl[place]))
-            for place, code in enumerate(found.order)
+            for place, code in enumerate(found.codes)
             for step, value in enumerate(found.values[place])
         ),
         "code", "step", "value", "kl",

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from unbraid.analysis.agreement import EVERYTHING, agreement
-from unbraid.analysis.by_setting import spread, trend, with_elbo
+from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
 from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.figures._drawn import Drawn, long_form
@@ -17,7 +17,7 @@ DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which 
 
 def boxes(source: Source, *, column: str = "") -> Drawn:
     """A score by setting: quartiles, extremes and the runs themselves."""
-    result = spread(source.results, column or _score(source.results))
+    result = quartiles(source.results, column or _score(source.results))
     axes = plot_box_per_setting(result)
     rows = ((box.family, box.setting, float(value)) for box in result.boxes for value in box.values)
     return Drawn(_figure(axes), long_form(rows, "family", "setting", result.column))

@@ -24,7 +24,7 @@ SHARPEST = 1e-8  # narrower posteriors, against the spread of the means, are wid
 
 
 @dataclass(frozen=True, eq=False)
-class Panels:
+class DensityPanels:
     """Densities on panels from left to right, without those that nothing reaches; slice 0 holds all rows."""
 
     lefts: FloatArray  # (n_panels,)
@@ -52,7 +52,7 @@ def deviations(means: FloatArray, log_variances: FloatArray) -> FloatArray:
     return np.maximum(np.exp(0.5 * log_variances), SHARPEST * spread if spread > 0 else 1e-150)
 
 
-def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: int) -> Iterator[Panels]:
+def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: int) -> Iterator[DensityPanels]:
     """Densities of the mixture of all rows and of each slice, from left to right, a bounded table at a time.
 
     Args:
@@ -72,31 +72,31 @@ def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: in
         part = spans[first : first + step]
         densities = np.zeros((n_slices, len(part), NODES))
         _walk(means, scales, slices, low, high, part[0, 0], part[-1, 1], np.empty((0, 2)), densities, _halves())
-        yield Panels(
+        yield DensityPanels(
             part[:, 0].copy(),
             part[:, 1] - part[:, 0],
             densities / (np.maximum(sizes, 1.0) * np.sqrt(2 * np.pi))[:, None, None],
         )
 
 
-def divergences(part: Panels) -> FloatArray:
+def divergences(part: DensityPanels) -> FloatArray:
     """(n_slices,) integral of p_v log(p_v / p) over these panels; for slice 0, of p log p."""
     return _divergences(part.densities, part.widths, _legendre()[1])
 
 
-def log_ratio_table(part: Panels, largest: FloatArray) -> FloatArray:
+def log_ratio_table(part: DensityPanels, largest: FloatArray) -> FloatArray:
     """(n_slices, n_panels, SUBSTEPS + 1) log(p_v / p), at most `largest`, at even steps; for slice 0, log p."""
     return _log_table(part.densities, _refinement(), largest)
 
 
-def look_up(values: FloatArray, part: Panels, table: FloatArray) -> FloatArray:
+def look_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
     """Cubic interpolation of one slice's table at each value; 0 for values outside these panels."""
     found = np.zeros(len(values))
     _look_up(values, part.lefts, part.widths, _guide(part), table, found)
     return found
 
 
-def sum_up(values: FloatArray, part: Panels, table: FloatArray) -> FloatArray:
+def sum_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
     """(n_slices, 2) sums of interpolated table entries and of their squares at `values` (n_slices, n_samples)."""
     return _sum_up(values, part.lefts, part.widths, _guide(part), table)
 
@@ -131,7 +131,7 @@ def _refinement() -> FloatArray:
     return _interpolation(np.linspace(-1, 1, SUBSTEPS + 1))
 
 
-def _guide(part: Panels) -> IntArray:
+def _guide(part: DensityPanels) -> IntArray:
     """Panel at the middle of each of many even cells; as panels are dyadic, mostly that of the whole cell."""
     start, length = part.lefts[0], part.lefts[-1] + part.widths[-1] - part.lefts[0]
     n_cells = round(min(length / part.widths.min(), 65536.0))

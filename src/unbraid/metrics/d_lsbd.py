@@ -205,7 +205,7 @@ def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> In
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _SubgroupFit:
     """One subgroup, over all objects."""
 
     score: FloatArray  # (n_objects,)
@@ -217,7 +217,7 @@ class _Fit:
     projected: FloatArray  # (n_objects, n_cells, 2)
 
 
-def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency: int, norm: Norm) -> _Fit:
+def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency: int, norm: Norm) -> _SubgroupFit:
     n_objects, n_codes = len(embedding), embedding.shape[-1]
     axis = subgroup + 1
     centred = embedding - embedding.mean(axis=axis, keepdims=True)
@@ -248,7 +248,7 @@ def _fit(embedding: FloatArray, subgroup: int, floor: FloatArray, max_frequency:
     # Frequencies that alias differ by rounding alone; the slowest of them is reported.
     frequency = (dispersion <= dispersion.min(axis=1, keepdims=True) + 1e-12).argmax(axis=1)
     total = np.trace(covariance, axis1=1, axis2=2)
-    return _Fit(
+    return _SubgroupFit(
         score=dispersion.min(axis=1),
         frequency=frequency,
         dispersion=dispersion,
@@ -287,7 +287,7 @@ def d_lsbd_of_noise(inputs: Inputs) -> Noise:
     return Noise(1 - float(np.mean(fitted)), float(np.linalg.norm(spread)) / len(lengths) / n_objects**0.5)
 
 
-def _notes_on_parity(cyclic: Sequence[int], lengths: Sequence[int], fits: Sequence[_Fit]) -> tuple[str, ...]:
+def _notes_on_parity(cyclic: Sequence[int], lengths: Sequence[int], fits: Sequence[_SubgroupFit]) -> tuple[str, ...]:
     return tuple(
         f"factor {factor}: at the best frequency, half its {length} levels, a rotation is a change of sign, which "
         "tells even from odd levels and nothing else"

@@ -157,7 +157,7 @@ def dci_result(predicted: Predicted, completeness: Completeness) -> DCI:
 
 
 @dataclass(frozen=True, eq=False)
-class Split:
+class TrainValidTest:
     """Rows to train on, to tune on and to test on, of codes and factors that hold all of them."""
 
     inputs: Inputs
@@ -174,7 +174,7 @@ def train_valid_test(
     test_codes: ArrayLike | None,
     test_factors: ArrayLike | None,
     fractions: tuple[float, ...] = (0.8, 0.1, 0.1),
-) -> Split:
+) -> TrainValidTest:
     """Rows drawn at random by these fractions; a test set of one's own takes the place of the last.
 
     With two fractions nothing is kept for validation.
@@ -198,7 +198,7 @@ def train_valid_test(
     sizes = f"{len(train)} training, {len(valid)} validation and {len(test)} test rows"
     if not len(valid):
         sizes = f"{len(train)} training and {len(test)} test rows"
-    return Split(inputs, train, valid, test, f"{sizes}, {drawn}")
+    return TrainValidTest(inputs, train, valid, test, f"{sizes}, {drawn}")
 
 
 def _with_test_rows(inputs: Inputs, test_codes: ArrayLike, test_factors: ArrayLike) -> Inputs:
@@ -224,7 +224,7 @@ def target_scale(factors: FloatArray, train: IntArray) -> FloatArray:
     return np.where(constant, mean_and_deviation(factors)[1], mean_and_deviation(factors[train])[1])
 
 
-def constant_nrmse(split: Split) -> FloatArray:
+def constant_nrmse(split: TrainValidTest) -> FloatArray:
     """(n_factors,) test NRMSE of the training mean."""
     train, test = split.inputs.factors[split.train], split.inputs.factors[split.test]
     missed = (test - mean_and_deviation(train)[0]) / target_scale(split.inputs.factors, split.train)

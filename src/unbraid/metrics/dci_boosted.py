@@ -11,7 +11,7 @@ from unbraid.metrics._sharing import shared
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import as_seen, in_own_order
 from unbraid.metrics._trial import constant_rates
-from unbraid.metrics.dci import DCI, Completeness, Predicted, Split, dci_result, train_valid_test
+from unbraid.metrics.dci import DCI, Completeness, Predicted, TrainValidTest, dci_result, train_valid_test
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 N_ITERATIONS = 100
@@ -83,7 +83,7 @@ def dci_boosted(
 
 
 @shared
-def boosted_predicted(split: Split, seed: int, booster: Booster) -> Predicted:
+def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Predicted:
     levels = as_levels(split.inputs)
     order, known, asked = in_own_order(split.inputs.codes[split.train], split.inputs.codes[split.test])
     codes = ranked_codes(known, asked)

@@ -15,7 +15,7 @@ from unbraid.metrics.dci import (
     DCI,
     Completeness,
     Predicted,
-    Split,
+    TrainValidTest,
     constant_nrmse,
     dci_result,
     target_scale,
@@ -84,7 +84,7 @@ def dci_forest(
 
 
 @shared
-def forest_predicted(split: Split, seed: int, importance: Importance) -> Predicted:
+def forest_predicted(split: TrainValidTest, seed: int, importance: Importance) -> Predicted:
     rows = split.inputs
     scale = target_scale(rows.factors, split.train)
     found = [_one_factor(split, column, seed, importance, scale[column]) for column in range(rows.n_factors)]
@@ -115,7 +115,7 @@ class _Found(NamedTuple):
     depth: int
 
 
-def _one_factor(split: Split, column: int, seed: int, importance: Importance, scale: float) -> _Found:
+def _one_factor(split: TrainValidTest, column: int, seed: int, importance: Importance, scale: float) -> _Found:
     codes, values = split.inputs.codes, split.inputs.factors[:, column]
     others = np.concatenate([split.valid, split.test])
     known, asked, learnt = codes[split.train], codes[others], values[split.train]

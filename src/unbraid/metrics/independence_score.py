@@ -149,10 +149,10 @@ def _directions(codes: FloatArray, matrix: FloatArray, still: float) -> FloatArr
     return np.where(lengths <= still, 0.0, moves / np.where(lengths <= still, 1.0, lengths))
 
 
-Step = tuple[IntArray, FloatArray]  # rows that have a neighbour, and the mean code there
+Neighbours = tuple[IntArray, FloatArray]  # rows that have a neighbour, and the mean code there
 
 
-def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> tuple[dict[int, list["_Fit"]], str]:
+def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> tuple[dict[int, list["_Action"]], str]:
     """Actions up and down along each factor that has enough steps, and a phrase about the others."""
     fits, few = {}, []
     cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
@@ -168,7 +168,7 @@ def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> t
     return fits, (f" (too few rows with neighbours: {', '.join(few)})" if few else "")
 
 
-def _neighbours(factors: FloatArray, centred: FloatArray, factor: int, wrap: int | None) -> list[Step]:
+def _neighbours(factors: FloatArray, centred: FloatArray, factor: int, wrap: int | None) -> list[Neighbours]:
     """The step up and the step down."""
     others = combinations(np.delete(factors, factor, axis=1))
     level = factors[:, factor].astype(np.int64)
@@ -188,27 +188,27 @@ def _neighbours(factors: FloatArray, centred: FloatArray, factor: int, wrap: int
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _Action:
     n_rows: int
     matrix: FloatArray
     error: float
     moves: bool
 
 
-def _fit(centred: FloatArray, rows: IntArray, landed: FloatArray) -> _Fit:
+def _fit(centred: FloatArray, rows: IntArray, landed: FloatArray) -> _Action:
     """The identity plus rank 2 that best takes the codes of these rows to where they landed, in squared error."""
     start = centred[rows]
     move = landed - start
     moved = (move**2).sum()
     identity = np.eye(centred.shape[1])
     if moved <= STANDING_STILL**2 * (centred**2).sum():
-        return _Fit(len(rows), identity, 0.0, moves=False)
+        return _Action(len(rows), identity, 0.0, moves=False)
     free = np.linalg.lstsq(start, move, rcond=1e-10)[0]
     # The triangular factor has the right singular vectors of the tall matrix.
     plane = np.linalg.svd(np.linalg.qr(start @ free, mode="r"))[2][:2].T
     best = free @ plane @ plane.T
     error = ((move - start @ best) ** 2).sum() / moved
-    return _Fit(len(rows), identity + best.T, float(error), moves=True)
+    return _Action(len(rows), identity + best.T, float(error), moves=True)
 
 
 def _angle(matrix: FloatArray) -> float:

@@ -16,16 +16,16 @@ __all__ = ["Traversals", "traverse"]
 
 @dataclass(frozen=True, eq=False)
 class Traversals:
-    """Decoded images along each code, or around each circle of two; in the order of `order`."""
+    """Decoded images along each code, or around each circle of two; in the order of `codes`."""
 
     originals: FloatArray  # (n_shown, height, width, channels), 0 .. 1; the first n_rows are the seed images
     reconstructions: FloatArray  # the same shape
     images: FloatArray  # (n_codes, n_rows, n_steps, height, width, channels)
     values: FloatArray  # (n_codes, n_steps): what the code is set to; on a circle the angle in radians, all around
-    order: IntArray  # (n_codes,): which code, by falling KL, or by falling variance where there is no posterior
+    codes: IntArray  # (n_codes,): which one, by falling KL, or by falling variance where there is no posterior
     kl: FloatArray | None  # (n_codes,), nats, mean over images
     variances: FloatArray  # (n_codes,), of the codes over images
-    circles: tuple[str, ...] = ()  # (n_codes,) name of a circle, whose two codes from `order` on move as one; else ""
+    circles: tuple[str, ...] = ()  # (n_codes,) of the circle that a code and its next go around; else ""
 
     @property
     def informative(self) -> BoolArray | None:
@@ -44,7 +44,7 @@ class Traversals:
             if circle
             else f"code {code}: {said}, {values[0]:.2f} to {values[-1]:.2f}"
             for code, circle, said, values in zip(
-                self.order, self.circles or [""] * len(self.order), says, self.values, strict=True
+                self.codes, self.circles or [""] * len(self.codes), says, self.values, strict=True
             )
         ]
 

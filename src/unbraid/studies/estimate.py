@@ -18,7 +18,7 @@ from unbraid.metrics import NotDefined
 from unbraid.representation import Representation
 from unbraid.runs.run import N_CODES
 from unbraid.scoring import choose, score_each
-from unbraid.studies.execution import Session, all_tasks, check_tasks, needed_disk
+from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, packs
 from unbraid.studies.record import StudyRecord
@@ -91,9 +91,9 @@ def estimate(
     """
     dataset, around = study.meet(progress)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    session = Session(study.known_folder(), planned, tasks)
-    waiting = {task.id for task in session.waiting}
-    check_tasks(study.known_folder(), session.waiting, datasets)
+    ledger = TaskLedger(study.known_folder(), planned, tasks)
+    waiting = {task.id for task in ledger.waiting}
+    check_tasks(study.known_folder(), ledger.waiting, datasets)
     EXECUTORS["local"](tasks, datasets)  # says what it cannot do, and begins nothing
     on_cpu = choose_device(around.device).type == "cpu"
     kinds = packs([task for task in tasks if not task.questions], PACK)
@@ -121,7 +121,7 @@ def estimate(
     at_once = max(1, min(n_cores() if processes is None else processes, len(waiting))) if on_cpu else 1
     each = _memory(on_cpu)
     return Estimate(
-        rows, at_once, each, each * at_once, needed_disk(session.waiting, datasets), _assumed(scoring, at_once, on_cpu),
+        rows, at_once, each, each * at_once, needed_disk(ledger.waiting, datasets), _assumed(scoring, at_once, on_cpu),
     )  # fmt: skip
 
 

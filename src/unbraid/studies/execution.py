@@ -18,7 +18,7 @@ from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import tidy
 from unbraid.scoring import choose
 from unbraid.studies.added import score_added
-from unbraid.studies.executors import EXECUTORS, Outcome, Step, Task
+from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, expand, metric_names
 from unbraid.studies.holdout.answers import FILE as ANSWERS
 from unbraid.studies.holdout.answers import missing_answers
@@ -58,7 +58,7 @@ class Extra:
     ] = no_tasks
 
 
-# Told of every run as it ends, within a context that lasts as long as the session.
+# Told of every run as it ends, within a context that lasts as long as the ledger.
 Listener: TypeAlias = Callable[[StudyRun], None]
 
 
@@ -100,21 +100,21 @@ def run_study(
         begun = (folder / store.ABOUT).exists()
         if begun:
             stack.enter_context(store.claimed(folder))
-        session = Session(folder, planned, tasks, retry=retry, progress=progress)
-        check_tasks(folder, session.waiting, datasets)
-        working = EXECUTORS[executor](session.waiting, datasets, report=session.step, **options)
+        ledger = TaskLedger(folder, planned, tasks, retry=retry, progress=progress)
+        check_tasks(folder, ledger.waiting, datasets)
+        working = EXECUTORS[executor](ledger.waiting, datasets, report=ledger.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(store.claimed(folder))
         _keep(study, around)
-        session.listeners = [stack.enter_context(each(study)) for each in LISTENERS]
+        ledger.listeners = [stack.enter_context(each(study)) for each in LISTENERS]
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
-                session.end(outcome)
+                ledger.end(outcome)
         write_results(study)  # stands by the time that something longer may be interrupted
         for extra in EXTRAS:
-            extra.finish(study, session.after)
+            extra.finish(study, ledger.after)
         write_results(study)
     return study.runs()
 
@@ -188,7 +188,7 @@ def _task(study: StudyRecord, planned: Planned) -> Task:
     )  # fmt: skip
 
 
-class Session:
+class TaskLedger:
     """What is known about the tasks while they are at work."""
 
     def __init__(
@@ -238,7 +238,7 @@ class Session:
             return self.planned[task.id]
         return Planned(task.id, task.config["family"], task.label, task.config["seed"], task.config)
 
-    def step(self, sent: Step) -> None:
+    def step(self, sent: TaskProgress) -> None:
         self.taken[sent.id] = sent.step
         self.logs = sent.logs
         if sent.doing:

@@ -24,7 +24,7 @@ from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
 
-State: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
+RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class StudyRun:
     family: str
     setting: str  # "beta=4": the hyperparameters that vary within the family
     seed: int
-    state: State
+    state: RunState
     reason: str | None
     path: Path  # of its folder, there or not yet
     hyperparameters: Mapping[str, Any]
@@ -178,7 +178,7 @@ class StudyRecord:
 def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> StudyRun:
     """A run of the YAML as it stands in the folder, where these scores are wanted of it."""
     path = folder / store.RUNS / planned.id
-    state: State = "waiting"
+    state: RunState = "waiting"
     reason, failed = None, {}
     if failure := store.read_failure(folder, planned.id):
         state, reason = "failed", failure.reason

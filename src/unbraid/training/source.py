@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 
 from unbraid.datasets._digest import content_digest
 from unbraid.datasets._recorded import of_everywhere
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 
 Source: TypeAlias = FactorDataset | str | Mapping[str, Any]
 SECONDS = 0.5  # between two reports on images that are read
 
 
-def opened_dataset(dataset: Source, progress: Progress | None = None) -> tuple[FactorDataset, dict[str, Any]]:
+def opened_dataset(dataset: Source, progress: ReadingProgress | None = None) -> tuple[FactorDataset, dict[str, Any]]:
     """The dataset, and how a config describes it.
 
     Args:
@@ -38,12 +38,12 @@ def opened_dataset(dataset: Source, progress: Progress | None = None) -> tuple[F
     return opened, described
 
 
-def open_dataset(dataset: Source, progress: Progress | None = None) -> FactorDataset:
+def open_dataset(dataset: Source, progress: ReadingProgress | None = None) -> FactorDataset:
     """The dataset alone, its images not looked at; arguments as for `opened_dataset`."""
     return _opened(dataset, seldom(progress) if progress else None)[0]
 
 
-def _opened(dataset: Source, progress: Progress | None) -> tuple[FactorDataset, str | None, dict[str, Any]]:
+def _opened(dataset: Source, progress: ReadingProgress | None) -> tuple[FactorDataset, str | None, dict[str, Any]]:
     from unbraid.datasets import load
 
     name, options = None, {}
@@ -60,7 +60,7 @@ def _opened(dataset: Source, progress: Progress | None) -> tuple[FactorDataset, 
     return opened, name, options
 
 
-def seldom(progress: Progress) -> Progress:
+def seldom(progress: ReadingProgress) -> ReadingProgress:
     """The same about twice a second; what is done sooner is not told of."""
     said = time.monotonic()
 

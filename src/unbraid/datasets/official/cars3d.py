@@ -12,7 +12,7 @@ from unbraid._extras import require
 from unbraid.datasets._containers import bundle, resized, walk_tar_gz
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import SLAB, Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -36,7 +36,7 @@ _WANTED = re.compile(r"(^|/)(car_\d+_mesh\.mat|list\.txt)$")
 
 
 def open_cars3d(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open the official 3D Cars, scaled from 128 x 128 to 64 x 64. Objects are in the order of the archive's list.txt.
 

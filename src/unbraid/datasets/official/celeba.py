@@ -9,7 +9,7 @@ import numpy as np
 from unbraid.datasets._containers import bundle, centre_crop, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, check, located, open_official
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorTable
 from unbraid.types import IntArray, Kind, UInt8Array
 
@@ -50,7 +50,7 @@ KINDS: tuple[Kind, ...] = ("categorical",) * len(NAMES)
 def open_celeba(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
     preprocessing: str = "resize",

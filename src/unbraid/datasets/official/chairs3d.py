@@ -8,7 +8,7 @@ from typing import Any
 from unbraid.datasets._containers import Bundle, bundle, centre_crop, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -34,7 +34,7 @@ _NAME = re.compile(r"(?:^|/)([^/]+)/renders/image_\d+_p(\d+)_t(\d+)_r\d+\.png$")
 def open_chairs3d(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
     preprocessing: str = "crop",

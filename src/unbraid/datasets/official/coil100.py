@@ -7,7 +7,7 @@ from pathlib import Path
 from unbraid.datasets._containers import bundle, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -32,7 +32,7 @@ _NAME = re.compile(r"(?:^|/)obj(\d+)__(\d+)\.png$")
 
 
 def open_coil100(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open the official COIL-100, scaled from 128 x 128 to 64 x 64.
 

@@ -9,7 +9,7 @@ import numpy as np
 from unbraid.datasets._containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
 from unbraid.datasets._official import OfficialFile, check_levels, open_official
 from unbraid.datasets._store import Content, StoredImages
-from unbraid.datasets.base import FactorDataset, ImageShape, Progress, check_index
+from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.datasets.sprites import sprites_space
 from unbraid.factors import FactorSpace
 from unbraid.types import IntArray, UInt8Array
@@ -38,7 +38,7 @@ FILES = (
 def open_dsprites(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
     drop_duplicate_orientation: bool = False,

@@ -8,7 +8,7 @@ from typing import Any
 from unbraid._extras import require
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import SLAB, Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -28,7 +28,7 @@ FILES = (
 
 
 def open_faces3d(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open the official 3D Faces, grey, 64 x 64.
 

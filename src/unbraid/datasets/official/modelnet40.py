@@ -13,7 +13,7 @@ from unbraid.datasets._raster import orbit
 from unbraid.datasets._rendering import MILD, slabs
 from unbraid.datasets._store import Content
 from unbraid.datasets.airplanes import ELEVATION
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
@@ -41,7 +41,7 @@ _NAME = re.compile(r"(?:^|/)train/(airplane_\d+)\.off$")
 def open_modelnet40_airplanes(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
 ) -> FactorDataset:

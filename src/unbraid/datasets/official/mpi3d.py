@@ -5,7 +5,7 @@ from pathlib import Path
 from unbraid.datasets._containers import npz_slabs
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import Kind
 
@@ -69,7 +69,7 @@ COMPLEX_FILE = OfficialFile(
 def open_mpi3d_toy(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
     release: str = "final",
@@ -89,7 +89,7 @@ def open_mpi3d_toy(
 def open_mpi3d_realistic(
     root: Path,
     *,
-    progress: Progress | None = None,
+    progress: ReadingProgress | None = None,
     file: str | Path | None = None,
     verify: bool = True,
     release: str = "final",
@@ -107,7 +107,7 @@ def open_mpi3d_realistic(
 
 
 def open_mpi3d_real(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open MPI3D as photographed, with simple shapes.
 
@@ -121,7 +121,7 @@ def open_mpi3d_real(
 
 
 def open_mpi3d_real_complex(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open MPI3D as photographed, with everyday objects; 460 800 images.
 
@@ -149,7 +149,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 
 
 def _open_release(
-    name: str, root: Path, release: str, progress: Progress | None, file: str | Path | None, verify: bool
+    name: str, root: Path, release: str, progress: ReadingProgress | None, file: str | Path | None, verify: bool
 ) -> FactorDataset:
     if release not in {"final", "early"}:
         raise ValueError(f"release must be 'final' or 'early'; got {release!r}")

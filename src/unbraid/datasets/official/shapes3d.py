@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.datasets._containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
 from unbraid.datasets._official import OfficialFile, check_levels, open_official
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
@@ -43,7 +43,7 @@ FILES = (
 
 
 def open_shapes3d(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open the official 3D Shapes.
 

@@ -8,7 +8,7 @@ import numpy as np
 from unbraid.datasets._containers import npz_array, npz_slabs
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, Progress
+from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorTable
 from unbraid.types import Kind, UInt8Array
 
@@ -27,7 +27,7 @@ FILES = (
 
 
 def open_teapots_official(
-    root: Path, *, progress: Progress | None = None, file: str | Path | None = None, verify: bool = True
+    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
 ) -> FactorDataset:
     """Open the official teapots: 200 000 at random angles in random colours, so no grid.
 

@@ -27,7 +27,7 @@ LARGEST_HALF = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class Operation:
     """One operation on one image's values; `shape` is that of its output without the batch."""
 
     op: str
@@ -42,7 +42,7 @@ class Program:
     """What a decoder does to a code (n_codes,), step by step; the last step's output is (channels, height, width)."""
 
     n_codes: int
-    steps: tuple[Step, ...]
+    steps: tuple[Operation, ...]
     constants: tuple[Tensor, ...]  # weights, single precision, and indices
 
     @property
@@ -85,7 +85,7 @@ class Program:
         ]
         return {"n_codes": self.n_codes, "steps": steps, "constants": _packed(self.constants)}
 
-    def _multiplications(self, step: Step) -> int:
+    def _multiplications(self, step: Operation) -> int:
         if step.op not in {"linear", "conv", "conv_transpose"}:
             return 0
         weight = self.constants[step.constants[0]]
@@ -94,7 +94,7 @@ class Program:
         return weight.numel() * (math.prod(source[1:]) if len(source) == 3 else 1)
 
 
-def _sizes(step: Step, inputs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
+def _sizes(step: Operation, inputs: Sequence[tuple[int, ...]]) -> dict[str, Any]:
     if step.op == "linear":
         return {"rows": step.shape[-1]}
     if step.op in {"conv", "conv_transpose", "resize"}:
@@ -117,30 +117,30 @@ def _packed(constants: Sequence[Tensor]) -> dict[str, Any]:
     return {"arrays": described, "data": base64.b64encode(zlib.compress(b"".join(planes))).decode()}
 
 
-def _take(step: Step, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:  # noqa: ARG001
+def _take(step: Operation, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:  # noqa: ARG001
     return torch.cat([each.flatten(1) for each in inputs], 1)[:, constants[0]]
 
 
-def _affine(step: Step, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
+def _affine(step: Operation, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
     scale, shift = (each.repeat_interleave(step.settings["plane"]) for each in constants)
     flat = inputs[0].flatten(1)
     repeats = flat.shape[1] // len(scale)
     return flat * scale.repeat(repeats) + shift.repeat(repeats)
 
 
-def _convolve(step: Step, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
+def _convolve(step: Operation, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
     bias = constants[1] if len(constants) > 1 else None
     return functional.conv2d(inputs[0], constants[0], bias, step.settings["stride"], step.settings["padding"])
 
 
-def _spread(step: Step, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
+def _spread(step: Operation, inputs: Sequence[Tensor], constants: Sequence[Tensor]) -> Tensor:
     bias, how = constants[1] if len(constants) > 1 else None, step.settings
     return functional.conv_transpose2d(
         inputs[0], constants[0], bias, how["stride"], how["padding"], how["output_padding"]
     )
 
 
-_REPLAYS: Mapping[str, Callable[[Step, Sequence[Tensor], Sequence[Tensor]], Tensor]] = {
+_REPLAYS: Mapping[str, Callable[[Operation, Sequence[Tensor], Sequence[Tensor]], Tensor]] = {
     "linear": lambda _, inputs, constants: functional.linear(inputs[0], *constants),
     "conv": _convolve,
     "conv_transpose": _spread,

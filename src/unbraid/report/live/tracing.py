@@ -10,7 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from unbraid.errors import UnbraidError
-from unbraid.report.live.program import UNARY, Program, Step
+from unbraid.report.live.program import UNARY, Operation, Program
 
 TOLERANCE = 1e-4  # between what the steps and the model make of a code
 PROBE = 1024.0  # far from 0, so that a scale is not lost beside a shift
@@ -63,7 +63,7 @@ class _Recorder(TorchDispatchMode):
     def __init__(self, code: Tensor) -> None:
         super().__init__()
         self.code = code
-        self.steps: list[Step] = []
+        self.steps: list[Operation] = []
         self.constants: list[Tensor] = []
         self.numbers: dict[int, int] = {id(code): 0}
         self.kept: list[Any] = []  # while a tensor lives, its id is its own
@@ -99,7 +99,7 @@ class _Recorder(TorchDispatchMode):
                     constant.detach().to(torch.float32 if constant.is_floating_point() else None).clone()
                 )
         numbers = tuple(self.numbers[id(each)] for each in inputs)
-        self.steps.append(Step(op, numbers, tuple(places), tuple(output.shape[1:]), settings))
+        self.steps.append(Operation(op, numbers, tuple(places), tuple(output.shape[1:]), settings))
         self.numbers[id(output)] = len(self.steps)
 
     def program(self, image: Tensor) -> Program:

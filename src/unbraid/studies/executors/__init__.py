@@ -8,7 +8,7 @@ An executor is one function
   `task.target` when its outcome is given, whole or not at all; `task.working` is for the way there. Their common
   folder exists by the time that the first outcome is asked for, and not always at the call.
 - `datasets`: the images, by `task.dataset`. Tasks share them; send each to a process once.
-- `report(step)`: told of a `Step` about twice a second, from the thread that asks for outcomes.
+- `report(step)`: told of a `TaskProgress` about twice a second, from the thread that asks for outcomes.
 - `options`: what the executor alone understands (`processes` of "local", `address` of "ray").
 
 The call itself looks whether the tasks can be done: it writes nothing, and raises ValueError or OSError for an option
@@ -29,9 +29,9 @@ from types import MappingProxyType
 from typing import TypeAlias
 
 from unbraid.studies.executors import local, ray
-from unbraid.studies.executors.task import Outcome, State, Step, Task
+from unbraid.studies.executors.task import EndState, Outcome, Task, TaskProgress
 
-__all__ = ["EXECUTORS", "Outcome", "State", "Step", "Task"]
+__all__ = ["EXECUTORS", "Outcome", "EndState", "TaskProgress", "Task"]
 
 Executor: TypeAlias = Callable[..., Iterator[Outcome]]
 

@@ -15,7 +15,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import FAMILIES
-from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import perform, perform_alone, train
 from unbraid.studies.expand import setting_text
 from unbraid.training.train import training_of, weight_bytes
@@ -29,7 +29,7 @@ def run(
     tasks: Sequence[Task],
     datasets: Mapping[str, FactorDataset],
     *,
-    report: Callable[[Step], None] | None = None,
+    report: Callable[[TaskProgress], None] | None = None,
     processes: int | None = None,
     pack: int = PACK,
 ) -> Iterator[Outcome]:
@@ -58,7 +58,7 @@ def _run(
     on_cpu: Sequence[Task],
     stacked: Sequence[Sequence[Task]],
     datasets: Mapping[str, FactorDataset],
-    told: Callable[[Step], None],
+    told: Callable[[TaskProgress], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
     workers = n_workers and can_leave(datasets, [*on_cpu, *chain(*stacked)])
@@ -76,7 +76,7 @@ def _run(
 
 
 def _in_workers(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], told: Callable[[Step], None], n_workers: int
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], told: Callable[[TaskProgress], None], n_workers: int
 ) -> Iterator[Outcome]:
     working = run_jobs(
         perform_alone, tasks, datasets, n_workers=n_workers, report=lambda _, step: told(step), tries=TRIES

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import unbraid
 from unbraid._files import below
 from unbraid.datasets.base import FactorDataset
-from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import perform_alone
 from unbraid.studies.storage.remote import carried
 from unbraid.studies.storage.sync import Mirror, discard, pull
@@ -38,7 +38,7 @@ class Answer:
     files: Files  # of the finished run, where the driver has no other way to them
 
 
-def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[Step], None]) -> Answer:
+def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[TaskProgress], None]) -> Answer:
     """Do the task of an order, continuing from what there is of it.
 
     Raises:

@@ -19,7 +19,7 @@ from unbraid._files import atomic_write, below
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.local import TRIES, check_memory
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
-from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import DiskFull, explain
 from unbraid.studies.storage.remote import mirror_of
 from unbraid.studies.storage.sync import pull
@@ -34,7 +34,7 @@ def run(
     tasks: Sequence[Task],
     datasets: Mapping[str, FactorDataset],
     *,
-    report: Callable[[Step], None] | None = None,
+    report: Callable[[TaskProgress], None] | None = None,
     address: str = "auto",
     gpus_per_run: float | None = None,
 ) -> Iterator[Outcome]:
@@ -128,24 +128,24 @@ def _run(
     joined: bool,
     tasks: Sequence[Task],
     datasets: Mapping[str, FactorDataset],
-    told: Callable[[Step], None],
+    told: Callable[[TaskProgress], None],
     shares: Mapping[str, float],
 ) -> Iterator[Outcome]:
-    session = _Session(ray, datasets, shares)
+    submitted = _Submitted(ray, datasets, shares)
     try:
         for task in tasks:
-            session.submit(task)
-        while session.running:
-            ended = session.ended()
-            for step in session.steps():
+            submitted.submit(task)
+        while submitted.running:
+            ended = submitted.ended()
+            for step in submitted.steps():
                 told(step)
-            yield from session.outcomes(ended)
+            yield from submitted.outcomes(ended)
     finally:
-        session.stop()
+        submitted.stop()
         _leave(ray, joined)
 
 
-class _Session:
+class _Submitted:
     """The tasks that Ray has been given."""
 
     def __init__(self, ray: Any, datasets: Mapping[str, FactorDataset], shares: Mapping[str, float]) -> None:
@@ -177,12 +177,12 @@ class _Session:
         """References to answers that are there within POLL_SECONDS."""
         return self.ray.wait(list(self.running), timeout=POLL_SECONDS)[0]
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self) -> Iterator[TaskProgress]:
         """What the tasks at work said since the last call."""
         at_work = {task.id for task in self.running.values()}
         for name, said in self.ray.get(self.board.take.remote()).items():
             if name in at_work:
-                yield Step(name, *said)
+                yield TaskProgress(name, *said)
 
     def outcomes(self, ended: Iterable[Any]) -> Iterator[Outcome]:
         for reference in ended:
@@ -248,7 +248,7 @@ def _on_node(order: Order, datasets: Mapping[str, FactorDataset], board: Any) ->
 
     last: list[Any] = []
 
-    def tell(step: Step) -> None:
+    def tell(step: TaskProgress) -> None:
         last[:] = [board.post.remote(step.id, (step.step, dict(step.logs), step.doing))]
 
     answer = work(order, datasets, tell)

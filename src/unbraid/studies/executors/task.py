@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 from unbraid._trust import Trusted, trusted_in
 from unbraid.runs.folder import WORKING
 
-State: TypeAlias = Literal["finished", "diverged", "failed"]
+EndState: TypeAlias = Literal["finished", "diverged", "failed"]
 
 
 @dataclass(frozen=True)
@@ -52,13 +52,13 @@ class Outcome:
     """How a task ended."""
 
     id: str
-    state: State
+    state: EndState
     reason: str | None = None  # of "diverged" and "failed", one line
     details: str = ""  # the traceback, where there is one
 
 
 @dataclass(frozen=True)
-class Step:
+class TaskProgress:
     """How far a task at work is; sent now and then."""
 
     id: str

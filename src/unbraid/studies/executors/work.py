@@ -12,7 +12,7 @@ from unbraid._device import out_of_memory
 from unbraid._files import DiskFull, disk_is_full
 from unbraid.datasets.base import FactorDataset
 from unbraid.runs.run import open_run
-from unbraid.studies.executors.task import Outcome, Step, Task
+from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.holdout.answers import complete_answers
 from unbraid.studies.scores import complete_scores
 from unbraid.training.loop import Report, train_here
@@ -21,7 +21,7 @@ from unbraid.training.writing import write_run
 
 
 def perform(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]
 ) -> list[Outcome]:
     """Bring tasks to their end; several are trained stacked, and agree in all that stacked members agree in.
 
@@ -36,7 +36,7 @@ def perform(
 
 
 def train(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]
 ) -> dict[str, Outcome]:
     """The part of `perform` that needs the device; the outcomes of those that failed, by id."""
     try:
@@ -53,7 +53,9 @@ def train(
     return {**train(tasks[:middle], datasets, report), **train(tasks[middle:], datasets, report)}
 
 
-def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]) -> None:
+def _train(
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]
+) -> None:
     if not tasks:
         return
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
@@ -65,21 +67,21 @@ def _train(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report:
     def told(sent: Report) -> None:
         for index, number in enumerate(sent.members):
             logs = {name: float(values[index]) for name, values in sent.logs.items() if np.isfinite(values[index])}
-            report(Step(tasks[number].id, sent.step, logs))
+            report(TaskProgress(tasks[number].id, sent.step, logs))
 
     trained = train_here(plan, members, dataset, folders=[task.working for task in tasks], report=told)
     for task, result in zip(tasks, trained, strict=True):
         write_run(task.working, task.target, task.config, result, dataset)
 
 
-def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[[Step], None]) -> Outcome:
+def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None]) -> Outcome:
     try:
         status = open_run(task.target).status
         if status["state"] == "diverged":
             return Outcome(task.id, "diverged", f"step {status['step']}: {status['reason']}")
 
         def tell(doing: str) -> None:
-            report(Step(task.id, int(status["step"]), doing=doing))
+            report(TaskProgress(task.id, int(status["step"]), doing=doing))
 
         complete_scores(
             task.target, task.metrics, gap=task.gap, retry=task.retry, dataset=datasets[task.dataset],

@@ -18,7 +18,7 @@ PREFIX = {"combination": "", "random": "random_"}
 
 
 @dataclass(frozen=True)
-class Gathered:
+class RunAnswers:
     """Answers that belong to one run of the study."""
 
     expected: Mapping[str, int]  # hold-outs by split
@@ -28,7 +28,7 @@ class Gathered:
         return len(self.answers[split]) == self.expected[split] > 0
 
 
-def gathered(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Gathered]]:
+def answers_by_run(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, RunAnswers]]:
     """By kind ("compositional", "zero_shot") and run, what held-out runs have answered to the study's questions.
 
     Raises:
@@ -45,7 +45,7 @@ def gathered(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str
                 found.setdefault(place, {})[question["number"]] = {**answer, "run": path.parent.name}
     return {
         kind: {
-            run.id: Gathered(
+            run.id: RunAnswers(
                 expected,
                 {
                     split: [answer for _, answer in sorted(found.get((kind, run.id, split), {}).items())]
@@ -69,7 +69,7 @@ def _expected(section: CompositionalSection | ZeroShotSection) -> dict[str, int]
 def answered(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, tuple[int, int]]:
     """By kind, how many hold-outs have been answered, and how many there are."""
     found = {}
-    for kind, by_run in gathered(study, runs).items():
+    for kind, by_run in answers_by_run(study, runs).items():
         done = sum(len(answers) for each in by_run.values() for answers in each.answers.values())
         found[kind] = done, sum(count for each in by_run.values() for count in each.expected.values())
     return found
@@ -85,14 +85,14 @@ def columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str,
         .cost: the first less the second.
     """
     found: dict[str, dict[str, float]] = {}
-    for kind, by_run in gathered(study, runs).items():
+    for kind, by_run in answers_by_run(study, runs).items():
         make = _error_columns if kind == "zero_shot" else _accuracy_columns
         for run, each in by_run.items():
             found.setdefault(run, {}).update(make(each, study.config))
     return found
 
 
-def _accuracy_columns(of_run: Gathered, config: StudyConfig) -> dict[str, float]:
+def _accuracy_columns(of_run: RunAnswers, config: StudyConfig) -> dict[str, float]:
     made: dict[str, float] = {}
     for split in filter(of_run.complete, of_run.expected):
         for head, each in summaries(of_run.answers[split]).items():
@@ -103,7 +103,7 @@ def _accuracy_columns(of_run: Gathered, config: StudyConfig) -> dict[str, float]
     return made
 
 
-def _error_columns(of_run: Gathered, config: StudyConfig) -> dict[str, float]:
+def _error_columns(of_run: RunAnswers, config: StudyConfig) -> dict[str, float]:
     del config
     made: dict[str, float] = {}
     for answer in of_run.answers["gap"]:
@@ -156,7 +156,7 @@ def contents(study: StudyRecord) -> dict[str, dict[str, Any]]:
                 if run.id in by_run
             ],
         }
-        for kind, by_run in gathered(study, runs).items()
+        for kind, by_run in answers_by_run(study, runs).items()
     }
 
 

@@ -15,7 +15,7 @@ Shares: TypeAlias = Annotated[list[Share], Field(min_length=3, max_length=3)]  #
 Errors: TypeAlias = Annotated[dict[Text, FiniteFloat], Field(min_length=1)]
 
 
-class StudyRecord(Record):
+class EnvironmentRecord(Record):
     """study.json: what decides the runs beside the YAML."""
 
     format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]

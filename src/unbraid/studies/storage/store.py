@@ -12,7 +12,7 @@ from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
 from unbraid.datasets._recorded import of_everywhere
-from unbraid.studies.storage.records import FORMAT, FailureRecord, StudyRecord
+from unbraid.studies.storage.records import FORMAT, EnvironmentRecord, FailureRecord
 from unbraid.studies.storage.remote import LOCK, discard
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
@@ -53,7 +53,7 @@ def check_folder(folder: Path) -> None:
             raise ValueError(
                 f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
             )
-        check_record(StudyRecord, about, folder / ABOUT)
+        check_record(EnvironmentRecord, about, folder / ABOUT)
     elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
         raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
 
@@ -67,7 +67,7 @@ def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironmen
     """
     if not (folder / ABOUT).exists():
         return None
-    about = read_record(folder / ABOUT, StudyRecord)
+    about = read_record(folder / ABOUT, EnvironmentRecord)
     if _plain(about["source"]) != _plain(source):
         return None
     return StudyEnvironment(about["dataset"], about["device"], about["precision"])

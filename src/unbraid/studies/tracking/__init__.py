@@ -19,7 +19,7 @@ from unbraid._records import read_object
 from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.storage import store
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
-from unbraid.studies.tracking.record import Record, record_of
+from unbraid.studies.tracking.record import TrackedRun, tracked_run
 
 FOLDER = "tracking"
 
@@ -28,7 +28,7 @@ FOLDER = "tracking"
 class Tracker:
     """One row of the table of trackers."""
 
-    write: Callable[[Record, Path], None]
+    write: Callable[[TrackedRun, Path], None]
     needs: tuple[str, ...]  # modules
 
 
@@ -69,7 +69,7 @@ def tracked(study: StudyRecord) -> Iterator[Callable[[StudyRun], None]]:
 
 
 def _tell(study: StudyRecord, run: StudyRun, folder: Path) -> None:
-    record = record_of(study.config.name, run)
+    record = tracked_run(study.config.name, run)
     content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
     for name in study.config.track:
         known = _known(folder, name)

@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._extras import require
-from unbraid.studies.tracking.record import Record
+from unbraid.studies.tracking.record import TrackedRun
 
 DATABASE = "mlflow.db"
 MOST_METRICS, MOST_PARAMETERS = 1000, 100  # in one request
 LONGEST = 500  # characters of a parameter
 
 
-def write(record: Record, folder: Path) -> None:
+def write(record: TrackedRun, folder: Path) -> None:
     """Write a run of the experiment named like the study into folder/mlflow.db."""
     # The package counts its users over the network unless told not to.
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")

@@ -12,7 +12,7 @@ from unbraid.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)
-class Record:
+class TrackedRun:
     """A run that ended, read from its folder."""
 
     study: str
@@ -28,7 +28,7 @@ class Record:
         return " ".join(filter(None, (self.run.family, self.run.setting, f"seed {self.run.seed}")))
 
 
-def record_of(study: str, run: StudyRun) -> Record:
+def tracked_run(study: str, run: StudyRun) -> TrackedRun:
     """Read the folder of a run that ended.
 
     Raises:
@@ -42,7 +42,7 @@ def record_of(study: str, run: StudyRun) -> Record:
         for metric, entry in read_scores(run.path).metrics.items()
         for name, value in entry.values.items()
     }
-    return Record(
+    return TrackedRun(
         study, run, {**settings, "dataset": str(config["dataset"]["name"]), **config["hyperparameters"]},
         curves.pop("step").astype(np.int64), curves, scores,
     )  # fmt: skip

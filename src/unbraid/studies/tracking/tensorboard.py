@@ -10,10 +10,10 @@ from typing import Any, cast
 
 from unbraid._extras import require
 from unbraid.studies.storage.remote import discard
-from unbraid.studies.tracking.record import Record
+from unbraid.studies.tracking.record import TrackedRun
 
 
-def write(record: Record, folder: Path) -> None:
+def write(record: TrackedRun, folder: Path) -> None:
     """Write folder/<family>/<setting>/seed-<seed>-<id>/, whole or not at all."""
     require("tensorboard", "track", "track: tensorboard")
     from torch.utils.tensorboard.summary import hparams

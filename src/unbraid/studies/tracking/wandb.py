@@ -10,10 +10,10 @@ from typing import Any
 
 from unbraid._extras import require
 from unbraid.studies.storage.remote import discard
-from unbraid.studies.tracking.record import Record
+from unbraid.studies.tracking.record import TrackedRun
 
 
-def write(record: Record, folder: Path) -> None:
+def write(record: TrackedRun, folder: Path) -> None:
     """Write folder/wandb/offline-run-<time>-<id>/."""
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     wandb = require("wandb", "track", "track: wandb")
