@@ -28,6 +28,7 @@ from unbraid.families import (
     Supervision,
     Supply,
 )
+from unbraid.families.base import TRAINING
 from unbraid.families.building import Member, make_supply
 from unbraid.families.supervision import alternating
 from unbraid.families.table import FAMILIES
@@ -106,7 +107,8 @@ def toys(*members: Member, batch_size: int = 8, family: Family = TOY, **options:
 
 
 def toy(seed: int, **hyper: float) -> Member:
-    return Member(seed, {"pairs": 10, "scale": 1.0 + seed, **hyper})
+    usual = {name: each.default for name, each in TRAINING.items()}
+    return Member(seed, {**usual, "pairs": 10, "scale": 1.0 + seed, **hyper})
 
 
 def test_items_come_once_before_any_comes_twice_with_what_is_known_of_them() -> None:
