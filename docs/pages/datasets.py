@@ -37,6 +37,7 @@ A set drawn here is a substitute: quote results on it under its own name, never 
 datasets.from_folder("pictures/", "pictures/factors.csv")  # column "file" names the picture, the others are factors
 datasets.from_array(images, {"shape": [...], "size": [...]})  # uint8 (n, height, width[, channels]), or an .npy file
 datasets.load("my-images/")  # a folder with factors.csv and images.npy or pictures
+datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 
 Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` says otherwise.

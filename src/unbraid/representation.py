@@ -224,6 +224,8 @@ def _read_parquet(path: Path) -> Arrays:
         arrays["factors"] = np.stack([table[c].to_numpy() for c in factors], axis=1)
         arrays["factor_names"] = [c.removeprefix("factor_") for c in factors]
     described = json.loads((table.schema.metadata or {}).get(b"unbraid", b"{}"))
+    if described.get("factor_names") == []:
+        arrays["factors"] = np.empty((len(table), 0))
     return described | arrays
 
 

@@ -56,7 +56,7 @@ class SavedInput(_Part):
     path: Text | None
     n_samples: Annotated[int, Field(ge=1, lt=1 << 62)]
     n_codes: Annotated[int, Field(ge=1, le=1_000_000)]
-    factors: Annotated[list[SavedFactor], Field(min_length=1, max_length=100_000)]
+    factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
 
 
@@ -131,6 +131,9 @@ def read_scores_file(path: Path) -> SavedScores:
     for name, metric in scores.metrics.items():
         if metric.headline not in metric.values:
             raise ValueError(f"{path}: not the scores of unbraid (metrics.{name}: no value {metric.headline!r})")
+        if metric.per_factor and not scores.input.factors:
+            said = f"input.factors: none, but metrics.{name} has per_factor"
+            raise ValueError(f"{path}: not the scores of unbraid ({said})")
     return scores
 
 

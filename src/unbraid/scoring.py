@@ -64,7 +64,8 @@ def score(
         progress: called as progress(metric, done, total) before each metric.
 
     Returns:
-        ScoreCard. What has no meaning on this input is under `skipped` with the reason.
+        ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
+        factors that is every metric that needs them.
 
     Raises:
         ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored.
@@ -89,6 +90,8 @@ def score(
             else:
                 scored[name] = result
     if not scored:
+        if not representation.names:
+            raise ValueError("these codes have no factors to be measured against; unbraid.rank compares models without")
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
     told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
@@ -272,13 +275,23 @@ def _context(representation: Representation, seed: int, gap: Gap | None) -> dict
 
 
 def _inputs(representation: Representation) -> Inputs:
-    return check_inputs(representation.codes, representation.factors, representation.kinds)
+    codes, factors = representation.codes, representation.factors
+    if not representation.names:
+        matrix = check_matrix(codes, "codes", "n_codes")
+        return Inputs(matrix, np.empty((len(matrix), 0)), ())
+    return check_inputs(codes, factors, representation.kinds)
 
 
 def _call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
     accepted = inspect.signature(metric.function).parameters
     chosen = {name: value for name, value in context.items() if name in accepted}
-    if ":" in name:
+    if not inputs.n_factors:
+        if metric.needs_factors:
+            raise NotDefined("needs factors, and these images have none")
+        chosen.pop("kinds", None)
+        with interruptible(), sharing(store):
+            result = _of_its_own(metric.function(inputs.codes, **chosen))
+    elif ":" in name:
         codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
         chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
         with interruptible():

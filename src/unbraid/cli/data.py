@@ -283,6 +283,7 @@ def _print_info(described: dict[str, Any]) -> None:
     console = Console()
     shape = " x ".join(map(str, described["image_shape"]))
     grid = "every combination of the factors once" if described["grid"] else "samples, no grid"
+    grid = grid if described["factors"] else "no factors are known"
     console.print(described["name"], style="bold", end="  ")
     console.print(described.get("title", ""))
     facts = [
@@ -316,7 +317,8 @@ def _print_info(described: dict[str, Any]) -> None:
         factors.add_column(column, justify="right" if column == "levels" else "left")
     for factor in described["factors"]:
         factors.add_row(factor["name"], factor["kind"], str(factor["size"] or "-"), _values(factor["values"]))
-    console.print(factors, markup=False)
+    if described["factors"]:
+        console.print(factors, markup=False)
     flags = {"file", "verify"}
     if set(described.get("options", ())) - flags:
         options = Table(pad_edge=False, box=SIMPLE_HEAD)

@@ -20,7 +20,13 @@ if TYPE_CHECKING:
 
 def train(
     family: Annotated[str, typer.Argument(help="What to train, such as vae or beta_vae (see `unbraid families`).")],
-    dataset: Annotated[str, typer.Option(help="A dataset of `unbraid data list`, or the path of your own.")],
+    images: Annotated[
+        str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.", show_default=False)
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(help="A dataset of `unbraid data list`, or the path of your own images, with factors or without."),
+    ] = None,
     seeds: Annotated[str, typer.Option(help="How many (4), or which (0,7; a single one: 7,).")] = "1",
     sets: Annotated[
         list[str] | None,
@@ -49,7 +55,11 @@ def train(
       unbraid train vae --dataset square --set latents=4 --set learning_rate=1e-3 --steps 2000
 
       unbraid train beta_vae --dataset my-images/ --preset udr --seeds 50
+
+      unbraid train vae folder-of-pictures/
     """
+    if (images is None) is (dataset is None):
+        raise ValueError("name the dataset once: unbraid train FAMILY DATASET, or --dataset DATASET")
     chosen = _seeds(seeds)
     from unbraid._extras import require
 
@@ -57,7 +67,7 @@ def train(
     from unbraid.training.train import train as train_models
 
     given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
-    source = {"name": dataset, **_options(options)}
+    source = {"name": images or dataset, **_options(options)}
     with continuing(), _progress(family) as report:
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,

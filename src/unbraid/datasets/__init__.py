@@ -13,7 +13,7 @@ from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import StoredImages, cache_root
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, ReadingProgress
-from unbraid.datasets.own import from_array, from_folder, is_path, open_path
+from unbraid.datasets.own import from_array, from_folder, from_torch, is_path, open_path
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 
@@ -31,6 +31,7 @@ __all__ = [
     "find",
     "from_array",
     "from_folder",
+    "from_torch",
     "leave_out",
     "load",
 ]

@@ -257,7 +257,7 @@ def walk_tar_gz(path: Path, pattern: re.Pattern[str]) -> Iterator[tuple[str, byt
 
 
 def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
-    """A Pillow image of this mode, or of "L" or "RGB" as the picture is grey or not; transparency is laid on white.
+    """A picture file as a Pillow image, `flattened`.
 
     Raises:
         ValueError: no image that Pillow can read.
@@ -269,7 +269,13 @@ def decoded(data: bytes, name: str, mode: str | None = "RGB") -> Any:
         image.load()
     except (OSError, SyntaxError, ValueError) as error:
         raise ValueError(f"{name} is not a readable image ({str(error).splitlines()[0]})") from error
+    return flattened(image, mode)
+
+
+def flattened(image: Any, mode: str | None = None) -> Any:
+    """A Pillow image of this mode, or of "L" or "RGB" as it is grey or not; transparency is laid on white."""
     if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
+        images = require("PIL.Image", "data", "reading image files")
         image = image.convert("RGBA")
         white = images.new("RGBA", image.size, (255, 255, 255, 255))
         image = images.alpha_composite(white, image)

@@ -1,16 +1,17 @@
-"""The user's own images with a table of their factors."""
+"""The user's own images, with a table of their factors or without."""
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from unbraid._files import below
-from unbraid.datasets._containers import decoded, npz_names, readable
+from unbraid.datasets._containers import npz_names, readable
 from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
+from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
@@ -18,24 +19,27 @@ from unbraid.types import KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
 FILE_COLUMN = "file"
 TABLES = ("factors.csv", "factors.parquet")
+PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
 Kinds = Mapping[str, Kind] | Sequence[Kind] | None
 
 
 def from_array(
     images: ArrayLike | str | Path,
-    factors: ArrayLike | Mapping[str, Sequence[Any]] | str | Path,
+    factors: ArrayLike | Mapping[str, Sequence[Any]] | str | Path | None = None,
     *,
     names: Sequence[str] | None = None,
     kinds: Kinds = None,
     grid: bool | None = None,
 ) -> FactorDataset:
-    """A dataset of images in one array, image i having the factors of row i.
+    """A dataset of images in one array, image i having the factors of row i; or of images of which none are known.
 
     Args:
-        images: (n, height, width, channels) or (n, height, width), uint8 or bool; or an .npy file of them, which is
-            read where it lies.
+        images: (n, height, width, channels) or (n, height, width), uint8 or bool; a torch tensor has its channels
+            second, as is usual there; or an .npy file of them, which is read where it lies. Without factors also floats
+            from 0 to 1, and the rows (n, n_features) of a table in floats.
         factors: a .csv or .parquet file, a mapping from name to column (a data frame is one), or a matrix
-            (n, n_factors). Numbers or text; a column's levels are its distinct values in order.
+            (n, n_factors). Numbers or text; a column's levels are its distinct values in order. None: the images have
+            no factors.
         names: of the columns of a matrix; default factor_0, factor_1, ...
         kinds: "categorical", "ordinal", "continuous" or "cyclic", by name or for all in order. By default text is
             categorical, whole numbers are ordinal, and other numbers continuous.
@@ -53,9 +57,47 @@ def from_array(
         >>> dataset.space.names, dataset.space.sizes, dataset.space.values
         (('shape', 'size'), (2, 2), (('box', 'disc'), (1.0, 2.0)))
     """
-    source: Rows = MappedRows(Path(images)) if isinstance(images, str | Path) else ArrayRows(_checked(images, "images"))
-    columns = _columns(factors, names)
-    return _dataset(source, columns, kinds, grid)
+    alone = factors is None
+    if isinstance(images, str | Path):
+        source: Rows = MappedRows(Path(images), alone)
+    else:
+        source = ArrayRows(checked_images(as_array(images), "images", alone))
+    if alone:
+        return _without_factors(source, names=names, kinds=kinds, grid=grid)
+    return _dataset(source, _columns(factors, names), kinds, grid)
+
+
+def images_of(given: Any) -> FactorDataset:
+    """A dataset as it is; and one without factors of images in an array, a tensor or a torch Dataset.
+
+    Raises:
+        ValueError: it is none of these; or as `from_array` and `from_torch`.
+    """
+    if hasattr(given, "space") and hasattr(given, "images"):
+        return given
+    if isinstance(given, np.ndarray) or hasattr(given, "detach"):
+        return from_array(given)
+    if any(each.__module__.startswith("torch.utils.data") for each in type(given).__mro__):
+        return from_torch(given)
+    raise ValueError(
+        'a dataset is its name or path, {"name": ..., options}, an array or tensor of images, a torch Dataset, or an '
+        f"object with space and images; got {type(given).__name__}"
+    )
+
+
+def from_torch(dataset: Any) -> FactorDataset:
+    """A dataset without factors of the images of a torch Dataset, read when they are asked for.
+
+    Args:
+        dataset: map-style. Its items are images, or begin with one, (image, label); what else they hold is ignored.
+            An image is a tensor (channels, height, width) or (height, width), a Pillow image, or an array with its
+            channels last; uint8, or floats from 0 to 1. The same position gives the same image every time.
+
+    Raises:
+        ValueError: it cannot be read by position, an item is no such image or another than when read before, or there
+            are none.
+    """
+    return _without_factors(TorchRows(dataset))
 
 
 def from_folder(
@@ -72,7 +114,7 @@ def from_folder(
         folder: of the pictures, all of one size.
         table: a .csv or .parquet file, or a mapping from name to column, with one row per picture.
         file_column: the column with the path of each picture inside the folder, / between its parts; the others are
-            factors.
+            factors, if there are any.
         kinds: as in `from_array`.
         grid: as in `from_array`.
 
@@ -99,19 +141,24 @@ def from_folder(
         if not path.is_file():
             raise FileNotFoundError(f"{chosen[0].at(row)}: there is no {name!r} in {folder}")
     factors = [column for column in columns if column.name != file_column]
-    return _dataset(PictureRows(folder, tuple(files)), factors, kinds, grid)
+    pictures = PictureRows(folder, tuple(files))
+    return _dataset(pictures, factors, kinds, grid) if factors else _without_factors(pictures, kinds=kinds, grid=grid)
 
 
 def is_path(name: str, names: Iterable[str]) -> bool:
     """Whether `name` is to be opened by its path, being none of `names`."""
-    return name not in names and (name.endswith(".npz") or "/" in name or os.sep in name or Path(name).is_dir())
+    return name not in names and (
+        name.endswith((".npz", ".npy")) or "/" in name or os.sep in name or Path(name).is_dir()
+    )
 
 
 def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None) -> FactorDataset:
     """A dataset by its path: what `unbraid data render --out` wrote, or the user's own.
 
     A folder holds factors.csv or factors.parquet and either images.npy or the pictures that its column "file" names;
-    an .npz file holds `images` and `factors`, and may hold `factor_names` and `factor_kinds`.
+    an .npz file holds `images` and `factors`, and may hold `factor_names` and `factor_kinds`. Images without factors
+    are a folder with images.npy or with pictures, also those of folders in it, in the order of their paths; an .npz
+    file with `images` alone; or an .npy file.
 
     Args:
         path: of the folder or file.
@@ -126,23 +173,43 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
     if path.is_file():
-        return _open_npz(path, kinds, grid)
+        return _open_file(path, kinds, grid)
     if (path / "meta.json").exists():
         if kinds is not None or grid is not None:
             raise ValueError(f"{path}: its meta.json gives the factors; kinds and grid cannot be chosen")
         return StoredImages(path)
     table = next((path / name for name in TABLES if (path / name).exists()), None)
-    if table is None:
-        raise ValueError(f"{path}: no dataset; there is neither meta.json nor {' nor '.join(TABLES)}")
     if (path / "images.npy").exists():
         return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
+    if table is None:
+        return _without_factors(PictureRows(path, _pictures(path)), kinds=kinds, grid=grid)
     return from_folder(path, table, kinds=kinds, grid=grid)
 
 
-def _open_npz(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
+def _pictures(folder: Path) -> tuple[str, ...]:
+    """Paths of all pictures below a folder, in order; what is hidden is left out."""
+    files = (file.relative_to(folder) for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
+    found = sorted(file.as_posix() for file in files if not any(part.startswith(".") for part in file.parts))
+    if not found:
+        described = " nor ".join(("meta.json", *TABLES))
+        raise ValueError(f"{folder}: no dataset; there is neither {described}, and no picture or images.npy")
+    return tuple(found)
+
+
+def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
+    if path.suffix == ".npy":
+        return from_array(path, kinds=kinds, grid=grid)
     if path.suffix != ".npz":
-        raise ValueError(f"{path}: a dataset is a folder or an .npz file with images and factors")
+        raise ValueError(
+            f"{path}: a dataset is a folder, an .npz file with images and factors, or an .npy file of images"
+        )
     there = npz_names(path)
+    if there == ["images"]:
+        with readable(path, "an .npz file"), np.load(path, allow_pickle=False) as arrays:
+            images = arrays["images"]
+        return _without_factors(
+            ArrayRows(checked_images(images, f"{path}: images", alone=True)), kinds=kinds, grid=grid
+        )
     for name in ("images", "factors"):
         if name not in there:
             raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(there) or 'nothing'}")
@@ -152,91 +219,7 @@ def _open_npz(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         if kinds is None and "factor_kinds" in there:
             kinds = arrays["factor_kinds"].tolist()
     columns = matrix_columns(factors, names, str(path))
-    return _dataset(ArrayRows(_checked(images, f"{path}: images")), columns, kinds, grid)
-
-
-class Rows(Protocol):
-    """Images by their row in the user's table."""
-
-    @property
-    def image_shape(self) -> ImageShape: ...
-
-    def __len__(self) -> int: ...
-
-    def read(self, rows: IntArray) -> UInt8Array: ...
-
-
-@dataclass(frozen=True, eq=False)
-class ArrayRows:
-    array: UInt8Array
-
-    @property
-    def image_shape(self) -> ImageShape:
-        height, width, channels = self.array.shape[1:]
-        return height, width, channels
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def read(self, rows: IntArray) -> UInt8Array:
-        return self.array[rows]
-
-
-class MappedRows:
-    """The rows of an .npy file; a worker process maps the file anew."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path.expanduser()
-        if not self.path.is_file():
-            raise FileNotFoundError(f"{self.path}: no such file")
-        try:
-            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise ValueError(f"{self.path}: damaged or not an .npy file ({error})") from error
-        self._rows = ArrayRows(_checked(np.asarray(array), f"{self.path}: images"))
-
-    @property
-    def image_shape(self) -> ImageShape:
-        return self._rows.image_shape
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def read(self, rows: IntArray) -> UInt8Array:
-        return self._rows.read(rows)
-
-    def __reduce__(self) -> tuple[type["MappedRows"], tuple[Path]]:
-        return MappedRows, (self.path,)
-
-
-class PictureRows:
-    """Picture files; the first of them sets the size, and whether they are grey."""
-
-    def __init__(self, folder: Path, files: tuple[str, ...]) -> None:
-        self.folder, self.files = folder, files
-        first = self._picture(0, None)
-        self._mode: str = "L" if first.mode == "L" else "RGB"
-        self.image_shape: ImageShape = (first.height, first.width, 1 if self._mode == "L" else 3)
-
-    def __len__(self) -> int:
-        return len(self.files)
-
-    def read(self, rows: IntArray) -> UInt8Array:
-        out = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
-        for place, row in enumerate(rows):
-            picture = self._picture(int(row), self._mode)
-            if (picture.height, picture.width) != self.image_shape[:2]:
-                height, width, _ = self.image_shape
-                raise ValueError(
-                    f"{self.folder / self.files[row]} is {picture.width} x {picture.height} pixels where "
-                    f"{width} x {height} was expected, as in {self.files[0]}"
-                )
-            out[place] = np.asarray(picture).reshape(self.image_shape)
-        return out
-
-    def _picture(self, row: int, mode: str | None) -> Any:
-        path = self.folder / self.files[row]
-        return decoded(path.read_bytes(), str(path), mode)
+    return _dataset(ArrayRows(checked_images(images, f"{path}: images")), columns, kinds, grid)
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,6 +249,15 @@ def _columns(factors: Any, names: Sequence[str] | None) -> list[Column]:
     if hasattr(factors, "keys"):
         return table_columns({str(name): list(factors[name]) for name in factors.keys()}, "factors")  # noqa: SIM118
     return matrix_columns(np.asarray(factors), names, "factors")
+
+
+def _without_factors(
+    source: Rows, *, names: Sequence[str] | None = None, kinds: Kinds = None, grid: bool | None = None
+) -> OwnImages:
+    for name, given in (("names", names), ("kinds", kinds), ("grid", grid)):
+        if given is not None:
+            raise ValueError(f"{name} is of factors, and these images have none")
+    return OwnImages(source, FactorTable((), (), np.empty((len(source), 0))))
 
 
 def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | None) -> OwnImages:
@@ -322,20 +314,3 @@ def _chosen_kinds(kinds: Kinds, columns: list[Column]) -> dict[str, Kind]:
         if kind not in KINDS:
             raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
     return dict(kinds)
-
-
-def _checked(images: Any, name: str) -> UInt8Array:
-    array = np.asarray(images)
-    if array.dtype == np.bool_:
-        array = array.astype(np.uint8) * np.uint8(255)
-    if array.dtype != np.uint8:
-        raise ValueError(
-            f"{name} must be uint8, 0 to 255; got {array.dtype}. From 0 to 1: (images * 255).astype('uint8')"
-        )
-    if array.ndim == 3:
-        array = array[..., None]
-    if array.ndim != 4 or 0 in array.shape:
-        raise ValueError(f"{name} must be (n, height, width, channels) or (n, height, width); got {array.shape}")
-    if array.shape[3] not in {1, 3}:
-        raise ValueError(f"{name} must have 1 or 3 channels, last; got shape {array.shape}")
-    return array

@@ -56,7 +56,9 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
                 return number
             case ast.Name(id=name):
                 if name not in columns:
-                    raise ValueError(f"condition {text!r} names no factor {name!r}; there are {', '.join(names)}")
+                    raise ValueError(
+                        f"condition {text!r} names no factor {name!r}; there are {', '.join(names) or 'none'}"
+                    )
                 return factors[:, columns[name]]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
                 return _ARITHMETIC[type(op)](value(left, factors), value(right, factors))

@@ -161,5 +161,5 @@ def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> N
 
 def _column(names: tuple[str, ...], name: str) -> int:
     if name not in names:
-        raise ValueError(f"no factor {name!r}; there are {', '.join(names)}")
+        raise ValueError(f"no factor {name!r}; there are {', '.join(names) or 'none'}")
     return names.index(name)

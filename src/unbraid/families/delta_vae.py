@@ -64,7 +64,10 @@ def latent_facts(space: Space, settings: Settings) -> dict[str, Any]:
     if euclidean < 0:
         euclidean = IDENTITIES if len(cyclic) < len(space.names) else 0
     if circles == 0:
-        raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic; say how many circles=... to learn")
+        found = (
+            f"none of its factors {', '.join(space.names)} is cyclic" if space.names else "its images have no factors"
+        )
+        raise ValueError(f"{found}; say how many circles=... to learn")
     return {"circles": circles, "euclidean": euclidean}
 
 

@@ -6,12 +6,24 @@ from unbraid.factors import FactorSpace, Space
 from unbraid.families.base import Context
 
 
+def some_factors(space: Space) -> tuple[str, ...]:
+    """Names of the factors.
+
+    Raises:
+        ValueError: there are none.
+    """
+    if not space.names:
+        raise ValueError("its images have no factors, and it has to be told some")
+    return space.names
+
+
 def grid_of(space: Space) -> FactorSpace:
     """The space, if its images are a full grid of factors.
 
     Raises:
-        ValueError: every image has factors of its own.
+        ValueError: every image has factors of its own, or none.
     """
+    some_factors(space)
     if not isinstance(space, FactorSpace):
         raise ValueError("its images are no full grid of factors, so that images cannot be paired by their factors")
     return space
@@ -23,7 +35,7 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
     Raises:
         ValueError: no full grid, or no factor is cyclic.
     """
-    names = tuple(name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic")
+    names = tuple(name for name, kind in zip(some_factors(space), space.kinds, strict=True) if kind == "cyclic")
     if not names:
         raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic; this needs a cyclic factor")
     grid_of(space)
@@ -40,7 +52,7 @@ def named_factors(space: Space, text: str) -> tuple[str, ...]:
     Raises:
         ValueError: an unknown name, a name given twice, a factor without levels, or nothing is left.
     """
-    levels = dict(zip(space.names, space.sizes, strict=True))
+    levels = dict(zip(some_factors(space), space.sizes, strict=True))
     if text in ("all", "categorical"):
         kinds = dict(zip(space.names, space.kinds, strict=True))
         names = tuple(name for name in levels if levels[name] > 1 and text in ("all", kinds[name]))

@@ -1,5 +1,6 @@
 """The table of metrics: the one source for the command line, the JSON, the documentation and the tests."""
 
+import inspect
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -55,6 +56,12 @@ class Metric:
     aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
     linear: bool = True  # cost grows linearly with the number of samples
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
+
+    @property
+    def needs_factors(self) -> bool:
+        """Whether it says nothing about codes alone."""
+        factors = inspect.signature(self.function).parameters.get("factors")
+        return factors is None or factors.default is not None
 
 
 METRICS: Mapping[str, Metric] = MappingProxyType(

@@ -21,7 +21,8 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
 
     They stay at their middle level; cyclic factors, which have none, each at another part of the circle.
 
-    Where the factors are no grid, each place is taken by the image whose factors come nearest to that.
+    Where the factors are no grid, each place is taken by the image whose factors come nearest to that. Images without
+    factors fill one row, spread evenly over the dataset.
 
     Args:
         dataset: images and their factors.
@@ -38,9 +39,10 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
     if columns < 1 or scale < 1:
         raise ValueError(f"columns and scale must be at least 1; got {columns} and {scale}")
     space = dataset.space
-    rows = [_row(dataset, factor, columns) for factor in range(len(space.names))]
+    labels = list(zip(space.names, space.kinds, strict=True)) or [("images", "no factors")]
+    rows = [_row(dataset, factor, columns) for factor in range(len(labels))]
     height, width, _ = dataset.image_shape
-    label = 14 + max(max(6 * len(name), 5 * len(kind)) for name, kind in zip(space.names, space.kinds, strict=True))
+    label = 14 + max(max(6 * len(name), 5 * len(kind)) for name, kind in labels)
     head = MARGIN + (22 if title else 0)
     size = (
         label + max(len(index) for index, _ in rows) * (width + GAP) + MARGIN,
@@ -60,8 +62,8 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
         write(title, MARGIN, MARGIN, FONT_SIZE + 2, INK, va="top", weight="bold")
     for number, (index, captions) in enumerate(rows):
         top = head + number * (height + CAPTION)
-        write(space.names[number], MARGIN, top + height / 2 - 1, FONT_SIZE + 1, INK, va="bottom")
-        write(space.kinds[number], MARGIN, top + height / 2 + 2, FONT_SIZE - 1, MUTED, va="top")
+        write(labels[number][0], MARGIN, top + height / 2 - 1, FONT_SIZE + 1, INK, va="bottom")
+        write(labels[number][1], MARGIN, top + height / 2 + 2, FONT_SIZE - 1, MUTED, va="top")
         for column, (image, caption) in enumerate(zip(dataset.images(index), captions, strict=True)):
             left = label + column * (width + GAP)
             box = (
@@ -71,7 +73,14 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
                 scale * height / down,
             )
             axes = figure.add_axes(box, xticks=[], yticks=[])
-            axes.imshow(image.squeeze(), cmap="gray", vmin=0, vmax=255, interpolation="nearest", aspect="auto")
+            axes.imshow(
+                image.squeeze(),
+                cmap="gray",
+                vmin=0,
+                vmax=255 if image.dtype == np.uint8 else 1,
+                interpolation="nearest",
+                aspect="auto",
+            )
             axes.spines[:].set(color=GRID, linewidth=0.5)
             write(caption, left + width / 2, top + height + 1, FONT_SIZE - 1.5, MUTED, va="top", ha="center")
     return figure
@@ -80,6 +89,9 @@ def plot_factors(dataset: FactorDataset, *, columns: int = 10, scale: int = 2, t
 def _row(dataset: FactorDataset, factor: int, columns: int) -> tuple[IntArray, list[str]]:
     """Positions of the images in one row, and what is written under each."""
     space = dataset.space
+    if not space.names:
+        chosen = np.linspace(0, len(dataset) - 1, min(columns, len(dataset))).astype(np.int64)
+        return chosen, [str(place) for place in chosen]
     if not isinstance(space, FactorSpace):
         return _nearest(space.factors(np.arange(len(space))).astype(np.float64), factor, columns)
     n_levels, closed = space.sizes[factor], space.kinds[factor] == "cyclic"

@@ -46,11 +46,16 @@ def plot_latents(
     Returns:
         The axes, one list per row. All share one vertical scale.
 
+    Raises:
+        ValueError: there are no factors.
+
     Reference:
         Chen et al. 2018 (β-TCVAE), figure 4.
     """
     code_matrix, factor_matrix = np.asarray(codes, dtype=float), np.asarray(factors, dtype=float)
     n_codes, n_factors = code_matrix.shape[1], factor_matrix.shape[1]
+    if not n_factors:
+        raise ValueError("factors has no columns: there is nothing to draw the codes over")
     names = list(factor_names or (f"factor {k}" for k in range(n_factors)))
     heads = list(code_names or (f"code {i}" for i in range(n_codes)))
     rows = factor_rows(names, kinds)

@@ -92,9 +92,9 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
 
 
 def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
-    """Mean of every live code at every level of every factor, or None where no code lives."""
+    """Mean of every live code at every level of every factor, or None where no code lives or there are no factors."""
     alive = np.setdiff1d(np.arange(card["representation"].codes.shape[1]), dead)
-    if not len(alive):
+    if not len(alive) or not card["representation"].names:
         return None
     codes, factors = _sample(card)
     shown = alive[_largest(codes[:, alive].std(axis=0), LATENT_COLUMNS)]

@@ -5,13 +5,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 from unbraid._device import choose_device, reproducible
 from unbraid._encoding import encoded, encoded_objects
@@ -27,6 +29,7 @@ from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, CURVES, WEIGHTS, damaged, find_codes, read_folder
 from unbraid.types import ArrayLike, FloatArray
 
+Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
 N_CODES = 10_000  # rows of codes.safetensors, all of them in smaller datasets
 BATCH = 256
 
@@ -125,18 +128,18 @@ class Run:
         return lambda codes: family.decode(modules, codes, settings)
 
     def representation(
-        self, dataset: FactorDataset | str | None = None, n: int = N_CODES, *, seed: int = 0
+        self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0
     ) -> Representation:
         """Codes, log-variances and factors of images of a dataset, ready to be scored.
 
         Args:
-            dataset: the dataset or its name; by default the one of the training, where that has a name.
+            dataset: as for `dataset`; by default the one of the training, where that has a name.
             n: images drawn without replacement; all of them where there are fewer.
             seed: of the draw; models given the same get the same images in the same order.
         """
         return encoded(self._encoded, self.dataset(dataset), n, BATCH, seed)
 
-    def objects(self, dataset: FactorDataset | str | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
+    def objects(self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
         """`representation` of whole objects: every turn of each, where turns are combinations of the cyclic factors.
 
         What D_LSBD judges: `unbraid.score(run.codes(), objects=run.objects)`.
@@ -159,21 +162,36 @@ class Run:
         prior_kl = self.prior_kl(codes, log_variances)
         return (codes, log_variances) if prior_kl is None else (codes, log_variances, prior_kl)
 
-    def dataset(self, dataset: FactorDataset | str | None = None) -> FactorDataset:
+    def dataset(self, dataset: Images | str | Path | None = None) -> FactorDataset:
         """The dataset given, or the one of the training.
+
+        Args:
+            dataset: a dataset, or its name or path. Images in an array, a tensor or a torch Dataset are those of a
+                training that was given such; of others, make a dataset (`unbraid.datasets.from_array`).
 
         Raises:
             ValueError: none is given, and the one of the training has no name to open it by, or is a path that the user
-                did not give.
+                did not give; or the images are others than those of the training.
         """
         from unbraid.datasets import load
+        from unbraid.datasets._digest import content_digest
         from unbraid.datasets._recorded import check_recorded, of_everywhere
+        from unbraid.datasets.own import images_of
 
-        if dataset is not None:
-            return load(dataset) if isinstance(dataset, str) else dataset
         source = self.config["dataset"]
+        if isinstance(dataset, str | Path):
+            return load(str(dataset))
+        if dataset is not None:
+            opened = images_of(dataset)
+            if opened is not dataset and content_digest(opened) != source["content"]:
+                trained = " x ".join(map(str, source["image_shape"]))
+                raise ValueError(
+                    f"these images are not the {source['n_images']} of {trained} that {self.path} was trained on; of "
+                    "others, give unbraid.datasets.from_array(images)"
+                )
+            return opened
         if source["name"] is None:
-            raise ValueError(f"{self.path} was trained on a dataset in memory; give the dataset")
+            raise ValueError(f"{self.path} was trained on a dataset in memory, which no folder holds; give its images")
         name = source["name"]
         check_recorded(name, self.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
         return load(name, **of_everywhere(source["options"]))

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Part
 from unbraid.representation import INFORMATIVE
-from unbraid.runs.run import Run
+from unbraid.runs.run import Images, Run
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 __all__ = ["Traversals", "traverse"]
@@ -51,7 +51,7 @@ class Traversals:
 
 def traverse(
     run: Run,
-    dataset: FactorDataset | str | None = None,
+    dataset: Images | str | Path | None = None,
     *,
     rows: int = 3,
     steps: int = 9,
@@ -63,7 +63,7 @@ def traverse(
 
     Args:
         run: the trained model.
-        dataset: by default the one of the training.
+        dataset: by default the one of the training; as for `Run.dataset`.
         rows: seed images, drawn at random. The codes that do not move stay where the encoder puts the seed image.
         steps: values of the moving code, evenly from its 2 % to its 98 % quantile over the dataset, or around its
             circle. On a sphere the other codes shrink or grow with it, so that the length stays 1.

@@ -113,10 +113,9 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
         for position, name in enumerate(study.metrics):
             reason = _lacking(name, kinds, study.zero_shot is not None)
             if reason:
-                raise ValueError(
-                    f"metrics[{position}]: {name} {reason}; the factors of the dataset are "
-                    + ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
-                )
+                there = ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
+                factors = f"the factors of the dataset are {there}" if there else "its images have none"
+                raise ValueError(f"metrics[{position}]: {name} {reason}; {factors}")
         choose(study.metrics)
 
 
@@ -132,6 +131,8 @@ def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:
         return "compares models with each other; say how under the key `udr`"
     if name == "zero_shot" and not gap:
         return "needs a gap; give one under the key `zero_shot`"
+    if name in METRICS and METRICS[name].needs_factors and not kinds:
+        return "needs factors"
     if name == "d_lsbd" and "cyclic" not in kinds:
         return "needs at least one cyclic factor"
     if name == "independence_score" and sum(kind in ("cyclic", "ordinal") for kind in kinds) < 2:

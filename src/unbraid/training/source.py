@@ -3,13 +3,15 @@
 import json
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from unbraid.datasets._digest import content_digest
 from unbraid.datasets._recorded import of_everywhere
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.runs.run import Images
 
-Source: TypeAlias = FactorDataset | str | Mapping[str, Any]
+Source: TypeAlias = Images | str | Path | Mapping[str, Any]
 SECONDS = 0.5  # between two reports on images that are read
 
 
@@ -17,11 +19,11 @@ def opened_dataset(dataset: Source, progress: ReadingProgress | None = None) -> 
     """The dataset, and how a config describes it.
 
     Args:
-        dataset: its name, {"name": ..., **options}, or a dataset.
+        dataset: its name or path, {"name": ..., **options}, a dataset, or images as `images_of` takes them.
         progress: called as progress(done, all), seldom, while it is opened and its images are hashed.
 
     Raises:
-        ValueError: there is no such dataset, it is damaged, or it has no images.
+        ValueError: there is no such dataset, it is damaged, it has no images, or it is nothing of the kind.
         OSError: a file of it is not there or cannot be read.
     """
     told = seldom(progress) if progress else None
@@ -45,10 +47,11 @@ def open_dataset(dataset: Source, progress: ReadingProgress | None = None) -> Fa
 
 def _opened(dataset: Source, progress: ReadingProgress | None) -> tuple[FactorDataset, str | None, dict[str, Any]]:
     from unbraid.datasets import load
+    from unbraid.datasets.own import images_of
 
     name, options = None, {}
-    if isinstance(dataset, str):
-        name = dataset
+    if isinstance(dataset, str | Path):
+        name = str(dataset)
     elif isinstance(dataset, Mapping):
         options = dict(dataset)
         name = options.pop("name", None)
@@ -56,7 +59,7 @@ def _opened(dataset: Source, progress: ReadingProgress | None) -> tuple[FactorDa
             raise ValueError('a dataset is its name, {"name": ..., options}, or a dataset')
         if "progress" in options:
             raise ValueError(f"dataset {name!r} has no option 'progress'")
-    opened: FactorDataset = dataset if name is None else load(name, progress=progress, **options)  # pyright: ignore[reportAssignmentType]
+    opened = images_of(dataset) if name is None else load(name, progress=progress, **options)
     return opened, name, options
 
 

@@ -69,7 +69,9 @@ def train(
 
     Args:
         family: a name in `unbraid.families.table.FAMILIES`.
-        dataset: its name, {"name": ..., **options}, or a dataset.
+        dataset: its name or path, {"name": ..., **options}, or a dataset; images without factors as an array
+            (n, height, width) or (n, height, width, channels), uint8 or floats from 0 to 1, a tensor with its channels
+            second, or a map-style torch Dataset of images or (image, label).
         seeds: how many, from 0, or which ones.
         steps: of training, for each run.
         batch_size: images per step.

@@ -1,0 +1,184 @@
+"""Where the images of a user's own dataset come from: an array, an .npy file, picture files, a torch Dataset."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from unbraid.datasets._containers import decoded, flattened
+from unbraid.datasets.base import ImageShape
+from unbraid.types import IntArray, UInt8Array
+
+
+class Rows(Protocol):
+    """Images by their row in the user's table."""
+
+    @property
+    def image_shape(self) -> ImageShape: ...
+
+    def __len__(self) -> int: ...
+
+    def read(self, rows: IntArray) -> UInt8Array: ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayRows:
+    array: UInt8Array
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return self.array.shape[1:]  # pyright: ignore[reportReturnType]
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        return self.array[rows]
+
+
+class MappedRows:
+    """The rows of an .npy file; a worker process maps the file anew."""
+
+    def __init__(self, path: Path, alone: bool = False) -> None:
+        self.path, self.alone = path.expanduser(), alone
+        if not self.path.is_file():
+            raise FileNotFoundError(f"{self.path}: no such file")
+        try:
+            array = np.load(self.path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError, OSError) as error:
+            raise ValueError(f"{self.path}: damaged or not an .npy file ({error})") from error
+        self._rows = ArrayRows(checked_images(np.asarray(array), f"{self.path}: images", alone))
+
+    @property
+    def image_shape(self) -> ImageShape:
+        return self._rows.image_shape
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        return self._rows.read(rows)
+
+    def __reduce__(self) -> tuple[type["MappedRows"], tuple[Path, bool]]:
+        return MappedRows, (self.path, self.alone)
+
+
+class PictureRows:
+    """Picture files; the first of them sets the size, and whether they are grey."""
+
+    def __init__(self, folder: Path, files: tuple[str, ...]) -> None:
+        self.folder, self.files = folder, files
+        first = self._picture(0, None)
+        self._mode: str = "L" if first.mode == "L" else "RGB"
+        self.image_shape: ImageShape = (first.height, first.width, 1 if self._mode == "L" else 3)
+
+    def __len__(self) -> int:
+        return len(self.files)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        out = np.empty((len(rows), *self.image_shape), dtype=np.uint8)
+        for place, row in enumerate(rows):
+            picture = self._picture(int(row), self._mode)
+            if (picture.height, picture.width) != self.image_shape[:2]:
+                height, width, _ = self.image_shape
+                raise ValueError(
+                    f"{self.folder / self.files[row]} is {picture.width} x {picture.height} pixels where "
+                    f"{width} x {height} was expected, as in {self.files[0]}"
+                )
+            out[place] = np.asarray(picture).reshape(self.image_shape)
+        return out
+
+    def _picture(self, row: int, mode: str | None) -> Any:
+        path = self.folder / self.files[row]
+        return decoded(path.read_bytes(), str(path), mode)
+
+
+class TorchRows:
+    """Items of a map-style torch Dataset; the first of them sets shape and type."""
+
+    def __init__(self, dataset: Any) -> None:
+        by_position = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
+        if not by_position or any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
+            raise ValueError("a torch Dataset must be map-style: its items are read by position, and have a number")
+        if not len(dataset):
+            raise ValueError("the dataset has no images")
+        self.dataset = dataset
+        first = self._image(0)
+        if not np.array_equal(first, self._image(0)):
+            raise ValueError(
+                "item 0 of the dataset is another image each time it is read: leave out random transforms, since an "
+                "interrupted training must find the images that it began with"
+            )
+        self._dtype, self.image_shape = first.dtype, first.shape
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def read(self, rows: IntArray) -> UInt8Array:
+        out: Any = np.empty((len(rows), *self.image_shape), dtype=self._dtype)
+        for place, row in enumerate(rows):
+            image = self._image(int(row))
+            if image.shape != self.image_shape or image.dtype != self._dtype:
+                raise ValueError(
+                    f"item {row} of the dataset is {image.dtype} {image.shape} where "
+                    f"{self._dtype} {self.image_shape} was expected, as in item 0"
+                )
+            out[place] = image
+        return out
+
+    def _image(self, row: int) -> Any:
+        item: Any = self.dataset[row]
+        image: Any = item[0] if isinstance(item, tuple | list) and item else item
+        if not hasattr(image, "detach") and not isinstance(image, np.ndarray) and not hasattr(image, "getbands"):
+            raise ValueError(f"item {row} of the dataset is no image, nor (image, ...); got {type(item).__name__}")
+        if hasattr(image, "getbands"):  # of Pillow
+            image = np.asarray(flattened(image))
+        name = f"item {row} of the dataset, taken for a single image,"
+        return checked_images(as_array(image[None]), name, alone=True)[0]
+
+
+def as_array(images: Any) -> Any:
+    """A torch tensor as an array, its channels last; anything else as it is."""
+    if not hasattr(images, "detach"):
+        return images
+    tensor = images.detach().cpu()
+    array = (tensor.float() if tensor.is_floating_point() and tensor.element_size() < 4 else tensor).numpy()
+    return np.moveaxis(array, 1, -1) if array.ndim == 4 else array
+
+
+def checked_images(images: Any, name: str, alone: bool = False) -> UInt8Array:
+    """Images (n, height, width, channels); those without factors may be floats, or rows of a table.
+
+    Raises:
+        ValueError: another type or shape, or floats that are not between 0 and 1.
+    """
+    array = np.asarray(images)
+    if array.dtype == np.bool_:
+        array = array.astype(np.uint8) * np.uint8(255)
+    if array.dtype != np.uint8 and not (alone and array.dtype.kind == "f"):
+        wanted = "uint8, 0 to 255" + (", or floats from 0 to 1" if alone else "")
+        raise ValueError(f"{name} must be {wanted}; got {array.dtype}. From 0 to 1: (images * 255).astype('uint8')")
+    if alone and array.ndim == 2 and array.dtype.kind == "f" and 0 not in array.shape:
+        return array
+    if array.ndim == 3:
+        array = array[..., None]
+    if array.ndim != 4 or 0 in array.shape:
+        raise ValueError(f"{name} must be (n, height, width, channels) or (n, height, width); got {array.shape}")
+    if array.shape[3] not in {1, 3}:
+        raise ValueError(f"{name} must have 1 or 3 channels, last (of a tensor: second); got shape {array.shape}")
+    if array.dtype.kind == "f":
+        _check_range(array, name)
+    return array
+
+
+def _check_range(images: Any, name: str) -> None:
+    """Raises ValueError for floats (n, ...) that are no brightness, with the place of the first; NaN is none."""
+    step = max(1, (1 << 24) // max(1, images[0].size))
+    for start in range(0, len(images), step):
+        part = images[start : start + step]
+        if not (inside := (part >= 0) & (part <= 1)).all():
+            place = np.argwhere(~inside)[0]
+            raise ValueError(
+                f"{name} in floats must lie between 0 and 1; image {start + place[0]} has {part[tuple(place)]:g}"
+            )

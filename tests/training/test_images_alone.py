@@ -1,0 +1,300 @@
+"""Images without factors: an array, a tensor, a torch Dataset, a folder of pictures; trained, looked at and refused."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch.utils.data import Dataset, IterableDataset
+
+import unbraid
+from tests.cli.test_own_images import Cli, unbraid_cli  # noqa: F401 (a fixture)
+from tests.training.examples import TINY
+from unbraid import Representation, Study, train
+from unbraid.datasets import from_array, from_torch, load
+from unbraid.datasets._digest import content_digest
+from unbraid.families import FAMILIES
+from unbraid.metrics import METRICS
+from unbraid.plots import plot_latents
+from unbraid.runs.page import run_page
+from unbraid.runs.run import load_run
+from unbraid.runs.traversals import traverse
+
+PICTURES = TINY.array[:60]  # (60, 8, 8, 1)
+SETTINGS: dict[str, Any] = {
+    "network": "dense", "latents": 3, "batch_size": 8, "steps": 3, "processes": 0, "precision": "float32",
+}  # fmt: skip
+
+
+class Items(Dataset[Any]):
+    """Whatever `make` gives for a position."""
+
+    def __init__(self, make: Callable[[int], Any], n: int = len(PICTURES)) -> None:
+        self.make, self.n = make, n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, index: int) -> Any:
+        return self.make(index)
+
+
+def tensor_of(row: int) -> torch.Tensor:
+    return torch.from_numpy(PICTURES[row]).movedim(-1, 0)
+
+
+def saved(folder: Path) -> Path:
+    for row, picture in enumerate(PICTURES):
+        place = folder / f"part{row // 30}" / f"{row:03d}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(picture[..., 0]).save(place)
+    (folder / "readme.txt").write_text("no picture")
+    (folder / ".hidden.png").write_text("no picture either")
+    return folder
+
+
+def npz(path: Path) -> str:
+    np.savez(path, images=PICTURES)
+    return str(path)
+
+
+def npy(path: Path) -> str:
+    np.save(path, PICTURES)
+    return str(path)
+
+
+FORMS: dict[str, Callable[[Path], Any]] = {
+    "array": lambda _: PICTURES,
+    "grey array": lambda _: PICTURES[..., 0],
+    "tensor": lambda _: torch.from_numpy(PICTURES).movedim(-1, 1),
+    "torch images": lambda _: Items(tensor_of),
+    "torch pairs": lambda _: Items(lambda row: (tensor_of(row), row % 3)),
+    "torch arrays": lambda _: Items(lambda row: [PICTURES[row], "a label"]),
+    "torch pillow": lambda _: Items(lambda row: (Image.fromarray(PICTURES[row, ..., 0]), 0)),
+    "folder": lambda folder: str(saved(folder / "pictures")),
+    "path": lambda folder: saved(folder / "pictures"),
+    "npy": lambda folder: npy(folder / "some.npy"),
+    "npz": lambda folder: npz(folder / "some.npz"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_images_are_the_same_run_whatever_form_they_come_in(form: str, tmp_path: Path) -> None:
+    given = FORMS[form](tmp_path)
+    (run,) = train("vae", given, out=tmp_path / "runs", **SETTINGS)
+    assert run.config["dataset"]["content"] == content_digest(from_array(PICTURES))
+    assert run.config["dataset"]["image_shape"] == [8, 8, 1]
+    assert run.codes().factors.shape == (60, 0)
+
+
+def test_factors_have_no_part_in_what_an_unsupervised_family_learns(tmp_path: Path) -> None:
+    (alone,) = train("beta_vae", TINY.array, out=tmp_path, **SETTINGS)
+    (known,) = train("beta_vae", TINY, out=tmp_path, **SETTINGS)
+    assert alone.path != known.path
+    theirs = known.modules.state_dict()
+    assert all(torch.equal(value, theirs[name]) for name, value in alone.modules.state_dict().items())
+
+
+def test_floats_from_0_to_1_are_learnt_from_as_they_are(tmp_path: Path) -> None:
+    """Multiples of 1/255 are what uint8 images are trained on."""
+    floats = PICTURES.astype(np.float32) / 255
+    (run,) = train("vae", floats, out=tmp_path, **SETTINGS)
+    (whole,) = train("vae", PICTURES, out=tmp_path, **SETTINGS)
+    (items,) = train("vae", Items(lambda row: (tensor_of(row) / 255, 0)), out=tmp_path, **SETTINGS)
+    assert items.path == run.path != whole.path
+    for name, value in whole.modules.state_dict().items():
+        torch.testing.assert_close(run.modules.state_dict()[name], value, rtol=0, atol=1e-6)
+    np.testing.assert_array_equal(traverse(run, floats, shown=60).originals.mean(), floats.mean())
+
+
+def test_rows_of_a_table_come_as_a_matrix_of_floats(tmp_path: Path) -> None:
+    rows = np.random.default_rng(0).normal(size=(40, 5))
+    (run,) = train("pca", rows, out=tmp_path, latents=2, steps=1, processes=0)
+    centred = rows - rows.mean(axis=0)
+    expected = np.abs(np.linalg.svd(centred, full_matrices=False)[2][0])
+    moved = run.decode(np.array([[1.0, 0.0], [0.0, 0.0]]))
+    found = np.abs(moved[0] - moved[1])
+    np.testing.assert_allclose(found / np.linalg.norm(found), expected, atol=1e-4)
+
+
+class Endless(IterableDataset[Any]):
+    def __iter__(self) -> Iterator[Any]:
+        return iter(())
+
+
+def noisy(row: int) -> torch.Tensor:
+    return torch.rand(1, 8, 8) + 0 * row
+
+
+REFUSED = {
+    "bright floats": (lambda: 255.0 * np.ones((4, 8, 8)), "floats must lie between 0 and 1; image 0 has 255"),
+    "a hole": (
+        lambda: np.where(np.arange(4)[:, None, None] == 2, np.nan, np.zeros((4, 8, 8))),
+        "floats must lie between 0 and 1; image 2 has nan",
+    ),
+    "channels first": (lambda: np.zeros((4, 3, 8, 8), np.uint8), "1 or 3 channels, last .* got shape \\(4, 3, 8, 8\\)"),
+    "integers": (lambda: np.zeros((4, 8, 8), int), "must be uint8, 0 to 255, or floats from 0 to 1; got int64"),
+    "one image": (lambda: np.zeros((8, 8), np.uint8), r"must be \(n, height, width, channels\)"),
+    "none": (lambda: np.zeros((0, 8, 8), np.uint8), r"must be \(n, height, width, channels\).* got \(0, 8, 8, 1\)"),
+    "a list": (lambda: [PICTURES], "an array or tensor of images, a torch Dataset, .* got list"),
+    "no number": (lambda: 3, "an array or tensor of images, a torch Dataset, .* got int"),
+    "a stream": (Endless, "a torch Dataset must be map-style"),
+    "an empty one": (lambda: Items(tensor_of, 0), "the dataset has no images"),
+    "labels": (lambda: Items(lambda row: row), "item 0 of the dataset is no image.* got int"),
+    "a mapping": (lambda: Items(lambda row: {"image": tensor_of(row)}), "item 0 of the dataset is no image.* got dict"),
+    "random": (lambda: Items(noisy), "item 0 of the dataset is another image each time .* leave out random transforms"),
+    "sizes": (
+        lambda: Items(lambda row: tensor_of(row)[:, : 8 - row // 50]),
+        r"item 50 of the dataset is uint8 \(7, 8, 1\) where uint8 \(8, 8, 1\) was expected",
+    ),
+    "channels last": (lambda: Items(lambda _: torch.zeros(8, 8, 3)), "item 0 of the dataset.* 1 or 3 channels"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_images_that_are_none_are_refused_before_anything_is_written(case: str, tmp_path: Path) -> None:
+    make, said = REFUSED[case]
+    with pytest.raises(ValueError, match=said):
+        train("vae", make(), out=tmp_path / "runs", **SETTINGS)
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("argument", [{"names": ("a",)}, {"kinds": ("ordinal",)}, {"grid": True}])
+def test_what_describes_factors_goes_with_factors(argument: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=f"{next(iter(argument))} is of factors, and these images have none"):
+        from_array(PICTURES, **argument)
+
+
+def test_a_run_on_an_array_asks_for_it_again_and_refuses_another(tmp_path: Path) -> None:
+    (trained,) = train("vae", PICTURES, out=tmp_path, **SETTINGS)
+    run = load_run(trained.path)
+    with pytest.raises(ValueError, match="trained on a dataset in memory, which no folder holds; give its images"):
+        run.dataset()
+    np.testing.assert_array_equal(run.representation(PICTURES).codes, run.codes().codes)
+    other = PICTURES.copy()
+    other[7, 0, 0] ^= 1
+    for images in (other, torch.from_numpy(PICTURES[:30, ..., 0]), Items(lambda row: tensor_of(59 - row))):
+        with pytest.raises(ValueError, match=f"not the 60 of 8 x 8 x 1 that {run.path} was trained on"):
+            run.dataset(images)
+    assert run.representation(from_array(other)).codes.shape == (60, 3)
+
+
+SUPERVISED = [name for name, row in FAMILIES.items() if row.supervision is not None]
+
+
+@pytest.mark.parametrize("family", [*SUPERVISED, "delta_vae"])
+def test_a_family_that_has_to_be_told_something_refuses_images_alone(family: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="cannot be trained on this dataset: its images have no factors"):
+        train(family, PICTURES, out=tmp_path / "runs", steps=1, processes=0)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_what_needs_no_factors_of_a_family_that_may_be_told_some(tmp_path: Path) -> None:
+    settings = {**SETTINGS, "classes": "4", "labels": 0}
+    assert train("parted_vae", PICTURES, out=tmp_path, **settings)[0].status["state"] == "finished"
+    circles = {name: value for name, value in SETTINGS.items() if name != "latents"}
+    assert train("delta_vae", PICTURES, out=tmp_path, circles=1, **circles)[0].n_codes == 2
+
+
+def test_scores_without_factors(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    codes = Representation(rng.normal(size=(80, 3)), np.empty((80, 0)), log_variances=np.zeros((80, 3)))
+    card = unbraid.score(codes)
+    assert set(card.scored) == {"elbo_terms"}
+    assert set(card.skipped) == set(METRICS) - {"elbo_terms"}
+    assert set(card.skipped.values()) == {"needs factors, and these images have none"}
+    told = unbraid.score(
+        codes.codes, rng.integers(3, size=(80, 2)), metrics="elbo_terms", log_variances=np.zeros((80, 3))
+    )
+    assert card["elbo_terms"].total_correlation == told["elbo_terms"].total_correlation
+    with pytest.raises(ValueError, match=r"these codes have no factors to be measured against; unbraid\.rank"):
+        unbraid.score(codes, metrics=["mig", "sap"])
+    for suffix in (".npz", ".safetensors", ".parquet"):
+        codes.save(tmp_path / f"codes{suffix}")
+        assert Representation.load(tmp_path / f"codes{suffix}").factors.shape == (80, 0)
+
+
+YAML = """
+name: alone
+dataset: {folder}
+families: [{{name: vae, network: dense, latents: 3}}]
+seeds: 2
+steps: 2
+batch_size: 8
+precision: float32
+executor: {{name: local, processes: 0}}
+metrics: [elbo_terms]
+udr: {{similarity: spearman}}
+"""
+
+
+def test_a_study_of_pictures_is_ranked_and_shown(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(YAML.format(folder=saved(tmp_path / "pictures")))
+    study = Study.load(tmp_path / "study.yaml", out=tmp_path / "study")
+    assert [run.state for run in study.run()] == ["finished", "finished"]
+    assert set(study.results()["udr.score"].notna()) == {True}
+    from unbraid.explore.site import open_site
+
+    site = open_site(tmp_path / "study", trust=[str(tmp_path / "pictures")])
+    run = study.runs()[0]
+    assert all(site.get(path).status == 200 for path in ("/", f"/run/{run.id}", f"/picture/{run.id}"))
+    page = run_page(load_run(run.path, trust=[str(tmp_path / "pictures")]))
+    assert "elbo_terms" in page or "Total correlation" in page
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("metrics: [elbo_terms]", "metrics: [mig]"), r"metrics\[0\]: mig needs factors; its images have none"),
+        (("udr: {similarity: spearman}", "zero_shot: {gap: 'a > 1'}"), "names no factor 'a'; there are none"),
+        (("udr: {similarity: spearman}", "compositional: {factors: [a, b]}"), "no factor 'a'; there are none"),
+    ],
+)
+def test_a_study_of_pictures_that_asks_for_factors(change: tuple[str, str], said: str, tmp_path: Path) -> None:
+    text = YAML.format(folder=saved(tmp_path / "pictures"))
+    (tmp_path / "study.yaml").write_text(text.replace(*change))
+    with pytest.raises(ValueError, match=said):
+        Study.load(tmp_path / "study.yaml", out=tmp_path / "study").run()
+    assert not (tmp_path / "study").exists()
+
+
+def test_the_commands_on_a_folder_of_pictures(
+    unbraid_cli: Cli,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
+    folder = str(saved(tmp_path / "pictures"))
+    settings = ("--set", "network=dense", "--steps", "2", "--batch-size", "8", "--out", str(tmp_path / "runs"))
+    code, printed, error = unbraid_cli("train", "vae", folder, *settings)
+    assert (code, "finished" in printed) == (0, True), error
+    code, _, error = unbraid_cli("train", "vae", folder, "--dataset", folder, *settings)
+    assert (code, "name the dataset once" in error) == (2, True)
+    code, printed, _ = unbraid_cli("data", "info", folder)
+    assert (code, "60 of 8 x 8 x 1" in printed, "no factors are known" in printed) == (0, True, True)
+    assert unbraid_cli("data", "show", folder, "--out", str(tmp_path / "sheet.png"))[0] == 0
+    for more in (("--png",), ()):
+        out = str(tmp_path / f"copy{len(more)}")
+        assert unbraid_cli("data", "render", folder, "--out", out, *more)[0] == 0
+        assert content_digest(load(out)) == content_digest(load(folder))
+
+
+def test_a_figure_over_factors_says_that_there_are_none() -> None:
+    with pytest.raises(ValueError, match="there is nothing to draw the codes over"):
+        plot_latents(np.zeros((5, 2)), np.empty((5, 0)), kinds=[])
+
+
+def test_a_torch_dataset_is_read_when_its_images_are_asked_for() -> None:
+    read: list[int] = []
+
+    def item(row: int) -> torch.Tensor:
+        read.append(row)
+        return tensor_of(row)
+
+    dataset = from_torch(Items(item))
+    read.clear()
+    np.testing.assert_array_equal(dataset.images(np.array([5, 2])), PICTURES[[5, 2]])
+    assert read == [5, 2]
