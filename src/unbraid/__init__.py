@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from unbraid.scorecard import ScoreCard
     from unbraid.scoring import score, score_encoder
     from unbraid.studies.study import Study
+    from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
 
 __version__ = metadata.version("unbraid")
@@ -21,6 +22,7 @@ __all__ = [
     "Run",
     "ScoreCard",
     "Study",
+    "continue_run",
     "datasets",
     "families",
     "load_run",
@@ -37,13 +39,14 @@ _HOMES = {
     "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scorecard",
     "Study": "unbraid.studies.study",
+    "continue_run": "unbraid.training.continuing",
     "load_run": "unbraid.runs.run",
     "rank": "unbraid.ranking",
     "score": "unbraid.scoring",
     "score_encoder": "unbraid.scoring",
     "train": "unbraid.training.train",
 }
-_TRAINS = {"Run", "Study", "families", "load_run", "train"}
+_TRAINS = {"Run", "Study", "continue_run", "families", "load_run", "train"}
 _MOVED = {"FactorSpace": "unbraid.factors"}
 
 

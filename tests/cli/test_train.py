@@ -131,6 +131,8 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         (["train", "vae", "--dataset", "square", "--seeds", "two"], "--seeds two: write how many (4), or which"),
         (["train", "vae", "--dataset", "square", "--seeds", ","], "seeds is empty"),
         (["train", "vae", "--dataset", "square", "--data", "colour=1"], "dataset 'square' has no option 'colour'"),
+        (["continue", "{folder}/b", "--steps", "5"], "b: no such folder"),
+        (["continue", "{folder}/a", "--steps", "5"], "a: the training has not finished"),
         (["score", "{folder}"], "not the folder of a run; there is no config.json"),
         (["score", "{folder}/a.part"], "the training has not finished; the same command continues it"),
         (["traverse", "{folder}/a", "--out", "{folder}/x.png"], "the training has not finished"),

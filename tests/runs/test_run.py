@@ -24,7 +24,14 @@ from unbraid.runs.traversals import traverse
 from unbraid.training.train import TrainingProgress, weight_bytes
 
 SMALL = {"batch_size": 8, "network": "dense", "latents": 3, "processes": 0, "precision": "float32"}
-FILES = ["codes.safetensors", "config.json", "curves.parquet", "status.json", "weights.safetensors"]
+FILES = [
+    "checkpoint.safetensors",
+    "codes.safetensors",
+    "config.json",
+    "curves.parquet",
+    "status.json",
+    "weights.safetensors",
+]
 
 LATER = {"initialisation", "schedule", "rate_warmup", "beta_warmup", "clip"}  # at their defaults not in a config
 

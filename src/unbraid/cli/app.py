@@ -10,6 +10,7 @@ from unbraid._trust import Untrusted
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
 from unbraid.cli.cite import cite
+from unbraid.cli.continue_run import continue_run
 from unbraid.cli.data import data_app
 from unbraid.cli.explore import explore
 from unbraid.cli.export import export
@@ -39,6 +40,7 @@ app.command("metrics")(list_metrics)
 app.command("udr")(udr)
 app.command("families")(list_families)
 app.command("train")(train)
+app.command("continue")(continue_run)
 app.command("traverse")(traverse)
 app.command("figure")(figure)
 app.command("explore")(explore)

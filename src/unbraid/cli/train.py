@@ -68,12 +68,12 @@ def train(
 
     given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
     source = {"name": images or dataset, **_options(options)}
-    with continuing(), _progress(family) as report:
+    with continuing(), training_progress(family) as report:
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
             preset=preset, out=out, checkpoint_every=checkpoint_every, progress=report, **given,
         )  # fmt: skip
-    _print(runs)
+    print_runs(runs)
 
 
 def _settings(sets: list[str] | None, reserved: Iterable[str]) -> dict[str, Any]:
@@ -121,7 +121,8 @@ def _options(options: list[str] | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
+def training_progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
+    """What is told of the progress of a training, as a bar."""
     pace = Pace()
     with progress_bar(family) as show:
 
@@ -140,7 +141,8 @@ def _progress(family: str) -> "Iterator[Callable[[TrainingProgress], None]]":
 SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last point of the curves, which hold the rest
 
 
-def _print(runs: "list[Run]") -> None:
+def print_runs(runs: "list[Run]") -> None:
+    """A line per run: what tells it from the others, its last losses, how it ended."""
     from unbraid.families.building import completed
     from unbraid.families.table import FAMILIES
 

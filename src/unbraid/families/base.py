@@ -236,6 +236,7 @@ class Family:
     events: tuple[Event, ...] = ()
     parts: Callable[[Settings], tuple[Part, ...]] | None = None
     alone: str = ""  # why members cannot be stacked
+    by_length: str = ""  # what depends on the number of steps, so that a finished training cannot go on
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
 
     def __post_init__(self) -> None:

@@ -52,8 +52,8 @@ def recorded(family: Family, hyper: Mapping[str, Value]) -> dict[str, Value]:
 
 def completed(family: Family, kept: Mapping[str, Value]) -> dict[str, Value]:
     """Every hyperparameter, from what a config holds."""
-    later = {name: row.default for name, row in family.hyperparameters.items() if row.later}
-    return {**later, **kept}
+    rows = family.hyperparameters.items()
+    return {**{name: row.default for name, row in rows if row.later or name in kept}, **kept}
 
 
 def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:

@@ -203,6 +203,7 @@ PARTED_VAE = Family(
     encode=encode_parted_vae,
     decode=decode_parted_vae,
     log_prior=log_prior,
+    by_length="its masks sharpen within half of all steps",
     source="Hajimiri et al. 2021",
     supervision=Supervision(
         "labels", "factors with levels to be the classes (only their number, without labels)", ("labels",), make_labels

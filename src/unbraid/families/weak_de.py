@@ -239,6 +239,7 @@ WEAK_DE = Family(
     ),
     encode=encode_weak_de,
     decode=decode_weak_de,
+    by_length="its warm-up is a part of all steps",
     source="Valenti and Bacciu 2022",
     supervision=Supervision("labels", "factors with levels, whose combinations are classes", ("labels",), make_labels),
     facts=combination_facts,

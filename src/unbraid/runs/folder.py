@@ -80,10 +80,15 @@ def run_id(config: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def tidy(folder: Path) -> None:
-    """Remove from a finished folder what only its training needed; its rename came first, so nothing is lost."""
+def tidy(folder: Path, *, continuable: bool = False) -> None:
+    """Remove from a finished folder what only its training needed; its rename came first, so nothing is lost.
+
+    Args:
+        continuable: leave the last checkpoint, with which the training can go on.
+    """
     names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES, SCORES)
     unfinished = tuple(f".{name}." for name in names)
     for left in folder.iterdir():
-        if left.name == CHECKPOINT or (left.name.startswith(unfinished) and left.suffix == ".part"):
+        needless = left.name == CHECKPOINT and not continuable
+        if needless or (left.name.startswith(unfinished) and left.suffix == ".part"):
             left.unlink(missing_ok=True)

@@ -92,6 +92,13 @@ class RunRecord(Record):
     codes: list[PartRecord] = []
 
 
+class OriginRecord(Record):
+    """The finished run whose training went on in this one."""
+
+    run: Text
+    step: Natural
+
+
 class StatusRecord(Record):
     """status.json of a run."""
 
@@ -101,3 +108,4 @@ class StatusRecord(Record):
     seconds: Seconds
     last: dict[Text, FiniteFloat]
     unbraid: Text
+    continued: OriginRecord | None = None

@@ -35,6 +35,7 @@ class Checkpoint:
     counts: dict[str, int] = field(default_factory=dict)  # and of how many steps
     diverged: Diverged | None = None
     seconds: float = 0.0
+    origin: tuple[str, int] | None = None  # the run that it continues, and how many steps that had taken
 
 
 def identity(**facts: Any) -> dict[str, str]:
@@ -55,6 +56,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
         "seconds": checkpoint.seconds,
         "counts": checkpoint.counts,
         "curves": list(checkpoint.curves),  # the file does not keep the order of tensors
+        "origin": checkpoint.origin,
         "diverged": [checkpoint.diverged.step, checkpoint.diverged.reason] if checkpoint.diverged else None,
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
@@ -89,9 +91,9 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
     pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
     diverged = Diverged(*position["diverged"]) if position["diverged"] else None
-    return Checkpoint(
-        position["step"], tensors, steps, curves, pending, position["counts"], diverged, position["seconds"]
-    )
+    origin = tuple(position["origin"]) if position.get("origin") else None
+    place = position["step"], tensors, steps, curves, pending, position["counts"]
+    return Checkpoint(*place, diverged, position["seconds"], origin)
 
 
 def architecture(state: MemberState) -> str:

@@ -87,6 +87,7 @@ class Trained:
     diverged: Diverged | None
     step: int
     seconds: float  # of training, over all sessions; that of the whole population for a stacked member
+    origin: tuple[str, int] | None = None  # the finished run that it continued, and how many steps that had taken
 
 
 def train_here(
@@ -124,7 +125,7 @@ def train_here(
     with reproducible(device), stop_requests() as asked:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
-        facts = [_facts(plan, member, dataset) for member in members]
+        facts = [identity_of(plan, member, dataset) for member in members]
         progress = [
             load_checkpoint(folder / CHECKPOINT, fact) if folder else Checkpoint()
             for folder, fact in zip(folders, facts, strict=True)
@@ -254,7 +255,8 @@ class _Stretch:
                 save_checkpoint(folder / CHECKPOINT, each, self.facts[index])
 
 
-def _facts(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:
+def identity_of(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:
+    """What a checkpoint of this training says that it is of."""
     return identity(
         family=plan.family,
         steps=plan.steps,
@@ -286,4 +288,4 @@ def _trained(progress: Checkpoint) -> Trained:
     weights = {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
     curves = {name: np.array(values) for name, values in progress.curves.items()}
     steps = np.array(progress.curve_steps, dtype=np.int64)
-    return Trained(weights, steps, curves, progress.diverged, progress.step, progress.seconds)
+    return Trained(weights, steps, curves, progress.diverged, progress.step, progress.seconds, progress.origin)

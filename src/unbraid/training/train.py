@@ -95,7 +95,7 @@ def train(
     """
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
-    counts = _whole("steps", steps, 1), _whole("batch_size", batch_size, 1)
+    counts = whole("steps", steps, 1), whole("batch_size", batch_size, 1)
     plan = Plan(family, *counts, device, precision, seconds_of(checkpoint_every)).resolved()
 
     def read(done: int, total: int) -> None:
@@ -105,12 +105,31 @@ def train(
     for member in members:
         check_schedules(member.hyper, plan.steps)
     opened, described = opened_dataset(dataset, read)
+    folder = Path("runs" if out is None else out)
+    return train_into(folder, plan, members, opened, described, processes=processes, progress=progress)
+
+
+def train_into(
+    folder: Path,
+    plan: Plan,
+    members: Sequence[Member],
+    opened: FactorDataset,
+    described: Mapping[str, Any],
+    *,
+    processes: int | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
+    begin: Callable[[Path, Member], None] | None = None,
+) -> list[Run]:
+    """What `train` does once it knows its members and has opened the images; they are `described` for configs.
+
+    `begin` is given the working folder of each member before it is trained.
+    """
     check_images(opened, members)
     configs = {
         run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]
     }
+    row = FAMILIES[plan.family]
     weights = check_members(row, opened, members)
-    folder = Path("runs" if out is None else out)
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
     with terminable(), _claimed(folder, [name for name in configs if name not in done]):
@@ -121,6 +140,9 @@ def train(
         parts = [folder / (name + WORKING) for name in waiting]
         for part in parts:
             part.mkdir(exist_ok=True)
+        if begin:
+            for part, member in zip(parts, chosen, strict=True):
+                begin(part, member)
         taken: dict[int, int] = {}
 
         def tell(logs: Mapping[str, float]) -> None:
@@ -138,7 +160,9 @@ def train(
             with memory_advice(), closing(cast(Generator[tuple[int, Trained], None, None], training)) as results:
                 for number, trained in results:
                     name = waiting[number]
-                    done[name] = write_run(parts[number], folder / name, configs[name][0], trained, opened)
+                    done[name] = write_run(
+                        parts[number], folder / name, configs[name][0], trained, opened, continuable=True
+                    )
                     taken.pop(number, None)
                     tell(done[name].status["last"])
     return [done[name] for name in configs]
@@ -194,8 +218,8 @@ def _listed(value: Any) -> list[Any]:
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
-        return list(range(_whole("seeds", seeds, 1)))
-    chosen = [_whole("a seed", seed, 0) for seed in _listed(seeds)]
+        return list(range(whole("seeds", seeds, 1)))
+    chosen = [whole("a seed", seed, 0) for seed in _listed(seeds)]
     if not chosen:
         raise ValueError("seeds is empty")
     if max(chosen) > MOST:
@@ -203,7 +227,8 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
     return chosen
 
 
-def _whole(name: str, value: Any, low: int) -> int:
+def whole(name: str, value: Any, low: int) -> int:
+    """Raises ValueError for what is no whole number, or less than `low`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
         raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
     return int(value)
@@ -260,8 +285,8 @@ def check_space(
 ) -> None:
     """Raises OSError where the results and the checkpoints on the way will not fit."""
     needed = needed_space(dataset, weights, members, row)
-    # A checkpoint holds weights and two moments, and for a moment there are two of it.
-    needed += 6 * max(weights.values(), default=0) * min(len(members), n_cores())
+    # Each keeps a checkpoint, of weights and two moments, and of some there are two for a moment.
+    needed += 3 * max(weights.values(), default=0) * (len(members) + min(len(members), n_cores()))
     if (free := shutil.disk_usage(folder).free) < needed:
         raise OSError(
             f"{folder}: {len(members)} runs need about {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free"
@@ -304,7 +329,7 @@ def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Membe
     there = [name for name in configs if (folder / name).exists()]
     done = {name: open_run(folder / name, trust=trusted_in(configs[name][0])) for name in there}
     for run in done.values():
-        tidy(run.path)
+        tidy(run.path, continuable=True)
     return done
 
 

@@ -21,8 +21,19 @@ from unbraid.training.loop import Trained
 from unbraid.types import FloatArray
 
 
-def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: Trained, dataset: FactorDataset) -> Run:
+def write_run(
+    working: Path,
+    target: Path,
+    config: Mapping[str, Any],
+    trained: Trained,
+    dataset: FactorDataset,
+    *,
+    continuable: bool = False,
+) -> Run:
     """Complete the working folder with all that a run consists of, then give it its name.
+
+    Args:
+        continuable: keep the last checkpoint of a training that did not diverge.
 
     Raises:
         OSError: no space; the working folder stays, and with it the checkpoint.
@@ -40,12 +51,14 @@ def write_run(working: Path, target: Path, config: Mapping[str, Any], trained: T
         "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
         "unbraid": unbraid.__version__,
     }
+    if trained.origin:
+        status["continued"] = {"run": trained.origin[0], "step": trained.origin[1]}
     if not trained.diverged:
         Run(working, config, status, config["device"]).representation(dataset).save(working / CODES)
     _write(working / STATUS, status)
     fsync_directory(working)
     working.rename(target)
-    tidy(target)
+    tidy(target, continuable=continuable and not trained.diverged)
     return Run(target, config, status)
 
 

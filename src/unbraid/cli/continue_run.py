@@ -1,0 +1,39 @@
+"""`unbraid continue`: train a finished run further."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid.cli._progress import continuing
+from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.train import print_runs, training_progress
+
+
+def continue_run(
+    run: Annotated[Path, typer.Argument(help="Folder of a finished run, as `unbraid train` makes it.")],
+    steps: Annotated[int, typer.Option(help="Training steps in all, those taken included.")],
+    dataset: Annotated[
+        str | None, typer.Option(help="The images of the training; default the ones that the run names.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the run folders; default that of the run.")] = None,
+    checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
+    trust_code: TrustCode = None,
+    trust_data: TrustData = None,
+) -> None:
+    """Train a finished run further, into a folder of its own.
+
+    The new run has the weights and the id of one that was trained with so many steps from the start. Where that cannot
+    be, because its learning rate falls over the whole training, nothing is trained.
+
+    Examples:
+
+      unbraid continue runs/3f6c0f0a8d1e2b47 --steps 60000
+    """
+    from unbraid.runs.run import open_run
+    from unbraid.training.continuing import continue_run as go_on
+
+    begun = open_run(run, trust=trusted(trust_code, trust_data))
+    with continuing(), training_progress(str(begun.config["family"])) as report:
+        longer = go_on(begun, steps, dataset=dataset, out=out, checkpoint_every=checkpoint_every, progress=report)
+    print_runs([longer])

@@ -1,0 +1,100 @@
+"""A finished run, trained further: the run that more steps would have made from the start."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from unbraid.datasets._recorded import check_recorded, of_everywhere
+from unbraid.families.building import Member
+from unbraid.families.table import FAMILIES
+from unbraid.runs.folder import CHECKPOINT, CONFIG
+from unbraid.runs.run import Run, open_run
+from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
+from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
+from unbraid.training.source import Source, opened_dataset
+from unbraid.training.train import TrainingProgress, seconds_of, train_into, training_of, whole
+
+
+def continue_run(
+    run: Run | str | Path,
+    steps: int,
+    *,
+    dataset: Source | None = None,
+    out: str | Path | None = None,
+    checkpoint_every: float = CHECKPOINT_SECONDS,
+    processes: int | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
+) -> Run:
+    """Train a finished run further, into a run of its own.
+
+    The new run is the one that `train` would have made with so many steps: same weights to the bit, same id. It begins
+    at the checkpoint that the finished run keeps, and its `status` says from which run it continued and where.
+
+    Args:
+        run: a finished run, or its folder.
+        steps: in all, those taken included.
+        dataset: the images of the training; by default the ones that the run names.
+        out: folder of the run folders; default the one that the finished run is in.
+        checkpoint_every, processes, progress: as for `train`.
+
+    Raises:
+        ValueError: the run diverged, has taken so many steps already, kept no checkpoint, or is of a training that
+            would have been another from the start with more steps; or other images than those of the training.
+        OSError, KeyboardInterrupt: as `train`.
+    """
+    begun = run if isinstance(run, Run) else open_run(run)
+    plan, member = training_of(begun.config)
+    longer = replace(plan, steps=whole("steps", steps, 1), checkpoint_seconds=seconds_of(checkpoint_every)).resolved()
+    _check(begun, plan, member, longer)
+
+    def read(done: int, total: int) -> None:
+        if progress:
+            progress(TrainingProgress(1, 0, longer.steps, {}, reading=(done, total)))
+
+    opened, described = opened_dataset(_source(begun) if dataset is None else dataset, read)
+    if described["content"] != begun.config["dataset"]["content"]:
+        raise ValueError(f"{begun.path} was trained on other images than these")
+
+    def begin(part: Path, member: Member) -> None:
+        facts = identity_of(longer, member, opened)
+        there = load_checkpoint(part / CHECKPOINT, facts)
+        kept = load_checkpoint(begun.path / CHECKPOINT, identity_of(plan, member, opened))
+        if there.step < kept.step:
+            save_checkpoint(part / CHECKPOINT, replace(kept, origin=(begun.path.name, kept.step)), facts)
+
+    (trained,) = train_into(
+        begun.path.parent if out is None else Path(out),
+        longer, [member], opened, described, processes=processes, progress=progress, begin=begin,
+    )  # fmt: skip
+    return trained
+
+
+def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
+    row = FAMILIES[plan.family]
+    if begun.status["state"] != "finished":
+        raise ValueError(f"{begun.path} diverged at step {begun.status['step']}: there is nothing to continue")
+    if row.fit is not None:
+        raise ValueError(f"{begun.path}: {plan.family} is computed, not trained in steps")
+    if longer.steps <= plan.steps:
+        raise ValueError(f"{begun.path} has taken {plan.steps} steps: steps, in all, must be more; got {longer.steps}")
+    if member.hyper["schedule"] != "constant":
+        raise ValueError(
+            f"{begun.path}: its learning rate fell to 0 over {plan.steps} steps (schedule={member.hyper['schedule']}); "
+            "more steps are another training from the start"
+        )
+    if row.by_length:
+        raise ValueError(f"{begun.path}: {row.by_length}; more steps are another training from the start")
+    if not (begun.path / CHECKPOINT).is_file():
+        raise ValueError(
+            f"{begun.path} keeps no {CHECKPOINT}, without which it cannot be continued; runs of studies keep none"
+        )
+
+
+def _source(begun: Run) -> Source:
+    """As the run names its images, once that is allowed."""
+    source = begun.config["dataset"]
+    if source["name"] is None:
+        raise ValueError(f"{begun.path} was trained on a dataset in memory; give the dataset")
+    how = f"give the dataset, or load_run(path, trust=[{source['name']!r}])"
+    check_recorded(source["name"], begun.path / CONFIG, how)
+    return {"name": source["name"], **of_everywhere(source["options"])}
