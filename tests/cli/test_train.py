@@ -122,7 +122,7 @@ def test_stopped_it_says_so_and_the_same_command_continues(
     [
         (["train", "vea", "--dataset", "square"], "unknown family 'vea'; did you mean 'vae'?"),
         (["train", "vae", "--dataset", "sqare"], "unknown dataset 'sqare'; did you mean 'square'?"),
-        (["train", "vae"], "Missing option '--dataset'"),
+        (["train", "vae"], "name the dataset once: unbraid train FAMILY DATASET"),
         (["train", "vae", "--dataset", "square", "--set", "latnts=3"], "no hyperparameter 'latnts'; did you mean"),
         (["train", "vae", "--dataset", "square", "--set", "latents"], "--set latents: write NAME=VALUE"),
         (["train", "vae", "--dataset", "square", "--set", "latents=0"], "latents must lie between 1 and 1000; got 0"),

@@ -83,8 +83,8 @@ below) and one row. The tests in tests/contracts and tests/training run over the
 
 `alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
 
-`by_length="..."`, the reason, for a family of which something depends on the number of steps beyond TRAINING's schedules;
-    a finished training of it cannot be continued as if it had been longer.
+`by_length="..."`, the reason, for a family of which something depends on the number of steps, the schedules of TRAINING
+    aside; a finished training of it cannot be continued as if it had been longer.
 
 `presets`: published grids, each a tuple of settings: {"udr": ({"beta": 1}, {"beta": 2}, ...)}.
 """
