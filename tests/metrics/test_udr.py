@@ -75,7 +75,8 @@ def test_cross_validated_multi_task_lasso_is_that_of_scikit_learn(case: str) -> 
 
     inputs, targets = CASES[case]
     reference = MultiTaskLassoCV(tol=1e-11, max_iter=100_000, cv=5).fit(inputs, targets)
-    weights, penalty = cross_validated(*moments(inputs, targets))
+    weights, penalty, converged = cross_validated(*moments(inputs, targets))
+    assert converged
     assert penalty == pytest.approx(reference.alpha_, rel=1e-9)
     np.testing.assert_allclose(weights, reference.coef_.T, atol=1e-6)
 
@@ -351,7 +352,8 @@ def test_badly_conditioned_latents_are_solved_to_the_optimum() -> None:
     """Two nearly equal latents: the optimality conditions of the multi-task lasso hold at the answer."""
     inputs = standard(np.column_stack([BASE, BASE[:, 0] + 1e-3 * BASE[:, 1]]))
     targets = standard(BASE @ rotation(2))
-    weights, penalty = cross_validated(*moments(inputs, targets))
+    weights, penalty, converged = cross_validated(*moments(inputs, targets))
+    assert converged
     pull = inputs.T @ (targets - inputs @ weights) / N
     for row, force in zip(weights, pull, strict=True):
         norm = np.linalg.norm(row)
@@ -359,6 +361,37 @@ def test_badly_conditioned_latents_are_solved_to_the_optimum() -> None:
             np.testing.assert_allclose(force, penalty * row / norm, atol=1e-7)
         else:
             assert np.linalg.norm(force) <= penalty + 1e-7
+
+
+@pytest.mark.parametrize("alpha", ["cv", 0.1])
+def test_lassos_that_have_not_converged_are_noted(alpha: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = [BASE, -BASE, BASE @ rotation(1)]
+    assert udr(models, alpha=alpha).converged.all()
+    name, place = ("cross_validated", 2) if alpha == "cv" else ("separate", 1)
+    solve = getattr(import_module("unbraid.metrics.udr"), name)
+    calls = []
+
+    def last_call_stops(*arguments: Any) -> Any:
+        calls.append(0)
+        found = solve(*arguments)
+        return (*found[:place], found[place] and len(calls) < 6)
+
+    monkeypatch.setattr(import_module("unbraid.metrics.udr"), name, last_call_stops)
+    result = udr(models, alpha=alpha)
+    assert np.argwhere(~result.converged).tolist() == [[2, 1]]
+    assert result.notes[-1] == "lassos that have not converged: model 2 from model 1"
+
+
+def test_a_descent_that_is_stopped_has_not_converged(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In plain Python, in which two sweeps are all that correlated latents get."""
+    solver = import_module("unbraid.metrics._solvers.group_lasso")
+    for name in ("multi_task", "_newton", "_solve", "_restart", "_centred", "_missed"):
+        monkeypatch.setattr(solver, name, getattr(solver, name).py_func)
+    monkeypatch.setattr(solver, "N_PENALTIES", 3)
+    inputs, targets = CASES["correlated"]
+    assert solver.cross_validated.py_func(*moments(inputs, targets))[2]
+    monkeypatch.setattr(solver, "N_SWEEPS", 2)
+    assert not solver.cross_validated.py_func(*moments(inputs, targets))[2]
 
 
 # What is refused

@@ -14,7 +14,7 @@ from unbraid._shown import Shown
 from unbraid.analysis.natural_order import natural
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
-from unbraid.metrics.udr import Similarity, heavy_note
+from unbraid.metrics.udr import Similarity, notes_on_lasso
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
 
@@ -211,7 +211,7 @@ def rank_models(
         left_out=reasons,
         options=options,
         notes=_notes(models, result.informative, options.n_comparisons)
-        + heavy_note([model.run for model in models], result.largest),
+        + notes_on_lasso([model.run for model in models], result.largest, result.converged),
     )
 
 

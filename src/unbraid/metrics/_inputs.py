@@ -148,7 +148,12 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
 
 def in_unit(matrix: FloatArray) -> FloatArray:
     """Each column times the power of two that brings its largest value below 1: exact, and squares stay in range."""
-    return np.ldexp(matrix, -np.frexp(np.abs(matrix).max(axis=0))[1])
+    return np.ldexp(matrix, -exponents(matrix))
+
+
+def exponents(matrix: FloatArray) -> IntArray:
+    """(n_columns,) the power of two just above the largest absolute value of each column; 0 for a column of zeros."""
+    return np.frexp(np.abs(matrix).max(axis=0))[1]
 
 
 @shared

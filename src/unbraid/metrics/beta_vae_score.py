@@ -9,7 +9,7 @@ from unbraid._arguments import check_draws
 from unbraid._shown import Shown
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._flags import single_factor
-from unbraid.metrics._inputs import Levels, as_levels, check_inputs
+from unbraid.metrics._inputs import Levels, as_levels, check_inputs, exponents, in_unit
 from unbraid.metrics._interventions import counts_of_levels, draw_pairs, mean_differences, training_and_test_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -133,13 +133,16 @@ def logistic_regression(
     LogisticRegression with C = 1 / penalty, at its optimum, by Newton's method.
     """
     # Standardised columns condition the Hessian; penalty and intercepts take the change back.
-    centre, spread = points.mean(axis=0), points.std(axis=0)
-    spread = np.where(spread > 1e-12 * np.abs(points).max(axis=0), spread, 1.0)
-    extended = np.column_stack([(points - centre) / spread, np.ones(len(points))])
+    powers, unit = exponents(points), in_unit(points)
+    centre, spread = unit.mean(axis=0), unit.std(axis=0)
+    spread = np.where(spread > 1e-12 * np.abs(unit).max(axis=0), spread, 1.0)
+    extended = np.column_stack([(unit - centre) / spread, np.ones(len(points))])
     width = extended.shape[1]
     target = np.eye(n_classes)[labels]
     # Without any penalty only differences between classes would be determined.
-    ridge = np.maximum(np.append(penalty / spread**2, 0.0), 1e-9)[:, None] * np.ones(n_classes)
+    # The penalty is on weights of the points as they are; beyond 2^400 it leaves nothing of a weight.
+    ridge = np.ldexp(penalty / spread**2, np.minimum(-2 * powers, 800))
+    ridge = np.maximum(np.append(ridge, 0.0), 1e-9)[:, None] * np.ones(n_classes)
     solution = np.zeros((width, n_classes))
     probabilities, loss = _softmax_loss(extended, solution, labels, ridge)
     decrease = np.inf
@@ -160,7 +163,7 @@ def logistic_regression(
             break
         solution, loss = candidate, new_loss
     weights = solution[:-1] / spread[:, None]
-    return weights, solution[-1] - centre @ weights, decrease < 1e-6 * max(loss, 1.0)
+    return np.ldexp(weights, -powers[:, None]), solution[-1] - centre @ weights, decrease < 1e-6 * max(loss, 1.0)
 
 
 def _softmax_loss(

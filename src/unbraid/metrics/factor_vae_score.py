@@ -9,7 +9,7 @@ from unbraid._arguments import check_draws, check_number, check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._flags import single_code, single_factor
-from unbraid.metrics._inputs import Levels, as_levels, check_inputs
+from unbraid.metrics._inputs import Levels, as_levels, check_inputs, exponents, in_unit
 from unbraid.metrics._interventions import (
     Groups,
     counts_of_levels,
@@ -99,16 +99,19 @@ def factor_vae_score(
     levels = as_levels(inputs)
     groups, test_groups = training_and_test_groups(levels, seed, held_out)
     n_codes, n_factors = inputs.n_codes, inputs.n_factors
-    variances = inputs.codes.var(axis=0, ddof=1)
+    unit = in_unit(inputs.codes)
+    deviations = unit.std(axis=0, ddof=1)
+    with np.errstate(over="ignore"):
+        variances = np.minimum(np.ldexp(deviations**2, 2 * exponents(inputs.codes)), np.finfo(float).max)
     # A column that is constant up to rounding would win every vote by 0 / 0.
-    moving = np.sqrt(variances) > 1e-12 * np.abs(inputs.codes).max(axis=0)
+    moving = deviations > 1e-12 * np.abs(unit).max(axis=0)
     active = np.flatnonzero(moving & (variances >= variance_threshold))
     votes = np.zeros((n_codes, n_factors))
     code_factor = np.full(n_codes, -1)
     if len(active) == 0:
         note = f"every code has variance below {variance_threshold:g}: nothing votes, and the score is 0"
         return FactorVAEScore(0.0, 0.0, np.zeros(n_factors), votes, code_factor, variances, (*groups.notes, note))
-    normalised = np.ascontiguousarray(inputs.codes[:, active] / np.sqrt(variances[active]))
+    normalised = np.ascontiguousarray(unit[:, active] / deviations[active])
     rng = np.random.default_rng(seed)
     votes[active] = _votes(normalised, groups, n_train, batch_size, rng)
     test_votes = np.zeros_like(votes)

@@ -29,6 +29,7 @@ class UDR(Shown):
     informative: IntArray  # (n_models,) number of informative latents
     penalties: FloatArray  # (n_models, n_models) of each lasso; NaN where not compared or for "spearman"
     largest: FloatArray  # (n_models, n_models) largest entry of R; NaN where not compared. See `heavy_note`
+    converged: BoolArray  # (n_models, n_models) whether the lasso has; True where there was none
     notes: tuple[str, ...] = ()
     # R of each pair (i, j), (informative latents of i, those of j), float32; none unless asked for
     matrices: Mapping[tuple[int, int], FloatArray] = field(default_factory=dict)
@@ -125,7 +126,7 @@ def udr(
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
     matrices: dict[tuple[int, int], FloatArray] = {}
     with interruptible():
-        pairs, penalties, largest = _all_pairs(
+        pairs, penalties, largest, converged = _all_pairs(
             stacked, edges, folds, compared, similarity, alpha, aggregate == "paper",
             matrices if keep_matrices else None, progress,
         )  # fmt: skip
@@ -135,9 +136,23 @@ def udr(
         informative=np.array([keep.sum() for keep in informative]),
         penalties=penalties,
         largest=largest,
-        notes=notes + heavy_note([f"model {place}" for place in range(len(models))], largest),
+        converged=converged,
+        notes=notes + notes_on_lasso([f"model {place}" for place in range(len(models))], largest, converged),
         matrices=matrices,
     )
+
+
+def notes_on_lasso(names: Sequence[str], largest: FloatArray, converged: BoolArray) -> tuple[str, ...]:
+    """`heavy_note`, and which lassos have not converged.
+
+    Args:
+        names: of the models.
+        largest, converged: as `UDR` holds them.
+    """
+    left = [f"{names[target]} from {names[other]}" for target, other in np.argwhere(~converged)]
+    more = f" and {len(left) - NAMED} more" if len(left) > NAMED else ""
+    unfinished = (f"lassos that have not converged: {', '.join(left[:NAMED])}{more}",) if left else ()
+    return heavy_note(names, largest) + unfinished
 
 
 def heavy_note(names: Sequence[str], largest: FloatArray) -> tuple[str, ...]:
@@ -258,8 +273,9 @@ def _all_pairs(
     paper: bool,
     matrices: dict[tuple[int, int], FloatArray] | None,
     progress: Callable[[int, int], None] | None,
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
     n_models = len(compared)
+    converged = np.ones((n_models, n_models), dtype=bool)
     pairs, penalties, largest = (np.full((n_models, n_models), np.nan) for _ in range(3))
     spans = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
     parts = [stacked[start:stop] for start, stop in zip(folds[:-1], folds[1:], strict=True)]
@@ -290,7 +306,7 @@ def _all_pairs(
                     weights = cross[0] / counts[0]
                 elif alpha == "cv":
                     span = slice(*spans[other])
-                    weights, penalties[target, other] = cross_validated(
+                    weights, penalties[target, other], converged[target, other] = cross_validated(
                         own[other],
                         np.ascontiguousarray(cross),
                         squares[:, low:high].sum(axis=1),
@@ -299,7 +315,8 @@ def _all_pairs(
                         counts,
                     )
                 else:
-                    weights = separate(own[other][0] / counts[0], cross[0] / counts[0], float(alpha))
+                    gram, own_cross = own[other][0] / counts[0], cross[0] / counts[0]
+                    weights, converged[target, other] = separate(gram, own_cross, float(alpha))
                     penalties[target, other] = alpha
                 matrix = np.abs(weights.T)
                 pairs[target, other] = agreement(matrix, paper)
@@ -308,7 +325,7 @@ def _all_pairs(
                     matrices[target, int(other)] = matrix.astype(np.float32)
             if progress is not None:
                 progress(target + 1, n_models)
-    return pairs, penalties, largest
+    return pairs, penalties, largest, converged
 
 
 @numba.njit(cache=True)

@@ -66,12 +66,17 @@ def regression_forest(
 def _regressed(values: FloatArray) -> tuple[Target, float, float]:
     """Values less a centre, over a unit, so that sums of their squares are finite.
 
-    Whole numbers stay whole but for a power of 2, so that sums are exact and ties between codes stay ties.
+    In whole steps, so that sums are exact in any order: codes that part rows alike then tie exactly, and no rounding
+    decides between them. Whole numbers stay whole but for a power of 2.
     """
-    unit = 2.0 ** np.frexp(np.abs(values).max())[1]
-    centre = (values / unit).mean() * unit
+    largest = 2.0 ** np.frexp(np.abs(values).max())[1]
+    centre = (values / largest).mean() * largest
     centre = np.rint(centre) if (values == np.rint(values)).all() else centre
-    return Target((values - centre) / unit, np.zeros(len(values), dtype=np.int64), 1), centre, unit
+    strays = values / largest - centre / largest
+    unit = 2.0 ** np.frexp(np.abs(strays).max())[1]
+    steps = 2.0 ** (52 - len(values).bit_length())  # from 0 to 1, of which sums over all rows fit a float
+    whole = np.rint(strays / unit * steps) / steps
+    return Target(whole, np.zeros(len(values), dtype=np.int64), 1), centre, unit * largest
 
 
 def classification_forest(
@@ -238,7 +243,7 @@ def _best_split(
         sum_node += weights[row] * target.values[row]
         right[target.classes[row]] += weights[row]
     squares_node = float((right * right).sum()) if target.n_classes > 1 else sum_node * sum_node
-    best, best_code, best_place = -1.0, -1, -1
+    best_score, best_unit, best_code, best_place = -1.0, 1.0, -1, -1
     for code in order:
         column, line = columns[code], rows[code]
         if column[line[begin]] == column[line[end - 1]]:
@@ -258,14 +263,14 @@ def _best_split(
                 sum_left += weight * target.values[row]
                 squares_left, squares_right = sum_left * sum_left, (sum_node - sum_left) * (sum_node - sum_left)
             n_right = n_node - n_left
-            # Across, not divided: the same comparison, and mirroring a code leaves ties as they are.
+            # Across, not divided: the same comparison, and what parts rows alike ties exactly, mirrored or not.
             score, unit = squares_left * n_right + squares_right * n_left, n_left * n_right
-            if score > best * unit and column[line[place + 1]] > column[row]:
-                best, best_code, best_place = score / unit, code, place
+            if score * best_unit > best_score * unit and column[line[place + 1]] > column[row]:
+                best_score, best_unit, best_code, best_place = score, unit, code, place
         if target.n_classes > 1:
             right += left
             left[:] = 0.0
-    return best_code, best_place, max(float(best - squares_node / n_node), 0.0)
+    return best_code, best_place, max(float(best_score / best_unit - squares_node / n_node), 0.0)
 
 
 @numba.njit(cache=True)

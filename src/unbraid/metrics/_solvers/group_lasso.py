@@ -7,7 +7,7 @@ Minimises tr(W' Q W) / 2 - tr(W' C) + alpha * penalty(W) with Q = X'X / n and C 
 import numba
 import numpy as np
 
-from unbraid.metrics._solvers.lasso import lasso_path
+from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
 from unbraid.types import FloatArray
 
 N_PENALTIES = 100
@@ -16,6 +16,7 @@ PATH_TOLERANCE = 1e-7
 TOLERANCE = 1e-10
 N_SWEEPS = 10_000
 PATIENCE = 8
+MISSED = 1e-6  # of the penalty at which all weights vanish: what misses an optimum by more has not converged
 
 
 @numba.njit(cache=True)
@@ -26,8 +27,10 @@ def cross_validated(
     x_sums: FloatArray,
     y_sums: FloatArray,
     counts: FloatArray,
-) -> tuple[FloatArray, float]:
+) -> tuple[FloatArray, float, bool]:
     """Weights (n_inputs, n_targets) of the multi-task lasso at the penalty of least cross-validated error, and that.
+
+    Also whether these weights have converged: whether they meet the conditions of an optimum.
 
     100 penalties down to a thousandth of the one at which all weights vanish; intercepts fitted. What is given are the
     raw second moments and sums of each held-out fold; its training fold is the total less these.
@@ -48,7 +51,7 @@ def cross_validated(
         largest = max(largest, np.sqrt((cross[one] ** 2).sum()))
     weights = np.zeros((n_inputs, n_targets))
     if largest <= 1e-12:
-        return weights, largest
+        return weights, largest, True
     errors, row, gradient = np.zeros(N_PENALTIES), np.empty(n_targets), np.empty_like(cross)
     ratio = np.log(SMALLEST_PENALTY) / (N_PENALTIES - 1)
     for fold in range(n_folds):
@@ -84,7 +87,24 @@ def cross_validated(
     best = largest * np.exp(ratio * np.argmin(errors))
     _restart(gram, cross, weights, gradient)
     multi_task(gram, cross, weights, gradient, best, TOLERANCE)
-    return weights, best
+    return weights, best, _missed(weights, gradient, best) <= MISSED * largest
+
+
+@numba.njit(cache=True)
+def _missed(weights: FloatArray, gradient: FloatArray, penalty: float) -> float:
+    """By how much the optimality conditions are missed: a row of weights w has the gradient penalty * w / |w|.
+
+    A row of zeros has none longer than the penalty.
+    """
+    missed = 0.0
+    for one in range(len(weights)):
+        norm = np.sqrt((weights[one] ** 2).sum())
+        if norm > 0.0:
+            off = np.sqrt(((gradient[one] - penalty / norm * weights[one]) ** 2).sum())
+        else:
+            off = np.sqrt((gradient[one] ** 2).sum()) - penalty
+        missed = max(missed, off)
+    return missed
 
 
 @numba.njit(cache=True)
@@ -257,9 +277,11 @@ def _solve(system: FloatArray, right: FloatArray) -> bool:
 
 
 @numba.njit(cache=True)
-def separate(gram: FloatArray, cross: FloatArray, penalty: float) -> FloatArray:
-    """Weights (n_inputs, n_targets) of one lasso per target."""
-    weights, penalties = np.zeros(cross.shape), np.array([penalty])
+def separate(gram: FloatArray, cross: FloatArray, penalty: float) -> tuple[FloatArray, bool]:
+    """Weights (n_inputs, n_targets) of one lasso per target, and whether all have converged."""
+    weights, penalties, converged = np.zeros(cross.shape), np.array([penalty]), True
     for target in range(cross.shape[1]):
-        weights[:, target] = lasso_path(gram, cross[:, target].copy(), penalties)[0][0]
-    return weights
+        path, missed = lasso_path(gram, cross[:, target].copy(), penalties)
+        weights[:, target] = path[0]
+        converged &= missed[0] <= CONVERGED
+    return weights, converged
