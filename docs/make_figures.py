@@ -18,8 +18,8 @@ from PIL import Image
 
 from unbraid import Representation, ScoreCard, score
 from unbraid.plots import plot_factor_code, plot_hinton, plot_latents
-from unbraid.plots._style import FONT_SIZE, INK
-from unbraid.report._content import dead_codes
+from unbraid.plots.style import FONT_SIZE, INK
+from unbraid.report.content import dead_codes
 
 IMAGES = Path(__file__).parent / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")

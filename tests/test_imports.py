@@ -33,6 +33,8 @@ RANKS = {
     "cli": 11,
 }  # fmt: skip
 
+METRICS_SHARE = ("_chance", "_compiled", "_inputs", "_interventions", "_probes", "_sharing", "_trial")
+
 
 def imports(path: Path) -> set[str]:
     found = set()
@@ -59,6 +61,16 @@ def test_imports_point_one_way(path: Path) -> None:
             target = name.split(".")[1]
             upward = RANKS[target] > RANKS[home] or (RANKS[target] == RANKS[home] and target != home)
             assert not upward, f"{path.name} imports {name}"
+
+
+@pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_private_modules_are_their_own_packages_affair(path: Path) -> None:
+    """But for those of metrics that whoever scores shares: checked inputs, work in common, chance, heads."""
+    shared = {f"unbraid.metrics.{name}" for name in METRICS_SHARE}
+    for name in imports(path) - shared:
+        owner, _, private = name.rpartition("._")
+        if private and owner.startswith("unbraid."):
+            assert f"{name_of(path)}.".startswith(f"{owner}."), f"{path.name} imports {name}"
 
 
 def test_no_module_imports_itself_by_a_detour() -> None:

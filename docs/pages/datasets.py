@@ -2,7 +2,7 @@
 
 from pages.texts import ROOT, citation, escaped, facts, row_link, table
 from unbraid.datasets import DATASETS, Dataset
-from unbraid.datasets._state import options_of
+from unbraid.datasets.described import options_of
 from unbraid.factors import FactorSpace
 
 INTRODUCTION = """# Datasets

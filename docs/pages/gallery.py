@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from pages.texts import ROOT, table
 from unbraid.figures import FIGURES, draw, open_source
-from unbraid.report._svg import inline_svg
+from unbraid.report.svg import inline_svg
 
 INTRODUCTION = """\
 Every figure is a function of `unbraid.plots`, and a command that writes it ready for print:

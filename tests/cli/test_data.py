@@ -19,7 +19,7 @@ from PIL import Image
 import unbraid.cli.app
 from tests.processes import started
 from unbraid import datasets
-from unbraid.datasets import DATASETS, _download, _table
+from unbraid.datasets import DATASETS, _table
 from unbraid.datasets.official import mpi3d
 
 Run = Callable[..., tuple[int, str, str]]
@@ -237,7 +237,7 @@ def test_get_downloads_and_says_what_is_next(run: Run, root: Path, monkeypatch: 
         progress(5, 10)
         return folder / file.name
 
-    monkeypatch.setattr(_download, "download", fake)
+    monkeypatch.setattr("unbraid.datasets.download.download", fake)
     code, printed, _ = run("get", "mpi3d_toy")
     assert code == 0
     assert printed == f"{root / 'official' / 'mpi3d_toy.npz'}\nnext: unbraid data render mpi3d_toy\n"
@@ -249,7 +249,7 @@ def test_get_downloads_and_says_what_is_next(run: Run, root: Path, monkeypatch: 
 
 
 def test_a_download_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_download, "PAUSE", 0.0)
+    monkeypatch.setattr("unbraid.datasets.download.PAUSE", 0.0)
     nowhere = replace(DATASETS["coil100"].files[0], address="http://127.0.0.1:9/coil-100.zip")
     rows = MappingProxyType({**DATASETS, "coil100": replace(DATASETS["coil100"], files=(nowhere,))})
     monkeypatch.setattr(datasets, "DATASETS", rows)

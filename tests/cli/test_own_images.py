@@ -14,7 +14,7 @@ from unbraid import Study, train
 from unbraid._trust import UntrustedData
 from unbraid.cli import main
 from unbraid.datasets import DatasetMissing, load
-from unbraid.datasets._export import export
+from unbraid.datasets.export import export
 from unbraid.explore.site import open_site
 from unbraid.runs.objects import objects_of
 from unbraid.runs.run import load_run

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from unbraid.datasets import ArrayDataset, FactorDataset, StoredImages, SubsetDataset, _digest, from_array, load
-from unbraid.datasets._digest import content_digest, subset_digest
+from unbraid.datasets import ArrayDataset, FactorDataset, StoredImages, SubsetDataset, from_array, load
 from unbraid.datasets._rendering import Composed
 from unbraid.datasets._store import content_of, write
+from unbraid.datasets.digest import RULE, _of_all, content_digest, subset_digest
 from unbraid.datasets.official.dsprites import SubGrid
 from unbraid.datasets.own import open_path
 from unbraid.datasets.shrunk import ShrunkImages
@@ -52,7 +52,7 @@ def test_three_of_four_images_inverted_and_relabelled_are_other_content() -> Non
 
 
 def test_anything_that_differs_is_other_content(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_digest, "CHUNK", 1000)  # 15 images: chunks that do not come out even
+    monkeypatch.setattr("unbraid.datasets.digest.CHUNK", 1000)  # 15 images: chunks that do not come out even
     table = SPACE.grid().astype(float)
     moved = table.copy()
     moved[4095, 1] += 1e-9
@@ -86,7 +86,7 @@ class Floats(ArrayDataset):
 
 
 def test_the_digest_is_that_of_a_plain_loop(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_digest, "CHUNK", 64 * 1000)
+    monkeypatch.setattr("unbraid.datasets.digest.CHUNK", 64 * 1000)
     header = repr((1, 4096, (8, 8, 1), "|u1", SPACE.names, SPACE.kinds, SPACE.sizes))
     expected = hashlib.sha256(header.encode())
     for start in range(0, 4096, 1000):
@@ -149,13 +149,13 @@ def test_a_part_of_a_stored_grid_follows_the_whole(tmp_path: Path) -> None:
 def looked_through(monkeypatch: pytest.MonkeyPatch) -> list[FactorDataset]:
     """The datasets whose images were all hashed."""
     seen: list[FactorDataset] = []
-    real = _digest._of_all
+    real = _of_all
 
     def of_all(dataset: FactorDataset, progress: Any) -> str:
         seen.append(dataset)
         return real(dataset, progress)
 
-    monkeypatch.setattr(_digest, "_of_all", of_all)
+    monkeypatch.setattr("unbraid.datasets.digest._of_all", of_all)
     return seen
 
 
@@ -199,7 +199,7 @@ def test_where_nothing_can_be_noted_it_is_looked_through_each_time(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "read-only")
 
-    monkeypatch.setattr(_digest, "atomic_write", refuse)
+    monkeypatch.setattr("unbraid.datasets.digest.atomic_write", refuse)
     found = [content_digest(StoredImages(tmp_path / "set")) for _ in range(2)]
     assert found[0] == found[1] == content_digest(IMAGES)
     assert len(looked_through) == 3
@@ -211,7 +211,8 @@ def test_large_drawn_sets_are_looked_through_once(
 ) -> None:
     monkeypatch.setenv("UNBRAID_DATA", str(tmp_path))
     monkeypatch.setattr(
-        _digest, "_of_all", lambda dataset, _: looked_through.append(dataset) or f"{len(looked_through):016}"
+        "unbraid.datasets.digest._of_all",
+        lambda dataset, _: looked_through.append(dataset) or f"{len(looked_through):016}",
     )
     sprites = [Sprites(), Sprites(antialias=True), Sprites(False, True), Sprites(True, True)]
     assert [content_digest(each) for each in sprites] == [f"{number:016}" for number in (1, 2, 3, 4)]
@@ -225,7 +226,7 @@ def test_large_drawn_sets_are_looked_through_once(
         "sprites-v1-antialias-drop.json", "sprites-v1-antialias.json", "sprites-v1-drop.json", "sprites-v1.json",
     ]  # fmt: skip
     kept = json.loads((tmp_path / "contents" / "sprites-v1.json").read_text())
-    assert kept == {"content": f"{1:016}", "about": {"rule": _digest.RULE, "files": {}}}
+    assert kept == {"content": f"{1:016}", "about": {"rule": RULE, "files": {}}}
 
     class Mine(Sprites):
         """Might draw anything."""
@@ -239,7 +240,7 @@ def test_composed_sets_are_told_apart_by_what_they_are_composed_of(
     tmp_path: Path, looked_through: list[FactorDataset], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("UNBRAID_DATA", str(tmp_path))
-    monkeypatch.setattr(_digest, "LARGE", 1)
+    monkeypatch.setattr("unbraid.datasets.digest.LARGE", 1)
     space = FactorSpace(("hue", "turn"), (2, 3), ("cyclic", "cyclic"))
     layers = np.random.default_rng(0).integers(0, 256, size=(3, 2, 8, 8), dtype=np.uint8)
     red, blue = np.array([[1.0, 0, 0], [0, 1, 0]]), np.array([[1.0, 0, 0], [0, 0, 1]])

@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unbraid.datasets import _download
-from unbraid.datasets._download import ChecksumMismatch, download
 from unbraid.datasets._official import OfficialFile
+from unbraid.datasets.download import ATTEMPTS, ChecksumMismatch, download
 
 DATA = np.random.default_rng(0).bytes(3_000_000)
 
@@ -70,7 +69,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
     thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     site.address = f"http://127.0.0.1:{server.server_address[1]}/data.npz"
-    monkeypatch.setattr(_download, "PAUSE", 0.0)
+    monkeypatch.setattr("unbraid.datasets.download.PAUSE", 0.0)
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     yield site
@@ -110,7 +109,7 @@ def test_a_line_cut_half_way_is_taken_up_again(tmp_path: Path, file: OfficialFil
 
 
 def test_the_next_call_goes_on_where_the_last_was_left(tmp_path: Path, file: OfficialFile, site: Site) -> None:
-    site.cut_after = [1_000_000] + [0] * (_download.ATTEMPTS - 1)
+    site.cut_after = [1_000_000] + [0] * (ATTEMPTS - 1)
     with pytest.raises(OSError, match=r"1,000,000 bytes are kept, and the same command goes on from there"):
         download(file, tmp_path)
     assert not (tmp_path / "data.npz").exists()
@@ -132,7 +131,7 @@ def test_an_interrupt_leaves_the_part_and_no_file(tmp_path: Path, file: Official
 
 
 def test_a_file_that_changed_meanwhile_is_begun_anew(tmp_path: Path, file: OfficialFile, site: Site) -> None:
-    site.cut_after = [1_000_000] + [0] * (_download.ATTEMPTS - 1)
+    site.cut_after = [1_000_000] + [0] * (ATTEMPTS - 1)
     with pytest.raises(OSError, match="kept"):
         download(replace(file, sha256=""), tmp_path)
     site.data, site.tag = DATA[::-1], '"second"'

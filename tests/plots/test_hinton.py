@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import mig
 from unbraid.plots import plot_hinton
-from unbraid.plots._style import ACCENT, MUTED
+from unbraid.plots.style import ACCENT, MUTED
 from unbraid.types import FloatArray
 
 MATRIX = np.array([[4.0, 0.0, 1.0], [0.25, -1.0, 0.0]])

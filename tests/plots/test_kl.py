@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_hex
 
 from unbraid.plots import plot_kl
-from unbraid.plots._style import ACCENT, MUTED
+from unbraid.plots.style import ACCENT, MUTED
 
 
 def test_bars_fall_and_only_informative_ones_are_blue() -> None:

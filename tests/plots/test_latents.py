@@ -5,8 +5,8 @@ from matplotlib.colors import to_hex
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid.factors import FactorSpace
 from unbraid.plots import plot_latents
-from unbraid.plots._style import PALETTE
 from unbraid.plots.latents import factor_rows
+from unbraid.plots.style import PALETTE
 
 FACTORS = grid_factors(4)
 CODES = entangled_codes(FACTORS)

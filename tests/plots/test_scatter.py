@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 
 from unbraid.plots import plot_code_plane, plot_factor_code
-from unbraid.plots._style import CYCLIC, MUTED, PALETTE, cyclic_colours, thinned
+from unbraid.plots.style import CYCLIC, MUTED, PALETTE, cyclic_colours, thinned
 from unbraid.types import FloatArray, Kind
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_hex
 
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity, save_figure
-from unbraid.plots._style import INK, MARK, MUTED, PALETTE
+from unbraid.plots.style import INK, MARK, MUTED, PALETTE
 
 
 def box(family: str, setting: str, values: list[float]) -> SimpleNamespace:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unbraid.plots import plot_dispersion, plot_symmetry
-from unbraid.plots._style import CYCLIC
+from unbraid.plots.style import CYCLIC
 
 ANGLES = np.column_stack([np.linspace(0, 2 * np.pi, 60, endpoint=False), np.zeros(60)])
 RESULT = SimpleNamespace(

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid.metrics import mig
 from unbraid.plots import plot_factor_code, plot_hinton, plot_kl, plot_latents, save_figure, set_theme
-from unbraid.plots._style import DIVERGING, GRID, INK, MUTED, PALETTE
+from unbraid.plots.style import DIVERGING, GRID, INK, MUTED, PALETTE
 from unbraid.plots.theme import DARK, DARK_DIVERGING, DARK_PALETTE, PAGE
 
 FACTORS = grid_factors(3)

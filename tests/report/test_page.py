@@ -17,8 +17,8 @@ from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report import page as card_page
-from unbraid.report._content import dead_codes, description, number_text
-from unbraid.report._templates import render
+from unbraid.report.content import dead_codes, description, number_text
+from unbraid.report.rendering import render
 from unbraid.scorecard import Scored, load_beside
 from unbraid.types import FloatArray, IntArray
 

@@ -20,7 +20,7 @@ from unbraid import train
 from unbraid.analysis.agreement import agreement
 from unbraid.analysis.by_setting import quartiles
 from unbraid.analysis.ranking_file import read_ranking
-from unbraid.report._templates import render
+from unbraid.report.rendering import render
 from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.studies.page import page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values

@@ -15,7 +15,7 @@ from tests.cli.test_own_images import Cli, unbraid_cli  # noqa: F401 (a fixture)
 from tests.training.examples import TINY
 from unbraid import Representation, Study, train
 from unbraid.datasets import from_array, from_torch, load
-from unbraid.datasets._digest import content_digest
+from unbraid.datasets.digest import content_digest
 from unbraid.families import FAMILIES
 from unbraid.metrics import METRICS
 from unbraid.plots import plot_latents

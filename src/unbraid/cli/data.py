@@ -46,7 +46,7 @@ def list_datasets(json: Json = False) -> None:
       unbraid data list --json
     """
     from unbraid.datasets import DATASETS, cache_root
-    from unbraid.datasets._state import describe, state
+    from unbraid.datasets.described import describe, state
 
     root = cache_root()
     if json:
@@ -80,9 +80,8 @@ def info(name: Name, json: Json = False) -> None:
 
       unbraid data info my-images/ --json
     """
-    from unbraid.datasets import DATASETS, cache_root, find, load
-    from unbraid.datasets._state import describe, describe_content
-    from unbraid.datasets._store import StoredImages
+    from unbraid.datasets import DATASETS, StoredImages, cache_root, find, load
+    from unbraid.datasets.described import describe, describe_content
     from unbraid.datasets.own import is_path
 
     if is_path(name, DATASETS):
@@ -125,8 +124,8 @@ def render(
 
       unbraid data render chairs3d --file ~/Downloads/rendered_chairs.tar --set preprocessing=resize
     """
-    from unbraid.datasets._export import export
-    from unbraid.datasets._store import StoredImages
+    from unbraid.datasets import StoredImages
+    from unbraid.datasets.export import export
 
     if out is None and (limit is not None or png):
         raise ValueError("--limit and --png go with --out: what is kept for later use is always whole")
@@ -162,9 +161,8 @@ def get(
 
       unbraid data get dsprites --file dsprites_ndarray_co1sh3sc6or40x32y32_64x64.hdf5
     """
-    from unbraid.datasets import cache_root, find
-    from unbraid.datasets._download import download
-    from unbraid.datasets._official import FOLDER
+    from unbraid.datasets import find
+    from unbraid.datasets.download import download, official_folder
 
     files = find(name).files
     if not files:
@@ -173,7 +171,7 @@ def get(
     if not chosen:
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
     with _progress(chosen[0].name, download=True) as report:
-        path = download(chosen[0], cache_root() / FOLDER, verify=not no_verify, progress=report)
+        path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
     typer.echo(f"{path}\nnext: unbraid data render {name}")
 
 
@@ -245,7 +243,7 @@ def _about(name: str, dataset: "FactorDataset") -> dict[str, Any]:
 
 def _known(name: str) -> dict[str, Any]:
     from unbraid.datasets import DATASETS
-    from unbraid.datasets._state import options_of
+    from unbraid.datasets.described import options_of
 
     return options_of(DATASETS[name].open) if name in DATASETS else {}
 

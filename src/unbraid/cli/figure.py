@@ -52,8 +52,7 @@ def figure(
         return _print_list()
     if name is None:
         raise ValueError("give the name of a figure; unbraid figure --list shows them")
-    from unbraid.figures import draw, open_source
-    from unbraid.figures._table import find_figure
+    from unbraid.figures import draw, find_figure, open_source
 
     find_figure(name)
     if (path is None) != example:

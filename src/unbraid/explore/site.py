@@ -13,8 +13,8 @@ from urllib.parse import quote
 from unbraid.explore.jobs import Jobs
 from unbraid.explore.server import Refused, Reply, as_json, file_within, html
 from unbraid.metrics import METRICS
-from unbraid.report._templates import render
 from unbraid.report.page import page_content as card_content
+from unbraid.report.rendering import render
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, find_codes, read_folder
 from unbraid.runs.page import run_content

@@ -13,10 +13,10 @@ from unbraid.metrics import NotDefined, d_lsbd
 from unbraid.metrics._interventions import combinations
 from unbraid.metrics.d_lsbd import turned_back
 from unbraid.plots import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
-from unbraid.plots._style import FONT_SIZE, INK, level_colours, thinned
 from unbraid.plots.hinton import matrix_of
 from unbraid.plots.latents import colouring_factor, steps_of
-from unbraid.report._content import dead_codes
+from unbraid.plots.style import FONT_SIZE, INK, level_colours, thinned
+from unbraid.report.content import dead_codes
 from unbraid.representation import Representation
 from unbraid.scoring import score
 from unbraid.types import FloatArray

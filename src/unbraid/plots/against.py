@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.plots._style import FONT_SIZE, INK, MARK, PALETTE, label, new_axes, tidy
+from unbraid.plots.style import FONT_SIZE, INK, MARK, PALETTE, label, new_axes, tidy
 from unbraid.types import ArrayLike
 
 WIDTH, HEIGHT = 2.9, 2.1  # inches

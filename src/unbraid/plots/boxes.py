@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from unbraid.plots._style import FONT_SIZE, GRID, INK, MUTED, label, level_colours, new_axes, tidy
+from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED, label, level_colours, new_axes, tidy
 from unbraid.types import FloatArray
 
 HEIGHT, STEP = 1.8, 0.34  # inches, inches per setting

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from unbraid.plots._style import FONT_SIZE, INK, new_panels
+from unbraid.plots.style import FONT_SIZE, INK, new_panels
 from unbraid.plots.symmetry import draw_plane, plot_symmetry
 from unbraid.types import ArrayLike, FloatArray
 

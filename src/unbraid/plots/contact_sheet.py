@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace
 from unbraid.plots._shown import ShownFigure
-from unbraid.plots._style import FONT_SIZE, GRID, INK, MUTED
+from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED
 from unbraid.types import FloatArray, IntArray
 
 DPI = 100

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.plots._style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
+from unbraid.plots.style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
 from unbraid.types import ArrayLike, FloatArray
 
 CELL = 0.36  # inches

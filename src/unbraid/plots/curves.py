@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from unbraid.plots._style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
+from unbraid.plots.style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
 from unbraid.types import ArrayLike, FloatArray
 
 PANEL = (2.15, 1.35)  # inches

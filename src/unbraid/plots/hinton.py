@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
-from unbraid.plots._style import ACCENT, FONT_SIZE, GRID, INK, MARK, MUTED, new_axes
+from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MARK, MUTED, new_axes
 from unbraid.types import ArrayLike, FloatArray
 
 CELL = 0.27  # inches

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from unbraid.plots._style import FONT_SIZE, INK, MUTED, label, new_panels
 from unbraid.plots.hinton import matrix_of
 from unbraid.plots.scatter import plot_factor_code
+from unbraid.plots.style import FONT_SIZE, INK, MUTED, label, new_panels
 from unbraid.types import ArrayLike, Kind
 
 PANEL = (1.9, 1.35)  # inches

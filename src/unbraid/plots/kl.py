@@ -3,7 +3,7 @@
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.plots._style import ACCENT, FONT_SIZE, GRID, INK, MUTED, label, new_axes, tidy
+from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MUTED, label, new_axes, tidy
 from unbraid.types import ArrayLike
 
 WIDTH, BAR = 2.9, 0.19  # inches

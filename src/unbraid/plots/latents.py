@@ -8,7 +8,7 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from unbraid.plots._shown import Panels, ShownFigure
-from unbraid.plots._style import DIVERGING, FONT_SIZE, GRID, INK, MUTED, PALETTE, level_colours
+from unbraid.plots.style import DIVERGING, FONT_SIZE, GRID, INK, MUTED, PALETTE, level_colours
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PANEL = (1.05, 0.82)  # inches

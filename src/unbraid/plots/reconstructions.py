@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid.plots._shown import ShownFigure
-from unbraid.plots._style import FONT_SIZE, GRID, INK, MUTED
+from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED
 from unbraid.plots.traversals import DPI, GAP, MARGIN, sheet_of
 from unbraid.types import ArrayLike, FloatArray
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.plots._style import (
+from unbraid.plots.style import (
     CYCLIC,
     INK,
     MUTED,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.plots._style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
+from unbraid.plots.style import DIVERGING, FONT_SIZE, INK, MUTED, new_axes
 from unbraid.types import ArrayLike, FloatArray
 
 SIDE, CELL = 3.0, 0.26  # inches: of many models, of one latent

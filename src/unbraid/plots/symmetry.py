@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from unbraid.plots._style import CYCLIC, GRID, INK, MARK, MUTED, label, new_axes, thinned, tidy
+from unbraid.plots.style import CYCLIC, GRID, INK, MARK, MUTED, label, new_axes, thinned, tidy
 from unbraid.types import ArrayLike, FloatArray
 
 WIDTH, HEIGHT = 2.4, 1.9  # inches

@@ -17,7 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from unbraid._files import atomic_write
-from unbraid.plots._style import ACCENT, DIVERGING, GRID, INK, MARK, MUTED, PALETTE
+from unbraid.plots.style import ACCENT, DIVERGING, GRID, INK, MARK, MUTED, PALETTE
 
 Theme = Literal["light", "dark"]
 FORMATS = (".png", ".svg", ".pdf")

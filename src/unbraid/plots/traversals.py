@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid.plots._shown import ShownFigure
-from unbraid.plots._style import ACCENT, FONT_SIZE, GRID, INK, MUTED
+from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MUTED
 from unbraid.types import FloatArray
 
 DPI = 100

@@ -9,9 +9,27 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.report import _content, _figures
-from unbraid.report._content import Card
-from unbraid.report._templates import render
+from unbraid.report.content import (
+    Card,
+    alignments,
+    code_scores,
+    code_table,
+    dead_codes,
+    description,
+    factor_table,
+    matrices,
+    score_table,
+)
+from unbraid.report.figures import (
+    DOTS,
+    LARGEST_SAMPLE,
+    SCATTERED_FACTORS,
+    hinton_figures,
+    latents_figure,
+    scatter_figures,
+    symmetry_figures,
+)
+from unbraid.report.rendering import render
 
 
 def page(card: Card) -> str:
@@ -29,30 +47,30 @@ def page(card: Card) -> str:
 
 def table(card: Card) -> str:
     """The score table as a fragment with its own styles, in the colours of the notebook around it."""
-    return render("table.html", _content.score_table(card))
+    return render("table.html", score_table(card))
 
 
 def page_content(card: Card) -> dict[str, Any]:
     """What the page shows, as a plain dictionary."""
     sampled = len(card["representation"]) > 0
-    dead = _content.dead_codes(card["representation"]) if sampled else np.array([], dtype=int)
-    described = _content.description(card, dead)
-    matrices, aligned = _content.matrices(card), _content.alignments(card)
-    first = matrices[0]["matrix"] if matrices and sampled else None
+    dead = dead_codes(card["representation"]) if sampled else np.array([], dtype=int)
+    described = description(card, dead)
+    drawn, aligned = matrices(card), alignments(card)
+    first = drawn[0]["matrix"] if drawn and sampled else None
     return {
         "card": described,
-        **_content.score_table(card),
-        "alignment": _content.factor_table(card, matrices, aligned, dead) if matrices or aligned else None,
-        "hintons": _figures.hinton_figures(card, matrices, aligned, dead),
-        "scatters": _figures.scatter_figures(card, first, dead),
-        "scatter_source": matrices[0] if matrices else None,
-        "symmetry": _figures.symmetry_figures(card) if sampled else [],
-        "latents": _figures.latents_figure(card, dead) if sampled else None,
-        "codes": _content.code_table(card, aligned, dead) if sampled else [],
-        "code_metrics": list(_content.code_scores(card)),
+        **score_table(card),
+        "alignment": factor_table(card, drawn, aligned, dead) if drawn or aligned else None,
+        "hintons": hinton_figures(card, drawn, aligned, dead),
+        "scatters": scatter_figures(card, first, dead),
+        "scatter_source": drawn[0] if drawn else None,
+        "symmetry": symmetry_figures(card) if sampled else [],
+        "latents": latents_figure(card, dead) if sampled else None,
+        "codes": code_table(card, aligned, dead) if sampled else [],
+        "code_metrics": list(code_scores(card)),
         "limits": {
-            "dots": min(_figures.DOTS, described["n_samples"]),
-            "scattered": _figures.SCATTERED_FACTORS,
-            "sample": min(_figures.LARGEST_SAMPLE, described["n_samples"]),
+            "dots": min(DOTS, described["n_samples"]),
+            "scattered": SCATTERED_FACTORS,
+            "sample": min(LARGEST_SAMPLE, described["n_samples"]),
         },
     }

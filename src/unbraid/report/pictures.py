@@ -6,7 +6,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid.families import Part
-from unbraid.report._images import GAP, sheet_address
+from unbraid.report.images import GAP, sheet_address
 from unbraid.report.live.sliders import sliders
 from unbraid.representation import Representation
 from unbraid.types import FloatArray

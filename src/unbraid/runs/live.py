@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid.datasets import DatasetMissing
 from unbraid.datasets.base import FactorDataset
-from unbraid.report._images import GAP, image_address, sheet_address
+from unbraid.report.images import GAP, image_address, sheet_address
 from unbraid.report.live.program import Program, rounding
 from unbraid.report.live.sliders import Slider, matched, sliders
 from unbraid.report.live.tracing import NotTraced, traced

@@ -13,10 +13,10 @@ from unbraid.factors import FactorSpace, one_object
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
-from unbraid.report import _figures
-from unbraid.report._svg import inline_svg
-from unbraid.report._templates import render
+from unbraid.report.figures import symmetry_figures
 from unbraid.report.page import page_content
+from unbraid.report.rendering import render
+from unbraid.report.svg import inline_svg
 from unbraid.representation import Representation
 from unbraid.runs.described import described
 from unbraid.runs.folder import SCORES
@@ -88,7 +88,7 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         return []
     scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0)}
     shown = replace(card, representation=chosen, scored=scored).contents()
-    figures = _figures.symmetry_figures(shown)
+    figures = symmetry_figures(shown)
     levels = ", ".join(
         f"{name} {level:g}" for name, level in zip(space.names, turned.factors[0], strict=True) if name not in cyclic
     )

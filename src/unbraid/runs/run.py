@@ -174,9 +174,9 @@ class Run:
                 did not give; or the images are others than those of the training.
         """
         from unbraid.datasets import load
-        from unbraid.datasets._digest import content_digest
-        from unbraid.datasets._recorded import check_recorded, of_everywhere
+        from unbraid.datasets.digest import content_digest
         from unbraid.datasets.own import images_of
+        from unbraid.datasets.recorded import check_recorded, of_everywhere
 
         source = self.config["dataset"]
         if isinstance(dataset, str | Path):
@@ -221,7 +221,7 @@ class Run:
         return {name: table[name].to_numpy() for name in table.column_names}
 
     def _repr_html_(self) -> str:
-        from unbraid.report._templates import render
+        from unbraid.report.rendering import render
         from unbraid.runs.described import described
 
         shown = self.picture() if self.status["state"] == "finished" else None

@@ -9,8 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 import unbraid
-from unbraid.report._content import number_text
-from unbraid.report._templates import render
+from unbraid.report.content import number_text
+from unbraid.report.rendering import render
 from unbraid.runs.folder import WEIGHTS
 from unbraid.runs.live import live_models
 from unbraid.runs.pictures import pictures

@@ -11,8 +11,8 @@ import torch
 from unbraid._device import choose_device, choose_precision
 from unbraid._records import read_record
 from unbraid._trust import Trusted, UntrustedCode, UntrustedData, trusted_in
-from unbraid.datasets._recorded import check_recorded
 from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.recorded import check_recorded
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, WORKING, read_folder
 from unbraid.studies.expand import Planned, expand, metric_names

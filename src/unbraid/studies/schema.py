@@ -21,7 +21,7 @@ from unbraid._records import MOST, check_size
 from unbraid._records import explain as first_fault
 from unbraid._suggest import suggestion
 from unbraid._trust import Trusted, is_code, trusting
-from unbraid.datasets._recorded import of_everywhere
+from unbraid.datasets.recorded import of_everywhere
 
 Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
 Seed: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]

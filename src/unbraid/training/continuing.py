@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from unbraid.datasets._recorded import check_recorded, of_everywhere
+from unbraid.datasets.recorded import check_recorded, of_everywhere
 from unbraid.families.building import Member
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import CHECKPOINT, CONFIG

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from unbraid.datasets._digest import content_digest
-from unbraid.datasets._recorded import of_everywhere
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.digest import content_digest
+from unbraid.datasets.recorded import of_everywhere
 from unbraid.runs.run import Images
 
 Source: TypeAlias = Images | str | Path | Mapping[str, Any]

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from unbraid.datasets._digest import subset_digest
 from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.digest import subset_digest
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import run_id

@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from unbraid._files import remove
 from unbraid._locks import Held, locked
-from unbraid.datasets._store import cache_root
+from unbraid.datasets import cache_root
 from unbraid.studies.storage import sync
 from unbraid.studies.storage.agreed import all_sent, begin_changes
 from unbraid.studies.storage.sync import Mirror, pull, push

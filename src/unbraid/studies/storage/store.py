@@ -11,7 +11,7 @@ import unbraid
 from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
-from unbraid.datasets._recorded import of_everywhere
+from unbraid.datasets.recorded import of_everywhere
 from unbraid.studies.storage.records import FORMAT, EnvironmentRecord, FailureRecord
 from unbraid.studies.storage.remote import LOCK, discard
 

@@ -9,7 +9,8 @@ from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
 import unbraid
-from unbraid.datasets._official import CHUNK, OfficialFile, digest, mismatch
+from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, digest, mismatch
+from unbraid.datasets._store import cache_root
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 
@@ -20,6 +21,11 @@ PAUSE = 1.0  # seconds before the next attempt, times their number
 
 class ChecksumMismatch(UnbraidError, ValueError):
     """A downloaded file is not the one whose checksum is known; it is kept under its temporary name."""
+
+
+def official_folder() -> Path:
+    """Where official files are downloaded to, and looked for."""
+    return cache_root() / FOLDER
 
 
 def download(file: OfficialFile, folder: Path, *, verify: bool = True, progress: ReadingProgress | None = None) -> Path:

@@ -15,10 +15,10 @@ from unbraid.plots import (
     plot_latents,
     plot_symmetry,
 )
-from unbraid.plots._style import PALETTE, thinned
 from unbraid.plots.latents import colouring_factor, factor_rows, new_grid
-from unbraid.report._content import LARGEST_TABLE, Card, number_text
-from unbraid.report._svg import inline_svg
+from unbraid.plots.style import PALETTE, thinned
+from unbraid.report.content import LARGEST_TABLE, Card, number_text
+from unbraid.report.svg import inline_svg
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray, Kind
 

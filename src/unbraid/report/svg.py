@@ -9,7 +9,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure
 
-from unbraid.plots._style import ACCENT, GRID, INK, MARK, MUTED
+from unbraid.plots.style import ACCENT, GRID, INK, MARK, MUTED
 
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
@@ -22,7 +22,7 @@ def inline_svg(figure: Figure, *, name: str, label: str, crop: bool = True) -> M
     """The figure as one <svg> element.
 
     Args:
-        figure: drawn with the colours of `unbraid.plots._style`, which become those of the page.
+        figure: drawn with the colours of `unbraid.plots.style`, which become those of the page.
         name: unlike that of any other figure on the page; keeps their internal links apart.
         label: what the figure shows, for those who cannot see it.
         crop: to what is drawn; without it figures of one size stay of one size.
