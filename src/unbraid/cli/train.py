@@ -42,6 +42,8 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
+    snapshots: Annotated[int, typer.Option(help="Keep metrics at so many evenly spaced steps.")] = 0,
+    snapshot_metrics: Annotated[str, typer.Option(help="Which, with commas between.")] = "mig",
 ) -> None:
     """Train a family, for every combination of the values given and every seed.
 
@@ -71,7 +73,8 @@ def train(
     with continuing(), training_progress(family) as report:
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
-            preset=preset, out=out, checkpoint_every=checkpoint_every, progress=report, **given,
+            preset=preset, out=out, checkpoint_every=checkpoint_every, snapshots=snapshots,
+            snapshot_metrics=[name.strip() for name in snapshot_metrics.split(",")], progress=report, **given,
         )  # fmt: skip
     print_runs(runs)
 

@@ -23,6 +23,7 @@ from unbraid.runs.folder import SCORES
 from unbraid.runs.live import live_models
 from unbraid.runs.run import Run
 from unbraid.scorecard import ScoreCard, Scored
+from unbraid.types import FloatArray
 
 LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
 
@@ -59,7 +60,8 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
         "scored": card is not None,
         "runs": [described(each.path.name, each.config, each.status) for each in runs],
         "live": _labelled(live_models(runs, dataset), runs, content) if images else None,
-        "curves": _curves(runs),
+        "curves": _curves(runs, [run.curves() for run in runs], "curves", "Losses and their parts over training steps"),
+        "snapshots": _curves(runs, [run.snapshots() for run in runs], "snapshots", "Metrics over training steps"),
         "comparison": _comparison(runs) if compare is not None else None,
     }
 
@@ -122,12 +124,14 @@ def _names(runs: list[Run]) -> list[str]:
     )
 
 
-def _curves(runs: list[Run]) -> Markup | None:
-    curves = {name: run.curves() for name, run in zip(_names(runs), runs, strict=True)}
-    if not any(len(own["step"]) and len(own) > 1 for own in curves.values()):
+def _curves(runs: list[Run], tables: list[dict[str, FloatArray]], name: str, label: str) -> Markup | None:
+    """A figure of what each run's table holds by step; None where none holds anything."""
+    named = zip(_names(runs), tables, strict=True)
+    curves = {each: own for each, own in named if len(own.get("step", ())) and len(own) > 1}
+    if not curves:
         return None
     axes = plot_curves(curves if len(runs) > 1 else curves.popitem()[1])
-    return inline_svg(axes[0].figure, name="curves", label="Losses and their parts over training steps")  # pyright: ignore[reportArgumentType]
+    return inline_svg(axes[0].figure, name=name, label=label)  # pyright: ignore[reportArgumentType]
 
 
 def _comparison(runs: list[Run]) -> list[dict[str, Any]] | None:

@@ -26,7 +26,7 @@ from unbraid.families.table import FAMILIES
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, CURVES, WEIGHTS, damaged, find_codes, read_folder
+from unbraid.runs.folder import CONFIG, CURVES, SNAPSHOTS, WEIGHTS, damaged, find_codes, read_folder
 from unbraid.types import ArrayLike, FloatArray
 
 Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
@@ -209,16 +209,11 @@ class Run:
 
         NaN where the player that reports it did not move.
         """
-        require("pyarrow", "train", "reading the curves")
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        return _read_table(self.path / CURVES)
 
-        path = self.path / CURVES
-        try:
-            table = pq.read_table(path)
-        except (pa.ArrowException, OSError) as error:
-            raise damaged(path, error) from None
-        return {name: table[name].to_numpy() for name in table.column_names}
+    def snapshots(self) -> dict[str, FloatArray]:
+        """`step` and, by name, metrics, `kl` in nats, how many latents were `informative`; {} where none were kept."""
+        return _read_table(self.path / SNAPSHOTS) if (self.path / SNAPSHOTS).is_file() else {}
 
     def _repr_html_(self) -> str:
         from unbraid.report.rendering import render
@@ -313,6 +308,18 @@ class Run:
         device = choose_device(self.device)
         with torch.inference_mode(), reproducible(device):
             return function(*(each.to(device) for each in batch))
+
+
+def _read_table(path: Path) -> dict[str, FloatArray]:
+    require("pyarrow", "train", "reading the curves")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        table = pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise damaged(path, error) from None
+    return {name: table[name].to_numpy() for name in table.column_names}
 
 
 def load_run(

@@ -19,7 +19,7 @@ from unbraid.runs.folder import tidy
 from unbraid.scoring import choose
 from unbraid.studies.added import score_added
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
-from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, expand, metric_names
+from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import FILE as ANSWERS
 from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
@@ -139,6 +139,7 @@ def all_tasks(
     study.check_trust()
     planned = expand(study.config, around)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
+    check_snapshots(study.config, dataset.space.kinds)
     tasks = [_task(study, each) for each in planned]
     datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
     for extra in EXTRAS:
@@ -184,7 +185,8 @@ def _task(study: StudyRecord, planned: Planned) -> Task:
     folder = str(study.known_folder().absolute() / store.RUNS)
     return Task(
         planned.id, planned.config, folder, metric_names(study.config), study.config.gap,
-        checkpoint_every=study.config.checkpoint_every,
+        checkpoint_every=study.config.checkpoint_every, snapshots=study.config.snapshots,
+        snapshot_metrics=tuple(study.config.snapshot_metrics),
     )  # fmt: skip
 
 

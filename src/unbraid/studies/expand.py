@@ -119,6 +119,14 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
         choose(study.metrics)
 
 
+def check_snapshots(study: StudyConfig, kinds: Sequence[Kind]) -> None:
+    """Raises ValueError for a metric of the snapshots that does not exist, or has no meaning on these factors."""
+    for position, name in enumerate(study.snapshot_metrics if study.snapshots else ()):
+        choose([name])
+        if reason := _lacking(name, kinds, gap=False):
+            raise ValueError(f"snapshot_metrics[{position}]: {name} {reason}")
+
+
 def metric_names(study: StudyConfig) -> tuple[str, ...]:
     """The metrics every run is scored by."""
     if study.metrics == "all":

@@ -132,6 +132,8 @@ class StudyConfig(Section):
     precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
     device: str = "auto"
     checkpoint_every: NotNegative = 120.0  # seconds
+    snapshots: Annotated[int, Field(ge=0, strict=True)] = 0  # of each run, by the metrics named next
+    snapshot_metrics: Annotated[list[str], Field(min_length=1)] = ["mig"]
     metrics: Literal["all"] | list[str] = []
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None

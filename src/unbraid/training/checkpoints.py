@@ -35,6 +35,7 @@ class Checkpoint:
     counts: dict[str, int] = field(default_factory=dict)  # and of how many steps
     diverged: Diverged | None = None
     seconds: float = 0.0
+    snapshots: dict[str, list[float]] = field(default_factory=dict)  # by name, of equal lengths; "step" among them
     origin: tuple[str, int] | None = None  # the run that it continues, and how many steps that had taken
 
 
@@ -56,6 +57,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
         "seconds": checkpoint.seconds,
         "counts": checkpoint.counts,
         "curves": list(checkpoint.curves),  # the file does not keep the order of tensors
+        "snapshots": checkpoint.snapshots,
         "origin": checkpoint.origin,
         "diverged": [checkpoint.diverged.step, checkpoint.diverged.reason] if checkpoint.diverged else None,
     }
@@ -93,7 +95,7 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     diverged = Diverged(*position["diverged"]) if position["diverged"] else None
     origin = tuple(position["origin"]) if position.get("origin") else None
     place = position["step"], tensors, steps, curves, pending, position["counts"]
-    return Checkpoint(*place, diverged, position["seconds"], origin)
+    return Checkpoint(*place, diverged, position["seconds"], position.get("snapshots", {}), origin)
 
 
 def architecture(state: MemberState) -> str:

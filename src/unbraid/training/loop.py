@@ -4,7 +4,7 @@ import math
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +28,8 @@ from unbraid.training.checkpoints import (
     save_checkpoint,
 )
 from unbraid.training.draws import Images
-from unbraid.training.population import Diverged, Population, make_context, make_population
+from unbraid.training.population import Diverged, MemberState, Population, make_context, make_population
+from unbraid.training.snapshots import Snapshots, snapshot
 from unbraid.types import FloatArray, IntArray
 
 CURVE_POINTS = 500
@@ -38,7 +39,7 @@ CHECKPOINT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What all members of a training share. Everything here but `checkpoint_seconds` is part of the result."""
+    """What all members of a training share. Up to `precision` it decides the weights."""
 
     family: str
     steps: int
@@ -46,6 +47,7 @@ class Plan:
     device: str = "auto"
     precision: str = "auto"
     checkpoint_seconds: float = CHECKPOINT_SECONDS
+    snapshots: Snapshots = Snapshots()
 
     def resolved(self) -> "Plan":
         """With the device and precision that "auto" stands for here.
@@ -87,6 +89,7 @@ class Trained:
     diverged: Diverged | None
     step: int
     seconds: float  # of training, over all sessions; that of the whole population for a stacked member
+    snapshots: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
     origin: tuple[str, int] | None = None  # the finished run that it continued, and how many steps that had taken
 
 
@@ -144,7 +147,7 @@ def train_here(
                 precision=dtype_of(plan.precision),
                 stacked=stacked,
             )
-            stretch = _Stretch(plan, population, chosen, progress, folders, facts, report)
+            stretch = _Stretch(plan, population, dataset, chosen, progress, folders, facts, report)
             stretch.run(until, asked)
     return [_trained(each) for each in progress]
 
@@ -156,18 +159,20 @@ class _Stretch:
         self,
         plan: Plan,
         population: Population,
+        dataset: FactorDataset,
         chosen: Sequence[int],
         progress: Sequence[Checkpoint],
         folders: Sequence[Path | None],
         facts: Sequence[Mapping[str, str]],
         report: Callable[[Report], None] | None,
     ) -> None:
-        self.plan, self.population, self.report = plan, population, report
+        self.plan, self.population, self.dataset, self.report = plan, population, dataset, report
         self.chosen = tuple(chosen)
         self.progress = [progress[number] for number in chosen]
         self.folders = [folders[number] for number in chosen]
         self.facts = [facts[number] for number in chosen]
         self.every = max(1, plan.steps // CURVE_POINTS)
+        self.due = plan.snapshots.due(plan.steps)
         self.latest: dict[str, FloatArray] = {}
         self._begin()
         self.sums: Logs = self._pending()
@@ -199,6 +204,8 @@ class _Stretch:
         seconds = [each.seconds for each in self.progress]
         saved = reported = began
         alone = len(self.chosen) == 1
+        if start == 0:
+            self._snapshot(0)
         for step in range(start, until):
             logs = self.population.advance(step)
             for name, value in logs.items():
@@ -209,6 +216,7 @@ class _Stretch:
             point = (step + 1) % self.every == 0 or step + 1 == self.plan.steps
             if point:
                 self._close_point(step + 1)
+            self._snapshot(step + 1)
             now = time.monotonic()
             # Asking which members diverged waits for the device; one on a CPU has nothing to wait for.
             over = (point or alone) and all(self.population.diverged())
@@ -236,6 +244,22 @@ class _Stretch:
                 curve = each.curves.setdefault(name, [math.nan] * before)
                 curve.append(float(means[name][index]) if name in means else math.nan)
         self.latest, self.sums, self.counts = {**self.latest, **means}, {}, {}
+
+    def _snapshot(self, step: int) -> None:
+        if step not in self.due:
+            return
+        family, device = FAMILIES[self.plan.family], choose_device(self.plan.device)
+        for index, (each, member) in enumerate(zip(self.progress, self.population.members, strict=True)):
+            if self.population.diverged()[index]:
+                continue
+            weights = _weights(self.population.state(index))
+            settings = self.population.context.settings
+            modules = build_member(family, self.dataset.image_shape, settings, member.seed).eval()
+            modules.load_state_dict(weights)
+            modules = modules.to(device)
+            found = snapshot(family, modules, settings, self.dataset, self.plan.snapshots.metrics, device)
+            for name, value in {"step": float(step), **found}.items() if found else ():
+                each.snapshots.setdefault(name, []).append(value)
 
     def _send(self, step: int) -> None:
         if self.report:
@@ -283,9 +307,15 @@ def _fitted(family: Family, member: Member, dataset: FactorDataset, context: Con
     return Trained(weights, np.zeros(0, dtype=np.int64), {}, None, 0, time.monotonic() - began)
 
 
+def _weights(state: MemberState) -> MemberState:
+    return {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
+
+
 def _trained(progress: Checkpoint) -> Trained:
-    state = progress.state or {}
-    weights = {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
+    weights = _weights(progress.state or {})
+    snapshots = {name: np.array(values) for name, values in progress.snapshots.items()}
     curves = {name: np.array(values) for name, values in progress.curves.items()}
     steps = np.array(progress.curve_steps, dtype=np.int64)
-    return Trained(weights, steps, curves, progress.diverged, progress.step, progress.seconds, progress.origin)
+    return Trained(
+        weights, steps, curves, progress.diverged, progress.step, progress.seconds, snapshots, progress.origin
+    )

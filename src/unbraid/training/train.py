@@ -26,6 +26,7 @@ from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.schedules import check_schedules
+from unbraid.training.snapshots import snapshots_of
 from unbraid.training.source import Source, opened_dataset
 from unbraid.training.workers import train_members
 from unbraid.training.writing import write_run
@@ -59,6 +60,8 @@ def train(
     out: str | Path | None = None,
     processes: int | None = None,
     checkpoint_every: float = CHECKPOINT_SECONDS,
+    snapshots: int = 0,
+    snapshot_metrics: str | Sequence[str] = "mig",
     progress: Callable[[TrainingProgress], None] | None = None,
     **hyperparameters: Any,
 ) -> list[Run]:
@@ -81,6 +84,9 @@ def train(
         out: folder of the run folders; default "runs" in the current folder.
         processes: on a CPU; default one per core, 0 to train in this process.
         checkpoint_every: seconds between two checkpoints of a run, the most that is lost by a kill; 0: every step.
+        snapshots: at how many evenly spaced steps, beside one before the first, metrics and informative latents are
+            kept for `Run.snapshots`; runs that are there already get none.
+        snapshot_metrics: names of `unbraid.metrics.METRICS`, or one.
         progress: told about twice a second.
         **hyperparameters: of the family; a list trains each of its values.
 
@@ -96,7 +102,8 @@ def train(
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
     counts = whole("steps", steps, 1), whole("batch_size", batch_size, 1)
-    plan = Plan(family, *counts, device, precision, seconds_of(checkpoint_every)).resolved()
+    kept = snapshots_of(snapshots, trusting(snapshot_metrics))
+    plan = Plan(family, *counts, device, precision, seconds_of(checkpoint_every), kept).resolved()
 
     def read(done: int, total: int) -> None:
         if progress:

@@ -15,7 +15,7 @@ from unbraid._files import atomic_write, fsync_directory
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import FAMILIES
-from unbraid.runs.folder import CODES, CONFIG, CURVES, STATUS, WEIGHTS, tidy
+from unbraid.runs.folder import CODES, CONFIG, CURVES, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run
 from unbraid.training.loop import Trained
 from unbraid.types import FloatArray
@@ -42,7 +42,10 @@ def write_run(
     _write(working / CONFIG, config)
     with atomic_write(working / WEIGHTS) as temporary:
         temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))
-    _write_curves(working / CURVES, trained)
+    _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
+    if trained.snapshots:
+        steps = trained.snapshots["step"].astype(np.int64)
+        _write_table(working / SNAPSHOTS, {**trained.snapshots, "step": steps})
     status = {
         "state": "diverged" if trained.diverged else "finished",
         "step": trained.diverged.step if trained.diverged else trained.step,
@@ -80,13 +83,13 @@ def _finite(curves: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
     return {name: values[np.isfinite(values)] for name, values in curves.items()}
 
 
-def _write_curves(path: Path, trained: Trained) -> None:
+def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
     require("pyarrow", "train", "keeping the curves")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     with atomic_write(path) as temporary:
-        pq.write_table(pa.table({"step": trained.curve_steps, **trained.curves}), temporary)
+        pq.write_table(pa.table(dict(columns)), temporary)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

@@ -26,6 +26,8 @@ class Task:
     questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
     retry: bool = False  # try again the metrics that failed
     checkpoint_every: float = 120.0  # seconds
+    snapshots: int = 0
+    snapshot_metrics: tuple[str, ...] = ("mig",)
     label: str = ""  # of the setting, where the run is none of those that the study lists
 
     @property

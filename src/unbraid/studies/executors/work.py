@@ -16,6 +16,7 @@ from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.holdout.answers import complete_answers
 from unbraid.studies.scores import complete_scores
 from unbraid.training.loop import Report, train_here
+from unbraid.training.snapshots import Snapshots
 from unbraid.training.train import training_of
 from unbraid.training.writing import write_run
 
@@ -59,7 +60,9 @@ def _train(
     if not tasks:
         return
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
-    plan = replace(plans[0], checkpoint_seconds=tasks[0].checkpoint_every)
+    first = tasks[0]
+    kept = Snapshots(first.snapshots, first.snapshot_metrics)
+    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=kept)
     dataset = datasets[tasks[0].dataset]
     for task in tasks:
         task.working.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,91 @@
+"""What a model knows on its way: metrics and informative latents at a few steps of its training."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from unbraid._encoding import encoded
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.base import Family, Settings
+from unbraid.models.networks import as_floats
+from unbraid.objectives.divergences import kl_by_quadrature
+from unbraid.representation import INFORMATIVE
+from unbraid.scoring import choose, score
+
+N_IMAGES, BATCH = 2000, 256  # encoded at each, the same at all
+
+
+@dataclass(frozen=True)
+class Snapshots:
+    """How many, evenly spaced up to the last step, beside one before the first; and by which metrics."""
+
+    n: int = 0
+    metrics: tuple[str, ...] = ("mig",)
+
+    def due(self, steps: int) -> frozenset[int]:
+        """After how many steps of a training they are taken."""
+        return frozenset(round(number * steps / self.n) for number in range(self.n + 1)) if self.n else frozenset()
+
+
+def snapshots_of(n: Any, metrics: str | Sequence[str]) -> Snapshots:
+    """Raises ValueError for what is no number of snapshots, and for a metric that does not exist."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
+        raise ValueError(f"snapshots must be a whole number, 0 or more; got {n!r}")
+    names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
+    choose(names)
+    return Snapshots(int(n), names)
+
+
+def snapshot(
+    family: Family,
+    modules: nn.ModuleDict,
+    settings: Settings,
+    dataset: FactorDataset,
+    metrics: Sequence[str],
+    device: torch.device,
+) -> dict[str, float] | None:
+    """Headlines of the metrics, and where there are posteriors the KL in nats and how many latents are informative.
+
+    None where codes are not finite any more.
+
+    Args:
+        family, modules, settings: the model; modules in evaluation mode.
+        dataset: of which the same images are encoded each time.
+        metrics: names, as `unbraid.score` takes them.
+        device: of the modules.
+
+    Raises:
+        ValueError: a metric has no meaning on these images.
+    """
+    density = family.log_prior(modules, settings) if family.log_prior else None
+    dtype = next(modules.parameters()).dtype
+
+    def encode(images: Any) -> tuple[torch.Tensor, ...]:
+        batch = as_floats(torch.from_numpy(np.ascontiguousarray(images)), dtype).to(device)
+        codes, log_variances = family.encode(modules, batch, settings)
+        if log_variances is None:
+            return (codes.float(),)
+        posterior = codes.float(), log_variances.float()
+        return posterior if density is None else (*posterior, kl_by_quadrature(*posterior, density))
+
+    with torch.inference_mode():
+        representation = encoded(encode, dataset, N_IMAGES, BATCH, 0)
+    if not np.isfinite(representation.codes).all():
+        return None
+    found: dict[str, float] = {}
+    kl = representation.mean_kl()
+    if kl is not None:
+        found = {"kl": float(kl.sum()), "informative": float((kl > INFORMATIVE).sum())}
+    try:
+        card = score(representation, metrics=metrics)
+    except ValueError as error:
+        raise ValueError(f"snapshots: {error}") from error
+    for name in metrics:
+        if name in card.skipped:
+            raise ValueError(f"snapshots: {name} {card.skipped[name]}")
+        found[name] = float(card.scored[name].headline)
+    return found
