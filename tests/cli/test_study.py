@@ -36,13 +36,14 @@ def run(unbraid_cli, tmp_path: Path):  # noqa: F811
 def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
     code, printed, _ = run(SMALL)
     out = tmp_path / "out"
-    assert (code, printed) == (0, f"6 finished: {out}\n")
+    assert code == 0
+    assert f"6 finished: {out}" in printed
     code, printed, _ = unbraid_cli("study", "status", str(out))
     assert code == 0
     rows = [line.split() for line in printed.splitlines()]
-    assert ["beta_vae", "beta=4", "2", "-", "-", "-"] in rows
-    assert ["pca", "2", "-", "-", "-"] in rows
-    assert ["all", "6", "0", "0", "0"] in rows
+    assert ["beta_vae", "beta=4", "2"] in [row[:3] for row in rows]
+    assert ["pca", "2"] in [row[:2] for row in rows]
+    assert ["all", "6", "0"] in [row[:3] for row in rows]
     code, printed, _ = unbraid_cli("study", "status", str(out), "--json")
     assert [run["state"] for run in json.loads(printed)] == ["finished"] * 6
     for name in ("r.csv", "r.parquet"):
@@ -59,8 +60,8 @@ def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -
     text = SMALL.replace("\nseeds: 2", '\n  - {name: vae, network: "tests.studies.examples:refusing"}\nseeds: 1')
     code, printed, _ = run(text)
     assert code == 0
-    assert printed.splitlines()[0] == f"3 finished, 1 failed: {tmp_path / 'out'}"
-    assert printed.splitlines()[1] == "the first that failed: RuntimeError: the network will not"
+    assert "3 finished, 1 failed" in printed
+    assert "the first that failed: RuntimeError: the network will not" in printed
     assert "--retry failed tries these again" in printed
     code, printed, _ = unbraid_cli("study", "status", str(tmp_path / "out"))
     assert "(vae seed 0): RuntimeError: the network will not" in printed
@@ -76,13 +77,14 @@ def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_pa
     code, printed, _ = run(SMALL.replace("dci_lasso]", f"'{name}']"))
     assert code == 0
     hint = f"unbraid study status {out} tells why each failed; --retry failed tries these again"
-    assert printed.splitlines() == [f"6 finished: {out}", line, hint]
+    assert {f"6 finished: {out}", line, hint} <= set(printed.splitlines())
     assert line in unbraid_cli("study", "status", str(out))[1].splitlines()
     listed = json.loads(unbraid_cli("study", "status", str(out), "--json")[1])
     assert {each["failed_metrics"][name] for each in listed} == {"ZeroDivisionError: nothing to divide by"}
     monkeypatch.setattr("tests.studies.examples.broken", lambda *_: 0.5)
     code, printed, _ = run(SMALL.replace("dci_lasso]", f"'{name}']"), "--retry", "failed")
-    assert printed == f"6 finished: {out}\n"
+    assert f"6 finished: {out}" in printed
+    assert "failed" not in printed
 
 
 def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811

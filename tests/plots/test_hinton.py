@@ -84,11 +84,11 @@ def test_names_must_fit() -> None:
         plot_hinton(MATRIX, row_names=["only"])
 
 
-def test_axes_of_ones_own_are_used_and_pyplot_is_never_touched() -> None:
-    def open_figures() -> list[int]:
-        return getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+def test_axes_of_ones_own_are_used_and_pyplot_is_never_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib import pyplot
 
-    before = open_figures()  # of other tests
+    before = pyplot.get_fignums()  # of other tests
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)  # whoever imports it fails
     own = plot_hinton(MATRIX)
     assert plot_hinton(MATRIX, ax=own) is own
-    assert open_figures() == before
+    assert pyplot.get_fignums() == before

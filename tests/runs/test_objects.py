@@ -95,8 +95,11 @@ def test_of_many_objects_some_are_drawn_and_their_number_is_noted(tmp_path: Path
     assert len(drawn) == 2
     index = np.flatnonzero(np.isin(levels(dataset)[:, 0], drawn))
     assert scored.headline == pytest.approx(direct(run, dataset, index).score, abs=1e-6)
-    assert scored.notes[0] == "on 128 images of whole objects, encoded for it"
-    assert "averaged over 2 of 4 combinations of the other factors, each with its own planes" in scored.notes
+    assert scored.notes == (
+        "on 128 images of whole objects, encoded for it",
+        "scale: mean squared norm 1 in the plane (appendix C), at most 1",
+        "averaged over 2 of 4 combinations of the other factors, each with its own planes",
+    )
     assert not np.array_equal(run.objects(n=150, seed=1).factors, run.objects(n=150, seed=2).factors)
 
 

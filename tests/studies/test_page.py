@@ -24,6 +24,7 @@ from unbraid.report.rendering import render
 from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.studies.page import page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values
+from unbraid.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"
 ENDING = "</script><img src=x onerror=alert(2)>&amp;\"'"
@@ -394,6 +395,14 @@ def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> 
     runs = re.findall(r"<code>([0-9a-f]{16})</code>", fragment)
     assert runs == best_first(study.frame, "udr.score")[:20]
     assert f"and {N_RUNS - 20} more" in fragment
+
+
+def test_a_study_shows_itself_by_that_table(study: ExampleStudy, monkeypatch: pytest.MonkeyPatch) -> None:
+    shown_ = Study(study.config, study.folder, "")
+    monkeypatch.setattr("unbraid.studies.study.results", lambda _: study.frame)
+    assert shown_._repr_html_() == table(study, study.frame)
+    nowhere = Study(study.config, None, "")
+    assert nowhere._repr_html_() == table(nowhere, None)
 
 
 def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path: Path) -> None:
