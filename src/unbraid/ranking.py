@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from unbraid.analysis.ranking import Candidate, Compare, Ranking, RankingOptions, rank_models
+from unbraid.analysis.ranking import Candidate, Compare, Informative, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Similarity
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, find_codes, read_folder
@@ -27,6 +27,7 @@ def rank(
     compare: Compare | None = None,
     similarity: Similarity | None = None,
     alpha: Literal["cv"] | float | None = None,
+    informative: Informative | None = None,
     kl_threshold: float | None = None,
     aggregate: Literal["paper", "dlib"] | None = None,
     n_comparisons: int | None = None,
@@ -41,13 +42,14 @@ def rank(
         groups: one label per model; models of other groups are not compared. Default: of runs, their settings are
             compared as `compare` says; all other models with each other.
         compare: "same-hyperparameters", "same-family" or "all"; default for a study what its YAML says, else "all".
+        informative: "signal" or "kl", which latents count; see `RankingOptions`, which also says what the paper does.
         similarity, alpha, kl_threshold, aggregate, n_comparisons, seed: as in `unbraid.metrics.udr`; default for a
             study what its YAML says, else those of `RankingOptions`.
         progress: called as progress(done, total), in models.
 
     Returns:
-        Ranking. `best` is the name of the best model, `scores` from 0, higher is better, `to_frame()` all of them, the
-        best first; `left_out` says which could not be compared, and why.
+        Ranking. `best` is the name of the best model, None where notes doubt all of them; `scores` from 0, higher is
+        better; `to_frame()` all models, the best first; `left_out` says which could not be compared, and why.
 
     Raises:
         NothingToRank: no two models can be compared; the message gives the reasons.
@@ -64,8 +66,8 @@ def rank(
         ('one', [0.51, 0.51, 0.04])
     """
     given = {
-        "compare": compare, "similarity": similarity, "alpha": alpha, "kl_threshold": kl_threshold,
-        "aggregate": aggregate, "n_comparisons": n_comparisons, "seed": seed,
+        "compare": compare, "similarity": similarity, "alpha": alpha, "informative": informative,
+        "kl_threshold": kl_threshold, "aggregate": aggregate, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if hasattr(models, "known_folder"):

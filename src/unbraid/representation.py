@@ -102,6 +102,17 @@ class Representation(Shown):
         mean, log_variance = self.codes.astype(float), self.log_variances.astype(float)
         return 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
 
+    def signal(self) -> FloatArray | None:
+        """(n_codes,) 1/2 log(1 + Var mu / E sigma^2) in nats: what a code tells of its sample, were both Gaussian.
+
+        From 0. A constant posterior has none, wherever it lies and however wide it is, where its KL from the prior may
+        be large. None without log-variances. A ranking calls a latent informative when this exceeds 0.01.
+        """
+        if self.log_variances is None:
+            return None
+        noise = np.exp(self.log_variances.astype(float)).mean(axis=0)
+        return 0.5 * np.log1p(self.codes.astype(float).var(axis=0) / np.maximum(noise, np.finfo(float).tiny))
+
     def keep_factors(self, names: Sequence[str]) -> "Representation":
         """The same codes with these factors alone, in this order.
 

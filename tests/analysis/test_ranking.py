@@ -18,7 +18,8 @@ from unbraid.types import FloatArray
 N = 300
 RNG = np.random.default_rng(0)
 BASE = RNG.standard_normal((N, 4))
-SPEARMAN = RankingOptions(similarity="spearman")
+PAPER = RankingOptions(alpha="cv", informative="kl")
+SPEARMAN = replace(PAPER, similarity="spearman")
 
 
 def rotation(seed: int) -> FloatArray:
@@ -67,6 +68,50 @@ def by_definition(models: list[Candidate], i: int, j: int, similarity: str, alph
     return (by_column + by_row) / (keep[0].sum() + keep[1].sum())
 
 
+# What counts
+
+
+def learnt(number: int, noise: float = 0.1) -> Representation:
+    """Four latents in an order of their own, and two that tell nothing, though one is far from the prior."""
+    rng = np.random.default_rng(number)
+    told = BASE[:, rng.permutation(4)] + noise * rng.standard_normal(BASE.shape)
+    codes = np.hstack([told, 3 + 1e-3 * rng.standard_normal((N, 1)), 1e-3 * rng.standard_normal((N, 1))])
+    log_variances = np.full(codes.shape, 2 * np.log(noise))
+    log_variances[:, 4:] = [-2.0, 0.0]
+    return Representation(codes, np.zeros((N, 1)), log_variances=log_variances)
+
+
+def nothing(number: int) -> Representation:
+    """Latents of tiny variance, in every second model nearly multiples of one; posteriors narrower than the prior."""
+    noise = np.random.default_rng(100).standard_normal((N, 6))
+    codes = noise[:, :1] + 0.02 * noise * [0, 1, 1, 1, 1, 1] if number % 2 else noise
+    return Representation(1e-3 * codes, np.zeros((N, 1)), log_variances=np.full((N, 6), -1.0))
+
+
+def test_signal_by_hand() -> None:
+    codes, variances = np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[0.5, 1.0], [1.5, 1.0]])
+    found = Representation(codes, np.zeros((2, 1)), log_variances=np.log(variances)).signal()
+    assert found == pytest.approx([0.5 * np.log(2.0), 0.0])
+    assert Representation(codes, np.zeros((2, 1))).signal() is None
+
+
+def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
+    """As the paper counts latents and fits the lasso, they are."""
+    models = [Candidate.of(f"good{k}", "vae", "beta=1", learnt(k)) for k in range(3)]
+    models += [Candidate.of(f"bad{k}", "vae", "beta=9", nothing(k)) for k in range(3)]
+    ranking = rank_models(models)
+    assert [set(latents.tolist()) for latents in ranking.latents] == [{0, 1, 2, 3}] * 3 + [set()] * 3
+    assert ranking.scores[:3].min() > 0.8
+    assert ranking.scores[3:].tolist() == [0.0] * 3
+    assert ranking.best in {"good0", "good1", "good2"}
+    paper = rank_models(models, PAPER)
+    assert paper.informative.tolist() == [5, 5, 5, 6, 6, 6]
+    assert paper.scores[3:].max() > paper.scores[:3].max() > 0
+    assert set(paper.doubted) == {"bad0", "bad1", "bad2"}
+    assert paper.best in {"good0", "good1", "good2"}, "what a note doubts is never the best"
+    assert rank_models(models[3:]).best is None
+
+
 # Scores
 
 
@@ -79,7 +124,8 @@ def test_scores_are_those_of_the_definition_by_brute_force(
     similarity: Any, alpha: Any, dlib: bool, compare: Any
 ) -> None:
     models = population()
-    options = RankingOptions(similarity, compare, alpha=alpha, aggregate="dlib" if dlib else "paper")
+    aggregate = "dlib" if dlib else "paper"
+    options = RankingOptions(similarity, compare, alpha=alpha, aggregate=aggregate, informative="kl")
     ranking = rank_models(models, options)
     for i, model in enumerate(models):
         others = [
@@ -94,11 +140,11 @@ def test_scores_are_those_of_the_definition_by_brute_force(
     ]
 
 
-def test_the_default_is_the_cross_validated_lasso_of_the_paper() -> None:
+def test_cross_validated_lasso_is_that_of_the_paper() -> None:
     from sklearn.linear_model import MultiTaskLassoCV
 
     models = [replace(model, kl=None) for model in population()[::2][:2]]
-    ranking = rank_models(models)
+    ranking = rank_models(models, PAPER)
     order = np.random.default_rng(0).permutation(N)
     z = [((model.codes - model.codes.mean(0)) / model.codes.std(0))[order] for model in models]
     matrix = np.abs(MultiTaskLassoCV(tol=1e-10, max_iter=100_000, cv=5).fit(z[1], z[0]).coef_)
@@ -107,7 +153,7 @@ def test_the_default_is_the_cross_validated_lasso_of_the_paper() -> None:
     np.testing.assert_allclose(ranking.matrices[0, 1], matrix, atol=1e-5)
 
 
-@pytest.mark.parametrize("options", [RankingOptions(), SPEARMAN, RankingOptions(alpha=0.1, aggregate="dlib")])
+@pytest.mark.parametrize("options", [RankingOptions(), PAPER, SPEARMAN, RankingOptions(aggregate="dlib")])
 @pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
 def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(options: RankingOptions, compare: Any) -> None:
     """Within all, the copies are the larger herd: scores are medians over the others."""

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from unbraid.analysis.ranking import Candidate, RankingOptions, rank_models
-from unbraid.analysis.suitability import probabilities, suitability
+from unbraid.analysis.suitability import by_luck, probabilities, suitability
 
 RNG = np.random.default_rng(0)
 BASE = RNG.standard_normal((200, 3))
@@ -52,6 +52,14 @@ def test_a_method_whose_seeds_do_not_matter_scores_1_and_one_whose_settings_do_n
     within_seed_win_rate, across_seed_win_rate = probabilities(*search(6, 60, 0.0, 1.0))
     assert within_seed_win_rate == pytest.approx(6 / 7, abs=0.02)
     assert across_seed_win_rate == pytest.approx(0.5 + 1 / 12, abs=0.04)  # a tie with itself counts
+
+
+def test_luck_is_the_mean_over_searches_where_nothing_matters() -> None:
+    found = np.mean([probabilities(*search(3, 4, 0.0, 1.0, seed)) for seed in range(400)], axis=0)
+    assert by_luck(*search(3, 4, 0.5, 1.0)) == pytest.approx(found, abs=0.02)
+    assert by_luck(*search(3, 4, 0.5, 1.0))[1] == pytest.approx(4 / 6)
+    scores, *where = search(2, 3, 0.5, 1.0)
+    assert by_luck(scores, *where)[1] == by_luck([-s for s in scores], *where, higher_is_better=False)[1] == 0.75
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from tests.studies.examples import SMALL, written
 from unbraid import Representation
 from unbraid.analysis.ranking import RankingOptions
+from unbraid.analysis.suitability import Suitability, best_suitable
 from unbraid.cli.app import app
 from unbraid.metrics import udr
 from unbraid.studies.page_matrices import rankings
@@ -20,7 +21,8 @@ from unbraid.studies.record import StudyProgress
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 
-YAML = SMALL + "udr: {similarity: spearman}\n"
+# Whatever has a KL counts: after six steps, no latent tells anything of its image.
+YAML = SMALL + "udr: {similarity: spearman, informative: kl, kl_threshold: 0}\n"
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +53,7 @@ def test_the_table_of_results_has_what_udr_gives_for_the_codes_on_disk(study: St
         ]
         kl = [each.mean_kl() for each in representations]
         known = [each for each in kl if each is not None]
-        result = udr([each.codes for each in representations], kl=known or None, similarity="spearman")
+        result = udr([each.codes for each in representations], kl=known or None, kl_threshold=0, similarity="spearman")
         assert rows["udr.score"].tolist() == pytest.approx(result.scores.tolist())
         assert rows["udr.informative"].tolist() == result.informative.tolist()
     assert (study.known_folder() / "udr" / "spearman.npz").is_file()
@@ -96,11 +98,12 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
     for run, codes in zip(runs, (apart, one_line, apart, apart[:, ::-1]), strict=True):
         kept = replace(loaded, codes=0.001 * codes, log_variances=np.full(codes.shape, -3.0))
         kept.save(run.path / "codes.safetensors")
-    shown = invoke("study", "rank", study.known_folder(), "--similarity", "lasso")
+    shown = invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--alpha", "cv")
     (note,) = [line for line in shown.splitlines() if line.startswith("note: lasso")]
     assert f"raise the scores of {runs[0].id} (" in note
     assert f"are predicted from {runs[1].id} (" in note
-    assert f"best model, leaving out pca: {runs[0].path}" in shown
+    (best,) = [line for line in shown.splitlines() if line.startswith("best model, leaving out pca")]
+    assert best.endswith((runs[2].id, runs[3].id)), "none that the note doubts"
     assert "lasso weights" not in invoke("study", "rank", study.known_folder())
     shown_by_report = [each["notes"] for each in rankings(study.known_folder(), study.results(), [])]
     assert [note.removeprefix("note: ") in notes for notes in shown_by_report] == [True, False]
@@ -122,7 +125,9 @@ def test_the_codes_of_each_run_are_read_once(study: Study, monkeypatch: pytest.M
 def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
     assert kept_ranking(study, study.runs()) is not None
     assert kept_ranking(study, study.runs()[1:]) is None
-    rank_study(study, RankingOptions("spearman", n_comparisons=1, seed=3))  # not what the YAML says, so not kept
+    rank_study(
+        study, RankingOptions("spearman", n_comparisons=1, seed=3, informative="kl")
+    )  # not what the YAML says, so not kept
     assert kept_ranking(study, study.runs()) is not None
     rank_study(study, RankingOptions("spearman", "all"))
     assert (study.known_folder() / "udr" / "spearman-all.npz").is_file()
@@ -150,7 +155,13 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[3].id] == "not finished"
     shown = invoke("study", "rank", study.known_folder())
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
-    assert "no model is chosen: every family has a warning" in shown
+    assert "no model is chosen: what is said above speaks against each of them" in shown
+
+
+def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
+    ranking = rank_study(study, RankingOptions())
+    assert "4 runs have no informative latent and score 0" in ranking.notes
+    assert best_suitable(ranking, [Suitability("pca", "mig", None, None, 1, 2, 1.0, warning="as PCA")]) is None
 
 
 def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:

@@ -14,7 +14,7 @@ from unbraid._files import atomic_write
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
 
 FORMAT = 1
-MADE = 2  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 3  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER = "udr"
 
 
@@ -56,6 +56,7 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
         "options": asdict(ranking.options),
         "left_out": dict(ranking.left_out),
         "notes": list(ranking.notes),
+        "doubted": list(ranking.doubted),
     }
     compared = np.array(list(ranking.matrices), dtype=np.int32).reshape(-1, 2)
     entries = [matrix.ravel() for matrix in ranking.matrices.values()]
@@ -100,8 +101,9 @@ def read_ranking(path: Path) -> Ranking:
         pairs=arrays["pairs"],
         matrices=_unpacked(arrays["compared"].tolist(), arrays["matrices"], informative),
         left_out=described["left_out"],
-        options=RankingOptions(**described["options"]),
+        options=RankingOptions(**{"informative": "kl", **described["options"]}),  # rankings of 0.1 do not say so
         notes=tuple(described["notes"]),
+        doubted=tuple(described.get("doubted", ())),
     )
 
 
@@ -133,5 +135,6 @@ def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions) -> st
     for each in candidates:
         digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.codes.shape]).encode())
         digest.update(np.ascontiguousarray(each.codes).tobytes())
-        digest.update(b"" if each.kl is None else each.kl.tobytes())
+        for nats in (each.kl, each.signal):
+            digest.update(b"" if nats is None else nats.tobytes())
     return digest.hexdigest()

@@ -12,6 +12,7 @@ from unbraid.types import ArrayLike, FloatArray
 __all__ = ["Suitability", "best_suitable", "probabilities", "suitability"]
 
 PUBLISHED = 0.807  # `across_seed_win_rate` of the VAEs for which UDR was shown to work
+SHUFFLES = 200
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 
 
@@ -26,6 +27,8 @@ class Suitability:
     n_settings: int
     n_seeds: int
     likeness: float | None  # least similarity of an informative latent to its match, over seeds of one setting
+    within_seed_luck: float | None = None  # the same two where neither settings nor seeds matter
+    across_seed_luck: float | None = None
     warning: str = ""
     reason: str = ""  # why the probabilities are missing
 
@@ -47,9 +50,9 @@ def probabilities(
 
     Returns:
         `within_seed_win_rate`: how often the best model of a random seed is at least as good as a random model of the
-        search. With n settings that do not matter it is about n / (n + 1).
+        search. With n settings that do not matter it is about n / (n + 1); see `by_luck`.
         `across_seed_win_rate`: how often the setting that is best under a random seed gives, under another random seed,
-        a model at least as good as that of a random setting. With settings that do not matter, a little above a half.
+        a model at least as good as that of a random setting. With n settings that do not matter, (n + 1) / 2n.
         Both are 1 for a method such as PCA, whose seeds do not matter. All choices are gone through, none is drawn.
 
     Raises:
@@ -76,6 +79,32 @@ def probabilities(
     return within_seed_win_rate, float(np.mean(outcomes))
 
 
+def by_luck(
+    scores: ArrayLike, settings: Sequence[Hashable], seeds: Sequence[Hashable], *, higher_is_better: bool = True
+) -> tuple[float, float]:
+    """What `probabilities` gives on average where neither settings nor seeds matter.
+
+    Args:
+        scores, settings, seeds, higher_is_better: as for `probabilities`.
+
+    Returns:
+        The mean of `within_seed_win_rate` over scores shuffled among all models (200 times), and that of
+        `across_seed_win_rate` over scores shuffled among the settings of each seed, in closed form: of n distinct
+        scores, a random one is at least as good as another random one in (n + 1) / 2n of cases.
+    """
+    values = np.asarray(scores, dtype=float) * (1 if higher_is_better else -1)
+    grid = _grid(values, list(settings), list(seeds))
+    there, ordered = np.isfinite(grid), np.sort(values)
+    rng, within = np.random.default_rng(0), []
+    for _ in range(SHUFFLES):
+        shuffled = np.full(grid.shape, -np.inf)
+        shuffled[there] = rng.permutation(values)
+        within.append(np.searchsorted(ordered, shuffled.max(axis=0), side="right").mean() / len(values))
+    columns = [column[np.isfinite(column)] for column in grid.T]
+    across = np.mean([(column[:, None] >= column).mean() for column in columns])
+    return float(np.mean(within)), float(across)
+
+
 def suitability(
     frame: Any, ranking: Ranking | None, metric: str, *, higher_is_better: bool = True
 ) -> list[Suitability]:
@@ -94,30 +123,31 @@ def suitability(
     checked = []
     for family, rows in frame.groupby("family", sort=True):
         likeness = None if ranking is None else _likeness(ranking, str(family))
-        within_seed_win_rate = across_seed_win_rate = None
+        within_seed_win_rate = across_seed_win_rate = within_seed_luck = across_seed_luck = None
         reason = "" if metric in rows else f"there are no scores by {metric}"
         known = rows[rows[metric].notna()] if not reason else rows[:0]
         if not reason:
             try:
-                within_seed_win_rate, across_seed_win_rate = probabilities(
-                    known[metric], known["setting"], known["seed"], higher_is_better=higher_is_better
-                )
+                grid = known[metric], known["setting"], known["seed"]
+                within_seed_win_rate, across_seed_win_rate = probabilities(*grid, higher_is_better=higher_is_better)
+                within_seed_luck, across_seed_luck = by_luck(*grid, higher_is_better=higher_is_better)
             except ValueError as error:
                 reason = str(error)
         checked.append(
             Suitability(
                 str(family), metric, within_seed_win_rate, across_seed_win_rate,
-                known["setting"].nunique(), known["seed"].nunique(), likeness,
-                warning=_warning(str(family), metric, within_seed_win_rate, likeness), reason=reason,
+                known["setting"].nunique(), known["seed"].nunique(), likeness, within_seed_luck, across_seed_luck,
+                warning=_warning(str(family), metric, within_seed_win_rate, likeness) or _doubt(ranking, str(family)),
+                reason=reason,
             )
         )  # fmt: skip
     return checked
 
 
 def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> str | None:
-    """The best run of a family without a warning; None where every family has one."""
+    """The best run that no note doubts, of a family without a warning; None where there is none."""
     warned = {each.family for each in checked if each.warning}
-    return next((ranking.runs[at] for at in ranking.best_first if ranking.families[at] not in warned), None)
+    return next((ranking.runs[at] for at in ranking.sound_first if ranking.families[at] not in warned), None)
 
 
 def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:
@@ -146,6 +176,17 @@ def _likeness(ranking: Ranking, family: str) -> float | None:
         if keys[i] == keys[j] and ranking.families[i] == family
     ]
     return float(min(within)) if within else None
+
+
+def _doubt(ranking: Ranking | None, family: str) -> str:
+    """Said where a note of the ranking doubts most runs of a family."""
+    if ranking is None:
+        return ""
+    own = {run for run, of in zip(ranking.runs, ranking.families, strict=True) if of == family}
+    doubted = len(own & {*ranking.doubted})
+    if 2 * doubted <= len(own):
+        return ""
+    return f"the scores of {doubted} of {len(own)} runs of {family} are too high, or make others too high: see the note"
 
 
 def _warning(family: str, metric: str, within_seed_win_rate: float | None, likeness: float | None) -> str:

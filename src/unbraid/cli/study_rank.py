@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._progress import stage_progress
+from unbraid.cli.udr import penalty
 
 if TYPE_CHECKING:
     from unbraid.analysis.ranking import Ranking, RankingOptions
@@ -30,6 +31,21 @@ def rank(
         typer.Option(
             help="Which models are compared: seeds of one setting, to choose a setting; of one family, or all, to "
             "choose a model. Default as in the YAML, or same-hyperparameters.",
+            show_default=False,
+        ),
+    ] = None,
+    alpha: Annotated[
+        str | None,
+        typer.Option(
+            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
+            show_default=False,
+        ),
+    ] = None,
+    informative: Annotated[
+        Literal["signal", "kl"] | None,
+        typer.Option(
+            help="Which latents count: those that tell of their sample, or, as in the paper, those with a KL. Default "
+            "as in the YAML, or signal.",
             show_default=False,
         ),
     ] = None,
@@ -64,7 +80,7 @@ def rank(
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
     study = opened(folder)
-    options = _options(ranking_options(study), similarity, compare, n_comparisons)
+    options = _options(ranking_options(study), similarity, compare, alpha, informative, n_comparisons)
     with stage_progress("reading codes") as progress:
         ranking = rank_study(study, options, progress=progress)
     publish(study.known_folder())
@@ -83,8 +99,13 @@ def rank(
     _print_choice(console, ranking, checks, chosen, paths)
 
 
-def _options(planned: "RankingOptions", similarity: Any, compare: Any, n_comparisons: int | None) -> "RankingOptions":
-    given = {"similarity": similarity, "compare": compare, "n_comparisons": n_comparisons}
+def _options(
+    planned: "RankingOptions", similarity: Any, compare: Any, alpha: str | None, informative: Any, n_comparisons: Any
+) -> "RankingOptions":
+    given = {
+        "similarity": similarity, "compare": compare, "alpha": None if alpha is None else penalty(alpha),
+        "informative": informative, "n_comparisons": n_comparisons,
+    }  # fmt: skip
     return replace(planned, **{name: value for name, value in given.items() if value is not None})
 
 
@@ -192,7 +213,8 @@ def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitabi
                 console,
                 f"{each.family}: by {each.metric}, the best model of a seed is at least as good as a random one in "
                 f"{each.within_seed_win_rate:.0%} of cases, and its setting under another seed in "
-                f"{each.across_seed_win_rate:.0%} (published VAEs {PUBLISHED:.0%}, PCA 100%)",
+                f"{each.across_seed_win_rate:.0%} (by luck {each.within_seed_luck:.0%} and "
+                f"{each.across_seed_luck:.0%}; published VAEs {PUBLISHED:.0%} of the latter, PCA 100%)",
             )
 
 
@@ -204,10 +226,10 @@ def _print_choice(
     paths: Mapping[str, Path],
 ) -> None:
     warned = {each.family for each in checks if each.warning}
-    settings = ranking.per_setting().query("family not in @warned").sort_values("median", ascending=False)
     if chosen is None:
-        console.print("no model is chosen: every family has a warning")
+        console.print("no model is chosen: what is said above speaks against each of them")
         return
+    settings = ranking.per_setting().query("family not in @warned").sort_values("median", ascending=False)
     family, setting, median = settings[["family", "setting", "median"]].iloc[0]
     without = f", leaving out {', '.join(sorted(warned))}" if warned else ""
     _say(console, f"best setting{without}: {f'{family} {setting}'.strip()} (median {median:.3f})")

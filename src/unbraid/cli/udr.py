@@ -17,8 +17,15 @@ from unbraid.cli._progress import stage_progress
 def udr(
     files: Annotated[list[Path], typer.Argument(help="Two or more representation files of the same samples.")],
     similarity: Annotated[Literal["lasso", "spearman"], typer.Option(help="How two latents are compared.")] = "lasso",
+    alpha: Annotated[
+        str, typer.Option(help='Penalty of the lasso; "cv": by cross-validation for each two models, as the paper.')
+    ] = "0.1",
+    informative: Annotated[
+        Literal["signal", "kl"],
+        typer.Option(help="Which latents count: those that tell of their sample, or, as the paper, those with a KL."),
+    ] = "signal",
     kl_threshold: Annotated[
-        float, typer.Option(help="A latent is informative when its mean KL, in nats, is above this.")
+        float, typer.Option(help="A latent counts when its signal, or its mean KL, is above this, in nats.")
     ] = 0.01,
     n_comparisons: Annotated[
         int | None, typer.Option(help="Other models each one is compared with; default all.", show_default=False)
@@ -28,14 +35,16 @@ def udr(
 ) -> None:
     """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
 
-    The files must hold codes of the same samples in the same order. Latents that carry no information (KL from the
-    prior) are left out; of a file without log_variances, all count as informative.
+    The files must hold codes of the same samples in the same order. Latents that tell nothing of their sample are left
+    out; of a file without log_variances, all count as informative.
 
     Examples:
 
       unbraid udr seed0.npz seed1.npz seed2.npz
 
       unbraid udr runs/*.npz --similarity spearman --n-comparisons 5 --json udr.json
+
+      unbraid udr runs/*.npz --alpha cv --informative kl
     """
     if len(files) < 2:
         raise ValueError(f"udr compares models with each other; give two or more files (got {len(files)})")
@@ -48,6 +57,8 @@ def udr(
         ranking = rank(
             files,
             similarity=similarity,
+            alpha=penalty(alpha),
+            informative=informative,
             kl_threshold=kl_threshold,
             n_comparisons=n_comparisons,
             seed=seed,
@@ -58,7 +69,10 @@ def udr(
     if json is not None:
         content = {
             "similarity": similarity,
+            "alpha": ranking.options.alpha,
+            "informative": informative,
             "kl_threshold": kl_threshold,
+            "best": ranking.best,
             "scores": {run: float(value) for run, value in zip(ranking.runs, ranking.scores, strict=True)},
             "notes": list(ranking.notes),
             "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in ranking.pairs],
@@ -75,3 +89,13 @@ def udr(
     Console().print(table)
     for note in ranking.notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def penalty(text: str) -> float | Literal["cv"]:
+    """What --alpha says."""
+    if text == "cv":
+        return "cv"
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"--alpha must be a number or cv; got {text!r}") from None

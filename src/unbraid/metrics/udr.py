@@ -155,6 +155,11 @@ def notes_on_lasso(names: Sequence[str], largest: FloatArray, converged: BoolArr
     return heavy_note(names, largest) + unfinished
 
 
+def heavy_models(names: Sequence[str], largest: FloatArray) -> tuple[str, ...]:
+    """The models that `heavy_note` names: those whose scores are too high, and those that make them so."""
+    return tuple(dict.fromkeys([*_typical(names, largest), *_typical(names, largest.T)]))
+
+
 def heavy_note(names: Sequence[str], largest: FloatArray) -> tuple[str, ...]:
     """One line where lasso weights above 1 make scores of some models too high; none where they do not.
 

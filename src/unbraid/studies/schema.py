@@ -69,7 +69,8 @@ class UDRSection(Section):
     similarity: Literal["lasso", "spearman"] = "lasso"
     compare: Literal["same-hyperparameters", "same-family", "all"] = "same-hyperparameters"
     n_comparisons: Count | None = None
-    alpha: Literal["cv"] | Annotated[float, Field(gt=0, allow_inf_nan=False)] = "cv"
+    alpha: Literal["cv"] | Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
+    informative: Literal["signal", "kl"] = "signal"
     kl_threshold: NotNegative = 0.01
     aggregate: Literal["paper", "dlib"] = "paper"
     seed: Seed = 0
