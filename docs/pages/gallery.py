@@ -71,13 +71,13 @@ def run_example(script: Path) -> Figure:
     Raises:
         ValueError: it leaves none.
     """
-    arguments = sys.argv
+    arguments, places = sys.argv, sys.path
     with tempfile.TemporaryDirectory() as folder, chdir(folder), redirect_stdout(io.StringIO()):
-        sys.argv = [str(script)]
+        sys.argv, sys.path = [str(script)], [str(script.parent), *sys.path]  # as `python examples/NAME.py` has them
         try:
             figure = runpy.run_path(str(script), run_name="__main__").get("figure")
         finally:
-            sys.argv = arguments
+            sys.argv, sys.path = arguments, places
     if not isinstance(figure, Figure):
         raise ValueError(f"{script} leaves no matplotlib Figure in `figure`")
     return figure

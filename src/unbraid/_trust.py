@@ -4,8 +4,10 @@ Whoever gives a name as an argument, an option or in a YAML file of his own mean
 file that somebody else made may name anything. So a name becomes code in one place, `imported`, and only as `Trusted`.
 """
 
+import os
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -87,9 +89,24 @@ def imported(name: str, what: str, how: str) -> Callable[..., Any]:
         raise UntrustedCode(f"using the {what} {name!r} would execute that code", name, how)
     module, _, function = name.partition(":")
     try:
-        return getattr(import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"{what} {name!r} cannot be imported: {error}") from error
+        with _current_folder():
+            return getattr(import_module(module), function)
+    except Exception as error:  # whatever a module raises while it is executed
+        said = " ".join(str(error).split())
+        if not isinstance(error, ImportError | AttributeError):
+            said = f"{type(error).__name__}: {said}"
+        raise ValueError(f"{what} {name!r} cannot be imported: {said}") from error
+
+
+@contextmanager
+def _current_folder() -> Iterator[None]:
+    """Modules of the current folder can be imported, as by `python -m`; what is installed comes first."""
+    here = os.getcwd()
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        sys.path.remove(here)
 
 
 def is_called(function: Callable[..., Any], name: str) -> bool:

@@ -29,10 +29,10 @@ def list_families(
     from unbraid._extras import require
 
     require("torch", "train", "training")
-    from unbraid.families.table import FAMILIES
-    from unbraid.training.train import find_family
+    from unbraid._trust import trusting
+    from unbraid.families.table import FAMILIES, find_family
 
-    rows = FAMILIES if family is None else {family: find_family(family)}
+    rows = FAMILIES if family is None else {family: find_family(trusting(family))}
     if json:
         typer.echo(json_format.dumps({name: _described(row) for name, row in rows.items()}, indent=2))
         return

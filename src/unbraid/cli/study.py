@@ -11,6 +11,7 @@ import typer
 from unbraid._extras import require
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
 from unbraid.cli._study_tables import described, print_estimate, print_status, summary
+from unbraid.cli._trust import TrustCode
 
 if TYPE_CHECKING:
     from unbraid.studies.record import StudyProgress
@@ -101,7 +102,9 @@ def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
 
 @study_app.command("status")
 def status(
-    folder: Folder, json: Annotated[bool, typer.Option("--json", help="Print every run as JSON.")] = False
+    folder: Folder,
+    json: Annotated[bool, typer.Option("--json", help="Print every run as JSON.")] = False,
+    trust_code: TrustCode = None,
 ) -> None:
     """Count the runs of each family and setting by their state, and say why some failed.
 
@@ -111,7 +114,7 @@ def status(
 
       unbraid study status study/ --json
     """
-    study = opened(folder)
+    study = opened(folder, trust=trust_code or ())
     runs = study.runs()
     if json:
         typer.echo(json_format.dumps([described(run) for run in runs], indent=2))
@@ -123,6 +126,7 @@ def status(
 def export(
     folder: Folder,
     out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file.")],
+    trust_code: TrustCode = None,
 ) -> None:
     """Write the table of results: one row per run.
 
@@ -132,7 +136,7 @@ def export(
     """
     from unbraid.studies.results import write_results
 
-    typer.echo(f"wrote {write_results(opened(folder), out)}")
+    typer.echo(f"wrote {write_results(opened(folder, trust=trust_code or ()), out)}")
 
 
 def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Study":

@@ -10,6 +10,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._trust import TrustCode
+
 if TYPE_CHECKING:
     from unbraid.analysis.agreement import Agreement, Predictors
     from unbraid.analysis.by_setting import Quartiles, Trend
@@ -68,6 +70,7 @@ def agreement(
         Path | None, typer.Option(help="Write the correlations of all groups to this .csv file.", show_default=False)
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    trust_code: TrustCode = None,
 ) -> None:
     """Correlate the metrics of a study with each other, with UDR, with generalisation and with hyperparameters.
 
@@ -90,7 +93,7 @@ def agreement(
     from unbraid.analysis.controversy import controversial as disputed
     from unbraid.cli.study import opened
 
-    frame = opened(folder).results()
+    frame = opened(folder, trust=trust_code or ()).results()
     table = setting_means(frame) if over == "settings" else frame
     found = compared.agreement(table, _names(columns), method=method)
     if group is not None and group not in found.groups:

@@ -11,10 +11,13 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._trust import TrustCode
+
 
 def generalisation(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
     json: Annotated[bool, typer.Option("--json", help="Print every answer as JSON.")] = False,
+    trust_code: TrustCode = None,
 ) -> None:
     """Show how well models carry over to images that they were trained without.
 
@@ -32,7 +35,7 @@ def generalisation(
     from unbraid.cli.study import opened
     from unbraid.studies.holdout.results import answered, contents
 
-    study = opened(folder)
+    study = opened(folder, trust=trust_code or ())
     found = contents(study)
     if not found:
         raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._trust import TrustCode
 from unbraid.cli.udr import penalty
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def rank(
     ] = None,
     top: Annotated[int, typer.Option(help="Rows of the table of runs.")] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    trust_code: TrustCode = None,
 ) -> None:
     """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
 
@@ -79,7 +81,7 @@ def rank(
     from unbraid.studies.storage.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
-    study = opened(folder)
+    study = opened(folder, trust=trust_code or ())
     options = _options(ranking_options(study), similarity, compare, alpha, informative, n_comparisons)
     with stage_progress("reading codes") as progress:
         ranking = rank_study(study, options, progress=progress)

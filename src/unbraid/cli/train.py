@@ -147,9 +147,9 @@ SHOWN = ("loss", "reconstruction", "kl", "total_correlation")  # of the last poi
 def print_runs(runs: "list[Run]") -> None:
     """A line per run: what tells it from the others, its last losses, how it ended."""
     from unbraid.families.building import completed
-    from unbraid.families.table import FAMILIES
+    from unbraid.families.table import find_family
 
-    given = [completed(FAMILIES[run.config["family"]], run.config["hyperparameters"]) for run in runs]
+    given = [completed(find_family(run.config["family"]), run.config["hyperparameters"]) for run in runs]
     varied = [name for name in given[0] if len({str(each[name]) for each in given}) > 1]
     last = list(dict.fromkeys(name for run in runs for name in run.status["last"] if name.split("/")[0] in SHOWN))
     table = Table(pad_edge=False, box=SIMPLE_HEAD)

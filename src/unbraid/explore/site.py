@@ -105,7 +105,7 @@ class StudySite(RunSite):
         super().__init__(folder, trust)
 
     def check(self) -> None:
-        Study.load(self.folder)
+        Study.load(self.folder, trust=self.trust)
 
     def page(self, path: str) -> Reply:
         kind, _, rest = path.removeprefix("/").partition("/")
@@ -139,11 +139,11 @@ class StudySite(RunSite):
         return self._kept[what][1]
 
     def _page_of_all(self, live: dict[str, Any]) -> Reply:
-        study = Study.load(self.folder)
+        study = Study.load(self.folder, trust=self.trust)
         return html(render("study.html", page_content(study, study.results(), self.folder, live=live)))
 
     def _data_of_all(self, live: dict[str, Any]) -> Reply:
-        study = Study.load(self.folder)
+        study = Study.load(self.folder, trust=self.trust)
         data = as_json(study_data(study, study.results(), self.folder, live=live))
         return replace(data, headers={"ETag": live["tag"]})
 

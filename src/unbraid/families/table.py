@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from unbraid._suggest import suggestion
+from unbraid._trust import is_code
 from unbraid.families.ada_vae import ADA_GVAE, ADA_ML_VAE
 from unbraid.families.base import Family
 from unbraid.families.beta_tcvae import BETA_TCVAE
@@ -14,6 +16,7 @@ from unbraid.families.forward_vae import FORWARD_VAE
 from unbraid.families.info_gan import INFO_GAN
 from unbraid.families.lsbd_vae import LSBD_VAE
 from unbraid.families.mtd import MTD
+from unbraid.families.own import own_family
 from unbraid.families.parted_vae import PARTED_VAE
 from unbraid.families.pca import PCA_FAMILY
 from unbraid.families.quessard import QUESSARD
@@ -42,3 +45,17 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "mtd": MTD,
     }
 )
+
+
+def find_family(name: str) -> Family:
+    """The row of a family: one of the table, or the user's own by "package.module:name".
+
+    Raises:
+        UntrustedCode: it is code that the user did not name.
+        ValueError: no such family, the message offers the nearest name; or it is none that can be trained.
+    """
+    if name in FAMILIES:
+        return FAMILIES[name]
+    if is_code(name):
+        return own_family(name)
+    raise ValueError(f"unknown family {name!r}; {suggestion(name, FAMILIES)}, or your own as package.module:name")

@@ -41,7 +41,7 @@ class Source:
         """The study."""
         from unbraid.studies.study import Study
 
-        return Study.load(self.path)
+        return Study.load(self.path, trust=self.trust)
 
     @cached_property
     def results(self) -> Any:

@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 
 
 def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -> dict[str, Any]:
     """A run in words: what was trained, how it ended, every setting, and how to train it again."""
-    family = FAMILIES[config["family"]]
+    family = find_family(config["family"])
     source = config["dataset"]
     return {
         "id": name,
@@ -64,7 +64,7 @@ def _python(config: Mapping[str, Any]) -> str:
 
 def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:
     """Hyperparameters that are not at their defaults."""
-    defaults = FAMILIES[config["family"]].hyperparameters
+    defaults = find_family(config["family"]).hyperparameters
     return {name: value for name, value in config["hyperparameters"].items() if value != defaults[name].default}
 
 

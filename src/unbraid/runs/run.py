@@ -22,7 +22,7 @@ from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
 from unbraid.families.building import Member, build_member, completed, structural_settings, weights_of
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import FAMILIES, find_family
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
@@ -297,7 +297,7 @@ class Run:
 
     @property
     def _family(self) -> Family:
-        return FAMILIES[self.config["family"]]
+        return find_family(self.config["family"])
 
     @property
     def _settings(self) -> Mapping[str, Any]:
@@ -334,7 +334,7 @@ def load_run(
         path: the folder that `unbraid.train` or `unbraid train` made.
         device: where to encode and decode.
         network: your own network that the run was trained with: the function, or its name as `train` was given it.
-        trust: names of your own networks, any of which the run may have, and paths of your own images.
+        trust: names of your own networks and families, any of which the run may have, and paths of your own images.
 
     Raises:
         FileNotFoundError: there is no such folder, or it is not that of a run.
@@ -350,13 +350,14 @@ def open_run(path: str | Path, *, device: str = "auto", trust: Collection[str] =
     """`load_run` that leaves the networks and their weights aside until they are used."""
     path = Path(path)
     config, status = read_folder(path)
+    config = trusting(config, trust)
     check_family(config, path / CONFIG)
     try:
         with safe_open(path / WEIGHTS, "pt"):
             pass
     except (SafetensorError, OSError) as error:
         raise damaged(path / WEIGHTS, error) from None
-    run = Run(path, trusting(config, trust), status, device)
+    run = Run(path, config, status, device)
     with run.described():
         if run.n_codes < 1:
             raise ValueError("no codes")
@@ -376,9 +377,16 @@ def _name_of(network: str | PairBuilder | None, path: str | Path) -> list[str]:
 
 def check_family(config: Mapping[str, Any], path: Path) -> None:
     """Raises ValueError where the family of a run, or a hyperparameter of it, is none that this version has."""
-    family = FAMILIES.get(config["family"])
-    if family is None:
-        raise ValueError(f"{path}: this version of unbraid has no family {config['family']!r}")
+    name = config["family"]
+    if name not in FAMILIES and not is_code(name):
+        raise ValueError(f"{path}: this version of unbraid has no family {name!r}")
+    if is_code(name) and not isinstance(name, Trusted):
+        raise UntrustedCode(
+            f"{path} names a family of its own, {name!r}, and opening the run would execute it",
+            name,
+            f"load_run(path, trust=[{name!r}])",
+        )
+    family = find_family(name)
     if differing := sorted(completed(family, config["hyperparameters"]).keys() ^ family.hyperparameters.keys()):
         raise ValueError(
             f"{path}: written by another version of unbraid; {config['family']} differs in {', '.join(differing)}"

@@ -13,7 +13,7 @@ from unbraid._device import choose_device, n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import code_parts
 from unbraid.families.building import structural_settings
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.metrics import NotDefined
 from unbraid.representation import Representation
 from unbraid.runs.run import N_CODES
@@ -145,7 +145,7 @@ def _cost(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> tuple
         return train_here(replace(plan, steps=steps), members, dataset)[0].seconds / len(members)
 
     cold = seconds(WARM_STEPS)
-    if FAMILIES[plan.family].fit is not None:
+    if find_family(plan.family).fit is not None:
         return 0.0, cold / plan.steps
     short = seconds(WARM_STEPS)
     longer, steps = 0.0, 1
@@ -164,7 +164,7 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
     rng = np.random.default_rng(0)
     index = np.sort(rng.choice(len(dataset), min(N_CODES, len(dataset)), replace=False))
     plan, member = training_of(task.config)
-    family = FAMILIES[plan.family]
+    family = find_family(plan.family)
     parts = code_parts(family, structural_settings(family, [member], dataset.space))
     shape = (len(index), sum(part.size for part in parts))
     codes = Representation(

@@ -14,7 +14,7 @@ from unbraid._files import atomic_write
 from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.runs.folder import tidy
 from unbraid.scoring import choose
 from unbraid.studies.added import score_added
@@ -172,7 +172,7 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
 
     needed = heaviest = 0
     for (family, content), group in groupby(sorted(tasks, key=kind), kind):
-        row, dataset = FAMILIES[family], datasets[content]
+        row, dataset = find_family(family), datasets[content]
         members = [training_of(task.config)[1] for task in group]
         check_images(dataset, members)
         weights = check_members(row, dataset, members)

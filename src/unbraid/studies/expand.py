@@ -6,8 +6,9 @@ from math import prod
 from typing import Any
 
 from unbraid._suggest import suggestion
+from unbraid._trust import Untrusted
 from unbraid.families.building import Member
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
 from unbraid.runs.folder import run_id
 from unbraid.scoring import choose
@@ -62,9 +63,12 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
     Raises:
         ValueError: as `expand`.
     """
-    if section.name not in FAMILIES:
-        raise ValueError(f"{path}.name: unknown family {section.name!r}; {suggestion(section.name, FAMILIES)}")
-    row = FAMILIES[section.name]
+    try:
+        row = find_family(section.name)
+    except Untrusted:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path}.name: {error}") from None
     for name in section.hyperparameters:
         if name not in row.hyperparameters:
             known = [*row.hyperparameters, *(set(FamilySection.model_fields) - {"name"})]

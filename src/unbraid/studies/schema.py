@@ -152,7 +152,10 @@ class StudyConfig(Section):
 
         Where files lie is taken from a YAML of the user's alone, the first case.
         """
-        families = [each.model_copy(update=trusting(each.hyperparameters, names)) for each in self.families]
+        families = [
+            each.model_copy(update=trusting({"name": each.name, **each.hyperparameters}, names))
+            for each in self.families
+        ]
         name, options = self.dataset.name, self.dataset.options
         trusted = Trusted(name) if names is None or name in names else name
         known = options if names is None else of_everywhere(options)
@@ -163,8 +166,8 @@ class StudyConfig(Section):
 
     @property
     def own_code(self) -> list[str]:
-        """The networks and metrics that are none of unbraid's, as far as the YAML names them."""
-        named = [each.hyperparameters.get("network", []) for each in self.families]
+        """The families, networks and metrics that are none of unbraid's, as far as the YAML names them."""
+        named = [part for each in self.families for part in (each.name, each.hyperparameters.get("network", []))]
         texts = [text for each in [*named, self.metrics] for text in (each if isinstance(each, list) else [each])]
         return [text for text in texts if isinstance(text, str) and is_code(text)]
 

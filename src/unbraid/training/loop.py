@@ -17,7 +17,7 @@ from unbraid._stopping import RAISED, stop_requests
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Family, Logs
 from unbraid.families.building import Member, build_member, recorded
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.training.checkpoints import (
     Checkpoint,
@@ -55,8 +55,7 @@ class Plan:
         Raises:
             ValueError: no such family, device or precision, or numbers that are not positive.
         """
-        if self.family not in FAMILIES:
-            raise ValueError(f"no family {self.family!r}: one of {', '.join(FAMILIES)}")
+        find_family(self.family)
         if self.steps < 0 or self.batch_size < 1:
             raise ValueError(f"steps >= 0 and batch_size >= 1; got {self.steps} and {self.batch_size}")
         kind, colon, number = self.device.partition(":")
@@ -122,7 +121,7 @@ def train_here(
     """
     plan = plan.resolved()
     device = choose_device(plan.device)
-    family = FAMILIES[plan.family]
+    family = find_family(plan.family)
     folders = folders or [None] * len(members)
     context = make_context(family, members, dataset, batch_size=plan.batch_size, steps=plan.steps)
     with reproducible(device), stop_requests() as asked:
@@ -288,7 +287,7 @@ def identity_of(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str,
         device=plan.device,
         precision=plan.precision,
         seed=member.seed,
-        hyperparameters=recorded(FAMILIES[plan.family], member.hyper),
+        hyperparameters=recorded(find_family(plan.family), member.hyper),
         images=[len(dataset), *dataset.image_shape],
     )
 

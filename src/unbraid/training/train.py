@@ -10,21 +10,32 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import torch
 
 from unbraid._device import memory_advice, n_cores
 from unbraid._locks import Held, locked
 from unbraid._records import MOST
 from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
-from unbraid._trust import trusted_in, trusting
+from unbraid._trust import is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, check_value, code_parts
-from unbraid.families.building import Member, completed, make_supply, recorded, structural_settings, weights_of
-from unbraid.families.table import FAMILIES
+from unbraid.families.building import (
+    Member,
+    build_member,
+    completed,
+    make_supply,
+    recorded,
+    structural_settings,
+    weights_of,
+)
+from unbraid.families.table import FAMILIES, find_family
+from unbraid.models.networks import as_floats
 from unbraid.runs.folder import WORKING, run_id, tidy
 from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
+from unbraid.training.population import make_context, make_population
 from unbraid.training.schedules import check_schedules
 from unbraid.training.snapshots import snapshots_of
 from unbraid.training.source import Source, opened_dataset
@@ -33,6 +44,7 @@ from unbraid.training.writing import write_run
 
 STEPS = 30_000
 LOCK = ".lock"
+REHEARSED = 64  # images of the step that code of the user's takes beforehand
 
 
 @dataclass(frozen=True)
@@ -71,7 +83,7 @@ def train(
     again, and what was killed or interrupted continues from its last checkpoint, to the weights it would have had.
 
     Args:
-        family: a name in `unbraid.families.table.FAMILIES`.
+        family: a name in `unbraid.families.FAMILIES`; or "package.module:name" of your own `Family` or objective.
         dataset: its name or path, {"name": ..., **options}, or a dataset; images without factors as an array
             (n, height, width) or (n, height, width, channels), uint8 or floats from 0 to 1, a tensor with its channels
             second, or a map-style torch Dataset of images or (image, label).
@@ -99,6 +111,7 @@ def train(
         OSError: not enough space on the disk, or in memory.
         KeyboardInterrupt: stopped by SIGINT (Ctrl-C) or SIGTERM; checkpoints are saved.
     """
+    family = trusting(family)
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
     counts = whole("steps", steps, 1), whole("batch_size", batch_size, 1)
@@ -175,17 +188,6 @@ def train_into(
     return [done[name] for name in configs]
 
 
-def find_family(name: str) -> Family:
-    """The row of a family.
-
-    Raises:
-        ValueError: no such family; the message offers the nearest name.
-    """
-    if name not in FAMILIES:
-        raise ValueError(f"unknown family {name!r}; {suggestion(name, FAMILIES)}")
-    return FAMILIES[name]
-
-
 def members_of(
     family: str, row: Family, seeds: int | Sequence[int], preset: str | None, given: Mapping[str, Any]
 ) -> list[Member]:
@@ -198,6 +200,8 @@ def members_of(
         raise ValueError(f"{family} has no preset {preset!r}; {suggestion(preset, row.presets)}")
     grid = row.presets[preset] if preset is not None else ({},)
     for name in given:
+        if name not in row.hyperparameters and row.supervision is None and name in _amounts():
+            raise ValueError(f"{family} is told nothing about its images; it has no hyperparameter {name!r}")
         if name not in row.hyperparameters:
             raise ValueError(f"{family} has no hyperparameter {name!r}; {suggestion(name, row.hyperparameters)}")
         if any(name in entry for entry in grid):
@@ -215,6 +219,12 @@ def members_of(
         for values in product(*checked)
         for seed in _seeds(seeds)
     ]
+
+
+def _amounts() -> set[str]:
+    """Hyperparameters that say how much a family is told about its images."""
+    rows = FAMILIES.values()
+    return {"labels", *(name for row in rows if row.supervision is not None for name in row.supervision.amounts)}
 
 
 def _listed(value: Any) -> list[Any]:
@@ -276,8 +286,43 @@ def check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]
         if (key := repr(structural_settings(row, [member]))) not in sizes:
             settings = structural_settings(row, [member], dataset.space)
             make_supply(row, dataset.space, settings, member.seed)
+            if is_code(str(member.hyper.get("network", ""))) or all(row is not each for each in FAMILIES.values()):
+                rehearse(row, dataset, member)
             sizes[key] = weight_bytes(row, dataset, member)
     return sizes
+
+
+def rehearse(row: Family, dataset: FactorDataset, member: Member) -> None:
+    """Take one step with code of the user's, encode an image and decode it; nothing of it is kept.
+
+    Raises:
+        ValueError: something does not fit; one line says what.
+    """
+    name = member.hyper.get("network", "")
+    what = f"network {name!r}" if is_code(str(name)) else row.title
+    shape = tuple(dataset.image_shape)
+    size = min(REHEARSED, len(dataset))
+    try:
+        settings = structural_settings(row, [member], dataset.space)
+        modules = build_member(row, shape, settings, member.seed)
+        images = as_floats(torch.from_numpy(dataset.images(np.arange(size))))
+        n_codes = sum(part.size for part in code_parts(row, settings))
+        with torch.no_grad():
+            codes, spreads = row.encode(modules.eval(), images, settings)
+            for each, told in ((codes, "codes"), (spreads, "log-variances")):
+                if each is not None and tuple(each.shape) != (size, n_codes):
+                    raise ValueError(f"the encoder gives {told} {tuple(each.shape)}, expected {(size, n_codes)}")
+            decoded = row.decode(modules, torch.zeros(size, n_codes), settings)
+            if decoded.shape != images.shape:
+                raise ValueError(f"the decoder gives {tuple(decoded.shape)}, expected {tuple(images.shape)}")
+        if row.fit is None:
+            context = make_context(row, [member], dataset, batch_size=size, steps=1)
+            cpu = torch.device("cpu")
+            make_population(row, [member], dataset, context, device=cpu, precision=torch.float32).advance(0)
+    except Exception as error:  # whatever the user's code raises
+        said = " ".join(str(error).split())
+        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
+        raise ValueError(f"{what} does not fit images {shape}: {kind}{said}") from error
 
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:
@@ -318,7 +363,7 @@ def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[st
         "family": plan.family,
         "dataset": dict(dataset),
         "seed": member.seed,
-        "hyperparameters": recorded(FAMILIES[plan.family], member.hyper),
+        "hyperparameters": recorded(find_family(plan.family), member.hyper),
         "steps": plan.steps,
         "batch_size": plan.batch_size,
         "device": plan.device,
@@ -329,7 +374,7 @@ def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[st
 def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
     """The plan and the member that `config_of` described."""
     plan = Plan(config["family"], config["steps"], config["batch_size"], config["device"], config["precision"])
-    return plan, Member(config["seed"], completed(FAMILIES[plan.family], config["hyperparameters"]))
+    return plan, Member(config["seed"], completed(find_family(plan.family), config["hyperparameters"]))
 
 
 def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Member]]) -> dict[str, Run]:

@@ -21,7 +21,7 @@ from unbraid._device import choose_device, n_cores, worker_environment
 from unbraid._stopping import Terminated
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, structural_settings
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.training.loop import Plan, Report, Trained, train_here
 
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
@@ -105,9 +105,9 @@ def _train(
 def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
     groups: dict[str, list[int]] = {}
     for number, member in enumerate(members):
-        fixed = structural_settings(FAMILIES[plan.family], [member])
+        fixed = structural_settings(find_family(plan.family), [member])
         groups.setdefault(repr(sorted(fixed.items())), []).append(number)
-    size = 1 if FAMILIES[plan.family].alone else pack
+    size = 1 if find_family(plan.family).alone else pack
     return [group[start : start + size] for group in groups.values() for start in range(0, len(group), size)]
 
 

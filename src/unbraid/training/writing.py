@@ -14,7 +14,7 @@ from unbraid._extras import require
 from unbraid._files import atomic_write, fsync_directory
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.runs.folder import CODES, CONFIG, CURVES, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run
 from unbraid.training.loop import Trained
@@ -67,7 +67,7 @@ def write_run(
 
 def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
     """What follows from the config and the factors of the dataset, and is no part of the run's id."""
-    family, met = FAMILIES[config["family"]], {}
+    family, met = find_family(config["family"]), {}
     member = Member(config["seed"], completed(family, config["hyperparameters"]))
     settings = structural_settings(family, [member], dataset.space)
     if supply := make_supply(family, dataset.space, settings, member.seed):

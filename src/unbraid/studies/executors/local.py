@@ -14,7 +14,7 @@ from unbraid._device import choose_device, n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import perform, perform_alone, train
 from unbraid.studies.expand import setting_text
@@ -96,11 +96,11 @@ def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
     groups: dict[str, list[Task]] = {}
     for task in tasks:
         plan, member = training_of(task.config)
-        fixed = structural_settings(FAMILIES[plan.family], [member])
+        fixed = structural_settings(find_family(plan.family), [member])
         groups.setdefault(repr((task.dataset, plan, sorted(fixed.items()))), []).append(task)
     found = []
     for group in groups.values():
-        step = 1 if FAMILIES[group[0].config["family"]].alone else size
+        step = 1 if find_family(group[0].config["family"]).alone else size
         found += [group[start : start + step] for start in range(0, len(group), step)]
     return found
 
@@ -110,7 +110,7 @@ def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], m
     seen: set[str] = set()
     for task in tasks:
         plan, member = training_of(task.config)
-        row, dataset = FAMILIES[plan.family], datasets[task.dataset]
+        row, dataset = find_family(plan.family), datasets[task.dataset]
         key = repr((plan, structural_settings(row, [member]), task.dataset))
         if key in seen:
             continue

@@ -38,7 +38,7 @@ class Task:
     @property
     def trusted(self) -> list[Trusted]:
         """A network of the user's own that it is to be trained with."""
-        return trusted_in(self.config["hyperparameters"])
+        return trusted_in([self.config["family"], self.config["hyperparameters"]])
 
     @property
     def target(self) -> Path:

@@ -13,7 +13,7 @@ from typing import Any
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.digest import subset_digest
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.runs.folder import run_id
 from unbraid.studies.executors.task import Task
 from unbraid.studies.expand import Planned, StudyEnvironment, expand
@@ -62,7 +62,7 @@ def held_out_tasks(
 def _check_families(runs: Sequence[Planned], kind: str, part: FactorDataset) -> None:
     """Raises ValueError for a family that must be told of a full grid, which a part of one is not."""
     for config in {planned.family: planned.config for planned in runs}.values():
-        row = FAMILIES[config["family"]]
+        row = find_family(config["family"])
         if row.supervision:
             try:
                 check_members(row, part, [training_of(config)[1]])
