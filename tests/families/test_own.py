@@ -172,7 +172,7 @@ BAD_FAMILIES = {
     ),
     "codes of another width": (
         "FAMILY = replace(SPARSE_VAE, encode=lambda modules, images, settings: (torch.zeros(len(images), 7), None))",
-        r"VAE with sparse means does not fit images .8, 8, 1.: the encoder gives codes \(64, 7\), expected \(64, 10\)",
+        r"VAE with sparse means does not fit images .8, 8, 1.: the encoder gives codes \(8, 7\), expected \(8, 10\)",
     ),
 }
 BAD_NETWORKS = {
@@ -186,7 +186,7 @@ BAD_NETWORKS = {
     ),
     "a larger picture": (
         "def pair(shape, n, m): return small_pair(shape, n, m)[0], small_pair((9, 9, 1), n, m)[1]",
-        r"the decoder gives \(64, 1, 9, 9\), expected \(64, 1, 8, 8\)",
+        r"the decoder gives \(8, 1, 9, 9\), expected \(8, 1, 8, 8\)",
     ),
     "one of two": ("def pair(shape, n, m): return small_pair(shape, n, m)[0]", "does not fit images"),
     "two arguments": ("def pair(shape, n): pass", r"TypeError: pair\(\) takes 2 positional arguments but 3 were given"),
@@ -211,9 +211,9 @@ def test_a_family_that_lacks_something_is_refused_before_anything_is_trained(
 ) -> None:
     text, said = BAD_FAMILIES[case]
     module(text)
+    given: dict[str, Any] = {"network": "dense"} if "does not fit" in said else {}
     with pytest.raises(ValueError, match=said):
-        train("mine:FAMILY", TINY, out="runs", steps=2, **({} if "FAMILY = " in text else {"network": "dense"}),
-              **({"network": "dense"} if "codes of another" in case else {}))  # fmt: skip
+        train("mine:FAMILY", TINY, out="runs", steps=2, **given)
     assert not Path("runs").exists()
     if "does not fit" not in said:
         code, _, error = unbraid_cli("train", "mine:FAMILY", "square", "--data", "positions=8", "--out", "runs")

@@ -4,8 +4,10 @@ A family is one row of FAMILIES: how to build its modules, the players that trai
 to encode and decode. The rows only describe; `unbraid.train` owns random numbers, optimisers, order and files, and
 runs one member or a stacked population from the same row.
 
-**To add a family** write its objective (a pure function in `unbraid.objectives`), one loss per player (a function as
-below) and one row. The tests in tests/contracts and tests/training run over the table.
+A family of a user's own needs no row: it is named as "module:object", a `Family` or a loss.
+
+**To add one to the table** write its objective (a pure function in `unbraid.objectives`), one loss per player (a
+function as below) and one row. The tests in tests/contracts and tests/training run over the table.
 
 `build(shape, settings) -> nn.ModuleDict`
     All modules of one member by name. `shape` is (height, width, channels), or (n_features,) for tables; `settings`

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from unbraid.datasets.recorded import check_recorded, of_everywhere
 from unbraid.families.building import Member
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import find_family
 from unbraid.runs.folder import CHECKPOINT, CONFIG
 from unbraid.runs.run import Run, open_run
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
@@ -70,7 +70,7 @@ def continue_run(
 
 
 def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
-    row = FAMILIES[plan.family]
+    row = find_family(plan.family)
     if begun.status["state"] != "finished":
         raise ValueError(f"{begun.path} diverged at step {begun.status['step']}: there is nothing to continue")
     if row.fit is not None:

@@ -247,7 +247,7 @@ class _Stretch:
     def _snapshot(self, step: int) -> None:
         if step not in self.due:
             return
-        family, device = FAMILIES[self.plan.family], choose_device(self.plan.device)
+        family, device = find_family(self.plan.family), choose_device(self.plan.device)
         for index, (each, member) in enumerate(zip(self.progress, self.population.members, strict=True)):
             if self.population.diverged()[index]:
                 continue

@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from unbraid._device import memory_advice, n_cores
+from unbraid._device import memory_advice, n_cores, out_of_memory
 from unbraid._locks import Held, locked
 from unbraid._records import MOST
 from unbraid._stopping import terminable
@@ -44,7 +44,7 @@ from unbraid.training.writing import write_run
 
 STEPS = 30_000
 LOCK = ".lock"
-REHEARSED = 64  # images of the step that code of the user's takes beforehand
+REHEARSED = 8  # images of the step that code of the user's takes beforehand
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def train_into(
     configs = {
         run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]
     }
-    row = FAMILIES[plan.family]
+    row = find_family(plan.family)
     weights = check_members(row, opened, members)
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
@@ -320,6 +320,8 @@ def rehearse(row: Family, dataset: FactorDataset, member: Member) -> None:
             cpu = torch.device("cpu")
             make_population(row, [member], dataset, context, device=cpu, precision=torch.float32).advance(0)
     except Exception as error:  # whatever the user's code raises
+        if out_of_memory(error):
+            return  # as the training will say, with advice
         said = " ".join(str(error).split())
         kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
         raise ValueError(f"{what} does not fit images {shape}: {kind}{said}") from error
