@@ -22,7 +22,7 @@ RANKS = {
     "_stopping": 0,
     "_files": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
-    "plots": 3, "families": 3, "analysis": 3, "_encoding": 3, "score_file": 3,
+    "plots": 3, "families": 3, "analysis": 3, "_encoding": 3, "_null": 3, "score_file": 3,
     "report": 4,
     "scorecard": 5,
     "scoring": 6,

@@ -67,12 +67,23 @@ class SavedNoise(_Part):
     spread: Annotated[FiniteFloat, Field(ge=0)] = 0.0
 
 
+class SavedNull(_Part):
+    """What shuffled rows score."""
+
+    scores: Annotated[list[FiniteFloat], Field(min_length=1, max_length=LARGEST_ARRAY)]
+    mean: FiniteFloat
+    spread: Annotated[FiniteFloat, Field(ge=0)]
+    p: Annotated[FiniteFloat, Field(ge=0, le=1)]
+    above: FiniteFloat | None
+
+
 class SavedMetric(_Part):
     headline: FieldName
     higher_is_better: bool
     version: Count = 1
     seconds: Annotated[FiniteFloat, Field(ge=0)]
     noise: SavedNoise | None = None
+    null: SavedNull | None = None
     values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
     notes: Annotated[list[Text], Field(max_length=1000)] = []

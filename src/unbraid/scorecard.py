@@ -11,6 +11,7 @@ import numpy as np
 import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write
+from unbraid._null import Null
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.deciding import Decision
@@ -28,6 +29,7 @@ class Scored:
     seconds: float
     objects: Representation | None = None  # what was scored in place of the card's representation
     chance: Noise | None = None  # what independent noise scores, where the metric states it
+    null: Null | None = None  # what the same rows score shuffled, where that was asked for
 
     @property
     def headline(self) -> float:
@@ -46,14 +48,16 @@ class Scored:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        notes = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
-        if self.objects is None:
-            return notes
-        return (f"on {len(self.objects):,} images of whole objects, encoded for it", *notes)
+        notes = [*getattr(self.result, "notes", ()), *notes_on_noise(self.chance)]
+        if self.objects is not None:
+            notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
+        if self.null is not None:
+            notes.append(self.null.note)
+        return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
     def contents(self) -> dict[str, Any]:
         """All of it by name, as pages read it."""
-        names = ("metric", "result", "headline", "values", "arrays", "notes", "chance", "seconds", "objects")
+        names = ("metric", "result", "headline", "values", "arrays", "notes", "chance", "null", "seconds", "objects")
         return {name: getattr(self, name) for name in names}
 
 
@@ -220,7 +224,8 @@ class ScoreCard:
         for name, scored in self.scored.items():
             low, high = scored.metric.range
             direction = "higher" if scored.metric.higher_is_better else "lower"
-            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
+            null = "" if scored.null is None else f"; {scored.null.note}"
+            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}{null}")
         lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
         return "\n".join(lines)
@@ -275,6 +280,7 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         "version": scored.metric.version,
         "seconds": round(scored.seconds, 4),
         **({} if scored.chance is None else {"noise": scored.chance._asdict()}),
+        **({} if scored.null is None else {"null": scored.null.to_dict()}),
         "values": scored.values,
     }
     if per_factor is not None:
@@ -303,7 +309,9 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
             raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
         fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
     chance = None if saved.noise is None else Noise(saved.noise.score, saved.noise.spread)
-    return Scored(_row(name, saved), make_dataclass("Saved", fields)(**fields), saved.seconds, chance=chance)
+    null = None if saved.null is None else Null(np.array(saved.null.scores), saved.null.p, saved.null.above)
+    result = make_dataclass("Saved", fields)(**fields)
+    return Scored(_row(name, saved), result, saved.seconds, chance=chance, null=null)
 
 
 def _row(name: str, saved: SavedMetric) -> Metric:

@@ -11,6 +11,7 @@ import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
 from unbraid._encoding import encoded, encoded_objects
+from unbraid._null import null_of, shuffled
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
 from unbraid.factors import predicate
@@ -43,6 +44,7 @@ def score(
     sizes: Sequence[int] | None = None,
     gap: Gap | None = None,
     objects: Objects | None = None,
+    null: int = 0,
     progress: Progress | None = None,
 ) -> ScoreCard:
     """Score codes by every metric, or by those named.
@@ -61,7 +63,11 @@ def score(
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
         objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
             (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps.
-        progress: called as progress(metric, done, total) before each metric.
+        null: how often every metric is computed again with the rows of the codes shuffled against those of the factors,
+            to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
+            at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
+            no factors have none.
+        progress: called as progress(metric, done, total) before each metric, of shuffles as well.
 
     Returns:
         ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
@@ -77,6 +83,7 @@ def score(
         d_lsbd                       -   needs at least one cyclic factor
     """
     check_whole("seed", seed, 0)
+    check_whole("null", null, 0)
     representation = _representation(codes, factors, log_variances, kinds, names, sizes)
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
     scored: dict[str, Scored] = {}
@@ -94,10 +101,42 @@ def score(
             raise ValueError("these codes have no factors to be measured against; unbraid.rank compares models without")
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
+    if null:
+        scored = _beside_null(representation, scored, null, seed, gap, progress)
     told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
     decided_by = {name: decision(name, metric, seed=seed, gap=told) for name, metric in chosen.items()}
     text = gap if isinstance(gap, str) else None
     return ScoreCard(representation, scored, skipped, seed, gap=text, decided_by=decided_by)
+
+
+def _beside_null(
+    representation: Representation,
+    scored: Mapping[str, Scored],
+    n_shuffles: int,
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+) -> dict[str, Scored]:
+    """The same with the null of each metric that looks at factors."""
+    draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
+    apart = {name for name in draws if scored[name].objects is not None}
+    sources = [(representation, [name for name in draws if name not in apart], gap)]
+    sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
+    rng = np.random.default_rng(seed)
+    for done in range(n_shuffles):
+
+        def told(name: str, _: int, __: int, done: int = done) -> None:
+            if progress is not None:
+                progress(f"{name}, shuffled", done, n_shuffles)
+
+        for held, names, its_gap in sources:
+            rows = {name: scored[name].metric for name in names}
+            for name, each in score_each(shuffled(held, rng), rows, seed=seed, gap=its_gap, progress=told):
+                if isinstance(each, Exception):
+                    raise each
+                draws[name].append(each.headline)
+    nulls = {name: null_of(scored[name].metric, scored[name].headline, np.array(each)) for name, each in draws.items()}
+    return {name: replace(each, null=nulls.get(name)) for name, each in scored.items()}
 
 
 def score_each(

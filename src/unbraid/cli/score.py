@@ -12,7 +12,7 @@ from unbraid.cli._progress import metric_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 if TYPE_CHECKING:
-    from unbraid.scorecard import ScoreCard
+    from unbraid.scorecard import ScoreCard, Scored
 
 
 def score(
@@ -31,6 +31,10 @@ def score(
     gap: Annotated[
         str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
     ] = None,
+    null: Annotated[
+        int,
+        typer.Option(help="Score this many times more with rows shuffled: what do codes of this shape get by luck?"),
+    ] = 0,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
@@ -47,6 +51,8 @@ def score(
       unbraid score --example --html scores.html
 
       unbraid score codes.npz --metrics mig,dci_lasso --json scores.json
+
+      unbraid score codes.npz --metrics mig,sap,snc --null 99
 
       unbraid score runs/3f6c0f0a8d1e2b47 --html scores.html
 
@@ -78,7 +84,9 @@ def score(
     whole = objects if path.is_dir() else None
     with metric_progress() as progress:
         try:
-            card = score_codes(representation, metrics=chosen, seed=seed, gap=gap, objects=whole, progress=progress)
+            card = score_codes(
+                representation, metrics=chosen, seed=seed, gap=gap, objects=whole, null=null, progress=progress
+            )
         except Untrusted:
             raise
         except ValueError as error:
@@ -134,6 +142,10 @@ def _print(card: "ScoreCard") -> None:
     )
     table.add_column("metric", no_wrap=True)
     table.add_column("score", justify="right", no_wrap=True)
+    beside_null = any(scored.null is not None for scored in card.scored.values())
+    if beside_null:
+        table.add_column("shuffled", justify="right", no_wrap=True)
+        table.add_column("p", justify="right", no_wrap=True)
     table.add_column("better", no_wrap=True)
     table.add_column("range", no_wrap=True)
     table.add_column("its other numbers", style="dim")
@@ -143,10 +155,21 @@ def _print(card: "ScoreCard") -> None:
         table.add_row(
             name,
             f"{scored.headline:.3f}",
+            *(_null(scored) if beside_null else ()),
             "higher" if metric.higher_is_better else "lower",
             "{:g} to {:g}".format(*metric.range).replace("inf", "∞"),
             ", ".join(others),
         )
     for name, reason in card.skipped.items():
-        table.add_row(name, "-", "", "", f"not defined here: {reason}")
+        table.add_row(name, "-", *(("", "") if beside_null else ()), "", "", f"not defined here: {reason}")
     Console(soft_wrap=False).print(table)
+
+
+def _null(scored: "Scored") -> tuple[str, str]:
+    """What shuffled rows score, and the p-value, marked where the score is not told from them."""
+    from unbraid._null import WITHIN
+
+    if scored.null is None:
+        return "", ""
+    null, mark = scored.null, " !" if scored.null.p > WITHIN else ""
+    return f"{null.mean:.3f} ± {null.spread:.3f}", f"{null.p:.2g}{mark}"
