@@ -1,6 +1,7 @@
 """What the players of a family are given at a step, for all members of a population."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +15,22 @@ from unbraid.training import batches
 
 CHUNK = 64  # steps whose image positions are worked out at once
 RESIDENT_BYTES = 16 << 30  # datasets up to this size are copied, as they are, onto an accelerator
+
+
+@contextmanager
+def seeded(device: torch.device, key: int) -> Iterator[None]:
+    """Within the block, torch's own generator is seeded with the key: for networks that draw, as dropout does."""
+    generators = [torch.default_generator]
+    if device.type == "cuda":
+        generators.append(torch.cuda.default_generators[device.index or 0])
+    before = [generator.get_state() for generator in generators]
+    try:
+        for generator in generators:
+            generator.manual_seed(key & (1 << 63) - 1)
+        yield
+    finally:
+        for generator, state in zip(generators, before, strict=True):
+            generator.set_state(state)
 
 
 class Images:

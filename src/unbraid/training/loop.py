@@ -3,8 +3,9 @@
 import math
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +29,7 @@ from unbraid.training.checkpoints import (
     save_checkpoint,
 )
 from unbraid.training.draws import Images
-from unbraid.training.population import Diverged, MemberState, Population, make_context, make_population
+from unbraid.training.population import Diverged, MemberState, NotStackable, Population, make_context, make_population
 from unbraid.training.snapshots import Snapshots, snapshot
 from unbraid.types import FloatArray, IntArray
 
@@ -132,50 +133,73 @@ def train_here(
             load_checkpoint(folder / CHECKPOINT, fact) if folder else Checkpoint()
             for folder, fact in zip(folders, facts, strict=True)
         ]
-        # Killed between two checkpoints of one population, its members are at different steps: the hindmost first.
-        while waiting := [each for each in progress if not _done(each, plan)]:
-            at = min(each.step for each in waiting)
-            chosen = [number for number, each in enumerate(progress) if each in waiting and each.step == at]
-            until = min((each.step for each in waiting if each.step > at), default=plan.steps)
-            population = make_population(
-                family,
-                [members[number] for number in chosen],
-                dataset,
-                context,
-                device=device,
-                precision=dtype_of(plan.precision),
-                stacked=stacked,
-            )
-            stretch = _Stretch(plan, population, dataset, chosen, progress, folders, facts, report)
-            stretch.run(until, asked)
+        try:
+            _bring_to_the_end(plan, members, dataset, context, progress, folders, facts, report, asked, stacked)
+        except NotStackable:
+            for number in range(len(members)):
+                sent = None if report is None else partial(_sent_by, report, number)
+                one = slice(number, number + 1)
+                given = members[one], dataset, context, progress[one], folders[one], facts[one], sent, asked
+                _bring_to_the_end(plan, *given, stacked=False)
     return [_trained(each) for each in progress]
 
 
+def _bring_to_the_end(
+    plan: Plan,
+    members: Sequence[Member],
+    dataset: FactorDataset,
+    context: Context,
+    progress: Sequence[Checkpoint],
+    folders: Sequence[Path | None],
+    facts: Sequence[Mapping[str, str]],
+    report: Callable[[Report], None] | None,
+    asked: Sequence[int],
+    stacked: bool | None,
+) -> None:
+    if all(_done(each, plan) for each in progress):
+        return
+    device = choose_device(plan.device)
+    population = make_population(
+        find_family(plan.family), members, dataset, context, device=device, precision=dtype_of(plan.precision),
+        stacked=stacked,
+    )  # fmt: skip
+    _Stretch(plan, population, dataset, progress, folders, facts, report).run(asked)
+
+
+def _sent_by(report: Callable[[Report], None], number: int, sent: Report) -> None:
+    report(replace(sent, members=(number,)))
+
+
 class _Stretch:
-    """Some members at one step, and their way to a later one."""
+    """Members that are trained together, from where they are to the end.
+
+    Killed between two checkpoints of one pack, some of them are a few steps ahead. All go on from the hindmost step, as
+    the pack that they were; those ahead take steps that count for nothing until their own is reached, and begin there
+    with the state that was kept. Members do not touch each other, so all come out as if nothing had happened.
+    """
 
     def __init__(
         self,
         plan: Plan,
         population: Population,
         dataset: FactorDataset,
-        chosen: Sequence[int],
         progress: Sequence[Checkpoint],
         folders: Sequence[Path | None],
         facts: Sequence[Mapping[str, str]],
         report: Callable[[Report], None] | None,
     ) -> None:
         self.plan, self.population, self.dataset, self.report = plan, population, dataset, report
-        self.chosen = tuple(chosen)
-        self.progress = [progress[number] for number in chosen]
-        self.folders = [folders[number] for number in chosen]
-        self.facts = [facts[number] for number in chosen]
+        self.progress, self.folders, self.facts = progress, folders, facts
+        # Where each begins to count. One that had diverged is over for good, and one that is done counts no more.
+        self.begins = [plan.steps if _done(each, plan) else each.step for each in progress]
+        self.start = min(self.begins)
         self.every = max(1, plan.steps // CURVE_POINTS)
         self.due = plan.snapshots.due(plan.steps)
         self.latest: dict[str, FloatArray] = {}
         self._begin()
-        self.sums: Logs = self._pending()
-        self.counts = dict(self.progress[0].counts)  # steps in the sums: a player may wait
+        hindmost = next(each for each in progress if each.step == self.start and not _done(each, plan))
+        self.sums: Logs = self._pending(hindmost.pending)
+        self.counts = dict(hindmost.counts)  # steps in the sums: a player may wait
 
     def _begin(self) -> None:
         expected = self.population.state(0)
@@ -186,39 +210,60 @@ class _Stretch:
                 raise CheckpointError(
                     f"{self.folders[index]}/{CHECKPOINT} is for another architecture; delete it to train from the start"
                 )
-            self.population.load_state(index, each.state)
-        needed = 2 * len(self.chosen) * sum(value.nbytes for value in expected.values())
+            self.population.load_state(index, each.state, each.diverged)
+        needed = 2 * len(self.progress) * sum(value.nbytes for value in expected.values())
         for folder in {folder for folder in self.folders if folder}:
             for left in folder.glob(f".{CHECKPOINT}.*.part"):
                 left.unlink()  # of a process that was killed while it wrote
             if (free := shutil.disk_usage(folder).free) < needed:
                 raise DiskFull(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
 
-    def _pending(self) -> Logs:
-        names = self.progress[0].pending
-        return {name: torch.stack([each.pending[name].reshape(()) for each in self.progress]) for name in names}
+    def _pending(self, names: Iterable[str]) -> Logs:
+        device = choose_device(self.plan.device)
 
-    def run(self, until: int, asked: Sequence[int]) -> None:
-        start, began = self.progress[0].step, time.monotonic()
+        def of_all(name: str) -> Tensor:
+            return torch.stack([each.pending.get(name, torch.zeros(())).reshape(()) for each in self.progress])
+
+        return {name: of_all(name).to(device) for name in names}
+
+    def _at_work(self, step: int) -> list[bool]:
+        """Whose doings by this step are their own: neither ahead, nor stopped."""
+        stopped = self.population.diverged()
+        return [begin < step and not reason for begin, reason in zip(self.begins, stopped, strict=True)]
+
+    def _catch_up(self, step: int) -> None:
+        """Members that were ahead begin here."""
+        for index, each in enumerate(self.progress):
+            if self.begins[index] == step and each.state is not None:
+                self.population.load_state(index, each.state, each.diverged)
+                for name, value in each.pending.items():
+                    self.sums[name][index] = value
+
+    def run(self, asked: Sequence[int]) -> None:
+        began = time.monotonic()
         seconds = [each.seconds for each in self.progress]
+        ahead = {begin for begin in self.begins if begin > self.start}
         saved = reported = began
-        alone = len(self.chosen) == 1
-        if start == 0:
+        alone = len(self.progress) == 1
+        if self.start == 0:
             self._snapshot(0)
-        for step in range(start, until):
+        step = self.start - 1
+        for step in range(self.start, self.plan.steps):
+            if step in ahead:
+                self._catch_up(step)
             logs = self.population.advance(step)
             for name, value in logs.items():
                 self.sums[name] = self.sums[name] + value if name in self.sums else value
                 self.counts[name] = self.counts.get(name, 0) + 1
             for each in self.progress:
-                each.step = step + 1
+                each.step = max(each.step, step + 1)
             point = (step + 1) % self.every == 0 or step + 1 == self.plan.steps
             if point:
                 self._close_point(step + 1)
             self._snapshot(step + 1)
             now = time.monotonic()
             # Asking which members diverged waits for the device; one on a CPU has nothing to wait for.
-            over = (point or alone) and all(self.population.diverged())
+            over = (point or alone) and self._over()
             if self.report and (over or now - reported > REPORT_SECONDS or step + 1 == self.plan.steps):
                 reported = now
                 self._send(step + 1)
@@ -226,16 +271,21 @@ class _Stretch:
                 break
             if asked or now - saved > self.plan.checkpoint_seconds:
                 saved = now
-                self._store(now - began, seconds)
+                self._store(step + 1, now - began, seconds)
             if asked:
                 raise RAISED[asked[0]]
-        self._store(time.monotonic() - began, seconds)
+        self._store(step + 1, time.monotonic() - began, seconds)
+
+    def _over(self) -> bool:
+        stopped = self.population.diverged()
+        return all(begin >= self.plan.steps or reason for begin, reason in zip(self.begins, stopped, strict=True))
 
     def _close_point(self, step: int) -> None:
         # The first point after a resumption covers the same steps as it would have without: sums were kept.
+        at_work = self._at_work(step)
         means = {name: (total / self.counts[name]).cpu().double().numpy() for name, total in self.sums.items()}
         for index, each in enumerate(self.progress):
-            if self.population.diverged()[index]:
+            if not at_work[index]:
                 continue
             each.curve_steps.append(step)
             before = len(each.curve_steps) - 1
@@ -248,8 +298,9 @@ class _Stretch:
         if step not in self.due:
             return
         family, device = find_family(self.plan.family), choose_device(self.plan.device)
+        at_work = self._at_work(step or 1)
         for index, (each, member) in enumerate(zip(self.progress, self.population.members, strict=True)):
-            if self.population.diverged()[index]:
+            if not at_work[index] or step in each.snapshots.get("step", ()):
                 continue
             weights = _weights(self.population.state(index))
             settings = self.population.context.settings
@@ -263,11 +314,13 @@ class _Stretch:
     def _send(self, step: int) -> None:
         if self.report:
             diverged = tuple(self.population.diverged())
-            self.report(Report(self.chosen, step, self.plan.steps, self.latest, diverged))
+            self.report(Report(tuple(range(len(diverged))), step, self.plan.steps, self.latest, diverged))
 
-    def _store(self, elapsed: float, seconds: Sequence[float]) -> None:
+    def _store(self, step: int, elapsed: float, seconds: Sequence[float]) -> None:
         diverged = self.population.diverged()
         for index, each in enumerate(self.progress):
+            if self.begins[index] >= step and each.state is not None:
+                continue  # what is kept of it is further on
             each.state = self.population.state(index)
             each.pending = {name: total[index].cpu() for name, total in self.sums.items()}
             each.counts = dict(self.counts)

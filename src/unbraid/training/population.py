@@ -12,11 +12,13 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
+from unbraid._seeds import stream
 from unbraid.datasets.base import FactorDataset
+from unbraid.errors import UnbraidError
 from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, Player, Supply
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
 from unbraid.training.adam import AdamSettings, adam_update
-from unbraid.training.draws import Draws, Images
+from unbraid.training.draws import Draws, Images, seeded
 from unbraid.training.schedules import beta_factor, clipped, rate_factor
 
 MemberState = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
@@ -28,6 +30,10 @@ class Diverged:
 
     step: int
     reason: str
+
+
+class NotStackable(UnbraidError, ValueError):
+    """Members that are to be trained one after the other; raised before any of them has moved."""
 
 
 class Population(Protocol):
@@ -48,7 +54,9 @@ class Population(Protocol):
         """A copy of a member's tensors, in main memory."""
         ...
 
-    def load_state(self, index: int, state: MemberState) -> None: ...
+    def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:
+        """Put a member back to where it was, stopped if it had diverged."""
+        ...
 
 
 def make_context(
@@ -140,11 +148,12 @@ class Alone:
             for name, module in self.modules.items():
                 module.requires_grad_(name in player.trains)
         before = [(buffer, buffer.clone()) for buffer in self.modules.buffers()]
+        drawn = f"layers/{player.name}/{step}/{count}"
         parameters = list(self.trained[player.name].values())
         hyper: Mapping[str, Any] = self.members[0].hyper
         if hyper.get("beta_warmup"):
             hyper = {**hyper, "beta": hyper["beta"] * beta_factor(step, hyper["beta_warmup"])}
-        with _autocast(self.device, self.precision):
+        with _autocast(self.device, self.precision), seeded(self.device, stream(self.members[0].seed, drawn)):
             loss, logs, kept = player.loss(self.modules, batch, hyper, step, self.context)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
         report = {f"loss/{player.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
@@ -173,8 +182,9 @@ class Alone:
         return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in self._tensors().items()}
 
     @torch.no_grad()
-    def load_state(self, index: int, state: MemberState) -> None:
+    def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:
         _check_index(index, 1)
+        self._diverged = diverged
         for name, value in self._tensors().items():
             value.copy_(state[name])
 
@@ -224,6 +234,7 @@ class Stacked:
         self.alive = torch.ones(len(members), dtype=torch.bool, device=device)
         self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
         self.flaws = torch.zeros_like(self.stopped)
+        self.known: list[Diverged | None] = [None] * len(members)  # had diverged when they were loaded
 
     def _per_member(self, number: Any) -> Tensor:
         numbers = torch.as_tensor(number, dtype=torch.float64).expand(len(self.members))
@@ -253,7 +264,12 @@ class Stacked:
             return torch.func.functional_call(self.caller, tensors, arguments)
 
         with _autocast(self.device, self.precision):
-            losses, logs, kept = torch.vmap(loss_of)({**parameters, **self.buffers}, dict(batch), self._hyper(step))
+            try:
+                losses, logs, kept = torch.vmap(loss_of)({**parameters, **self.buffers}, dict(batch), self._hyper(step))
+            except RuntimeError as error:
+                if "random operation" not in str(error):
+                    raise
+                raise NotStackable("a network draws random numbers of its own, such as for dropout") from error
         gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
         flaws = torch.where(self.alive, _flaw(losses.detach(), gradients, len(self.members)), 0)
         number = self.family.players.index(player)
@@ -297,9 +313,9 @@ class Stacked:
 
     def diverged(self) -> list[Diverged | None]:
         reasons: list[Diverged | None] = []
-        for stopped, flaw in zip(self.stopped.tolist(), self.flaws.tolist(), strict=True):
+        for stopped, flaw, known in zip(self.stopped.tolist(), self.flaws.tolist(), self.known, strict=True):
             player = self.family.players[(flaw - 1) // 2] if flaw else self.family.players[0]
-            reasons.append(Diverged(stopped, _reason(player, (flaw - 1) % 2 + 1)) if flaw else None)
+            reasons.append(Diverged(stopped, _reason(player, (flaw - 1) % 2 + 1)) if flaw else known)
         return reasons
 
     def _tensors(self) -> MemberState:
@@ -310,8 +326,11 @@ class Stacked:
         return {name: value[index].detach().to("cpu", copy=True) for name, value in self._tensors().items()}
 
     @torch.no_grad()
-    def load_state(self, index: int, state: MemberState) -> None:
+    def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:
         _check_index(index, len(self.members))
+        self.known[index] = diverged
+        self.alive[index] = diverged is None
+        self.flaws[index] = 0
         for name, value in self._tensors().items():
             value[index].copy_(state[name])
 

@@ -1,0 +1,71 @@
+"""Networks that draw random numbers of their own, as dropout does."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import unbraid
+from tests.training.examples import TINY, member
+from unbraid._trust import Trusted
+from unbraid.families.table import FAMILIES
+from unbraid.models.networks import dense_pair
+from unbraid.training.draws import seeded
+from unbraid.training.loop import Plan, train_here
+from unbraid.training.population import NotStackable, make_context, make_population
+
+NETWORK = Trusted(f"{__name__}:dropping_pair")
+PLAN = Plan("vae", 12, 8, "cpu", "float32")
+
+
+def dropping_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(shape, n_outputs, n_latents)
+    return nn.Sequential(nn.Dropout(0.5), encoder), decoder
+
+
+def test_the_same_settings_give_the_same_weights_whatever_else_draws(tmp_path, monkeypatch) -> None:
+    """Also when it is stopped on the way."""
+
+    def trained(out, **more):
+        given = {"network": NETWORK, "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}
+        (run,) = unbraid.train("vae", TINY, steps=12, out=tmp_path / out, **given, **more)
+        return (run.path / "weights.safetensors").read_bytes()
+
+    def stop(sent) -> None:
+        torch.rand(1)
+        if max(sent.taken.values(), default=0) >= 5:
+            raise KeyboardInterrupt
+
+    torch.manual_seed(1)
+    before = torch.get_rng_state()
+    first = trained("first")
+    assert torch.equal(torch.get_rng_state(), before)
+    torch.manual_seed(2)
+    assert trained("second") == first
+    monkeypatch.setattr("unbraid.training.loop.REPORT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        trained("third", progress=stop, checkpoint_every=0)
+    assert trained("third") == first
+
+
+def test_every_step_and_every_member_drops_others() -> None:
+    one, other = (train_here(PLAN, [member("vae", seed, network=NETWORK)], TINY)[0] for seed in (0, 1))
+    assert not np.array_equal(one.curves["loss/vae"], other.curves["loss/vae"])
+    drawn = []
+    for key in (3, 4, 3):
+        with seeded(torch.device("cpu"), key):
+            drawn.append(torch.rand(5).tolist())
+    assert drawn[0] == drawn[2] != drawn[1]
+
+
+def test_they_are_not_stacked_but_trained_alone() -> None:
+    members = [member("vae", seed, network=NETWORK) for seed in (0, 1)]
+    context = make_context(FAMILIES["vae"], members, TINY, batch_size=8, steps=12)
+    with pytest.raises(NotStackable, match="draws random numbers of its own"):
+        make_population(FAMILIES["vae"], members, TINY, context, device=torch.device("cpu")).advance(0)
+    seen = []
+    together = train_here(PLAN, members, TINY, report=lambda sent: seen.append(sent.members))
+    assert set(seen) == {(0,), (1,)}
+    for one, found in zip(members, together, strict=True):
+        (alone,) = train_here(PLAN, [one], TINY)
+        assert all(torch.equal(value, found.weights[name]) for name, value in alone.weights.items())
