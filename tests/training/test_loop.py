@@ -269,7 +269,7 @@ def test_no_steps_leave_the_initial_weights():
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (Plan("beta_va", 1), "no family 'beta_va'"),
+        (Plan("beta_va", 1), "unknown family 'beta_va'"),
         (Plan("vae", -1), "steps >= 0"),
         (Plan("vae", 1, 0), "batch_size >= 1"),
         (Plan("vae", 1, device="abacus"), "device 'abacus' cannot be used here"),
