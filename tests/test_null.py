@@ -62,7 +62,9 @@ def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) 
     assert any("not told from its null" in note for note in card.scored["irs"].notes)
     card.save(tmp_path / "card.json")
     card.save(tmp_path / "card.html")
-    assert "not told from its null" in (tmp_path / "card.html").read_text()
+    page = (tmp_path / "card.html").read_text()
+    assert page.count("<b>not told from its null</b>") == 2
+    assert f"shuffled {card.to_dict()['metrics']['irs']['null']['mean']:.3f} ±" in page
     again = unbraid.ScoreCard.load(tmp_path / "card.json")
     assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
     assert json.loads((tmp_path / "card.json").read_text())["metrics"]["irs"]["null"]["p"] > 0.05

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._null import WITHIN, Null
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import Noise
 from unbraid.representation import Representation
@@ -176,7 +177,8 @@ def _group(name: str, metric: Metric) -> str:
 
 def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> dict[str, Any]:
     metric, low, high = scored["metric"], *scored["metric"].range
-    error = scored["values"].get("standard_error")
+    error, null = scored["values"].get("standard_error"), scored.get("null")
+    noise = scored["chance"] if null is None else Noise(null.mean, null.spread)
     known = {metric.headline, "standard_error"}
     return {
         "id": name,
@@ -187,7 +189,8 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "error": None if error is None else number_text(error),
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
-        "bar": _bar(scored["headline"], metric, scored["chance"]),
+        "bar": _bar(scored["headline"], metric, noise),
+        "null": None if null is None else _null(null),
         "means": metric.means,
         "misses": metric.misses,
         "values": [(key.replace("_", " "), number_text(v)) for key, v in scored["values"].items() if key not in known],
@@ -197,6 +200,12 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "seeded": metric.stochastic,
         "metric_version": metric.version,
     }
+
+
+def _null(null: Null) -> dict[str, Any]:
+    """What stands below the bar."""
+    text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}, p = {null.p:.2g}"
+    return {"text": text, "within": null.p > WITHIN}
 
 
 def _with_names(note: str, names: Sequence[str]) -> str:
