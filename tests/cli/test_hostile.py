@@ -89,6 +89,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "udr": [("codes.npz run/codes.safetensors", 0)],
     "families": [("", 0)],
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
+    "continue": [("run --steps 100", 2)],
     "traverse": [("run --out a.png", 2)],
     "figure": [
         ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
@@ -110,6 +111,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2)],
     "study rank": [("study --compare all", 0)],
     "study agreement": [("study", 0)],
+    "study compare": [("study --by seed", 2)],
     "study generalisation": [("study", 0), ("study --json", 0)],
 }  # fmt: skip
 
@@ -279,7 +281,7 @@ def poisoned(home: Path, **changes: object) -> Path:
         ({"hyperparameters__network": ["pty:spawn"]}, "hyperparameters.network: input should be a finite number"),
         ({"facts": {"network": "pty:spawn"}}, "facts.network: unknown"),
         ({"facts": {"latents": "pty:spawn"}}, "facts.latents: input should be a valid integer; got 'pty:spawn'"),
-        ({"family": "strangers_code:pair"}, "has no family 'strangers_code:pair'"),
+        ({"family": "strangers_code:pair"}, "names a family of its own, 'strangers_code:pair'"),
         ({"dataset__name": "strangers_code:pair"}, "unknown dataset 'strangers_code:pair'"),
         ({"dataset__name": "/absent/images.npz"}, "/absent/images.npz"),
         ({"dataset__options": {"progress": "strangers_code:pair"}}, "dataset.options: input should hold options"),

@@ -228,3 +228,16 @@ def test_unsound_options_are_refused_in_one_line(made: Path, arguments: tuple[st
     done = CliRunner().invoke(app, ["study", arguments[0], str(made), *arguments[1:]])
     assert isinstance(done.exception, ValueError)
     assert message in str(done.exception)
+
+
+def test_compare_prints_means_and_differences_of_groups(study: Study, tmp_path: Path) -> None:
+    shown = invoke("study", "compare", study.known_folder(), "--columns", "mig.score", "--out", tmp_path / "a.csv")
+    assert "beta_vae - pca" in shown
+    assert "note: groups hold several settings" in shown
+    frame = study.results()
+    scores = {family: rows["mig.score"] for family, rows in frame.groupby("family")}
+    expected = np.median(scores["beta_vae"].to_numpy()[:, None] - scores["pca"].to_numpy())
+    assert pd.read_csv(tmp_path / "a.csv")["shift"].tolist() == pytest.approx([expected])
+    content = json.loads(invoke("study", "compare", study.known_folder(), "--by", "hyper.beta", "--json"))
+    assert {each["group"] for each in content["groups"]} == {"1.0", "4.0"}
+    assert content["differences"][0]["low"] is None, "two and two runs never tell"

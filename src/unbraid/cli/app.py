@@ -22,6 +22,7 @@ from unbraid.cli.score import score
 from unbraid.cli.study import study_app
 from unbraid.cli.study_add import add
 from unbraid.cli.study_agreement import agreement
+from unbraid.cli.study_compare import compare
 from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
@@ -51,6 +52,7 @@ app.add_typer(data_app, name="data")
 study_app.command("add")(add)
 study_app.command("rank")(rank)
 study_app.command("agreement")(agreement)
+study_app.command("compare")(compare)
 study_app.command("generalisation")(generalisation)
 app.add_typer(study_app, name="study")
 

@@ -86,7 +86,7 @@ def agreement(
 
       unbraid study agreement study/ --target compositional.mlp.both --over settings --json
     """
-    _check_out(out)
+    check_out(out)
     from unbraid.analysis import agreement as compared
     from unbraid.analysis.by_setting import quartiles, setting_means
     from unbraid.analysis.by_setting import trend as means
@@ -95,12 +95,12 @@ def agreement(
 
     frame = opened(folder, trust=trust_code or ()).results()
     table = setting_means(frame) if over == "settings" else frame
-    found = compared.agreement(table, _names(columns), method=method)
+    found = compared.agreement(table, listed(columns), method=method)
     if group is not None and group not in found.groups:
         raise ValueError(f"--group {group}: there are {', '.join(found.groups)}")
     parts: dict[str, Any] = {"agreement": found}
     if target is not None:
-        parts["predictors"] = compared.predictors(table, target, _names(columns), method=method, test=test)
+        parts["predictors"] = compared.predictors(table, target, listed(columns), method=method, test=test)
     if box is not None:
         parts["spread"] = quartiles(frame, box)
     if trend is not None:
@@ -109,33 +109,33 @@ def agreement(
     if controversial is not None:
         parts["controversial"] = disputed(frame, *_pair("--controversial", controversial), top=top)
     if out is not None:
-        _write(out, found.to_frame())
+        write_table(out, found.to_frame())
     if json:
         typer.echo(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
         return
     _print(Console(), parts, group or compared.EVERYTHING)
 
 
-def _check_out(out: Path | None) -> None:
+def check_out(out: Path | None) -> None:
     if out is not None and out.suffix != ".csv":
         raise ValueError(f"--out {out}: the name must end in .csv")
     if out is not None and not out.parent.is_dir():
         raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
 
 
-def _write(out: Path, frame: Any) -> None:
+def write_table(out: Path, frame: Any) -> None:
     from unbraid._files import atomic_write
 
     with atomic_write(out) as temporary:
         frame.to_csv(temporary, index=False)
 
 
-def _names(columns: str | None) -> list[str] | None:
+def listed(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:
-    names = _names(text) or []
+    names = listed(text) or []
     if len(names) != 2:
         raise ValueError(f"{option} {text}: give two columns with a comma between them")
     return names[0], names[1]

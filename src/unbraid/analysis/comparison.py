@@ -1,0 +1,236 @@
+"""Which of several groups of runs scores better: runs are the sample, by ranks, corrected for how much was tried."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from unbraid._arguments import check_number
+from unbraid._extras import require
+from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
+from unbraid.analysis.natural_order import natural
+from unbraid.types import ArrayLike, FloatArray
+
+__all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
+
+LEAST = 2  # runs of a group
+EXACT = 2500  # pairs of runs up to which the distribution of ranks is counted out
+
+
+@dataclass(frozen=True)
+class GroupOfRuns:
+    """One column over the runs of one group."""
+
+    column: str
+    group: str
+    n: int
+    mean: float
+    low: float  # interval of the mean, by Student's t
+    high: float
+    median: float
+
+
+@dataclass(frozen=True)
+class Shift:
+    """How far the runs of one group lie above those of another."""
+
+    column: str
+    first: str
+    second: str
+    shift: float  # median of all differences first - second (Hodges-Lehmann)
+    low: float  # interval of it, by inverting the rank test; infinite where there are too few runs
+    high: float
+    p: float  # two-sided, Mann-Whitney
+    p_holm: float  # the same, corrected for all comparisons made
+    better: str  # the group that scores better, where `p_holm` says that one does, else ""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Groups of runs and their differences, column by column."""
+
+    by: str
+    over: str
+    confidence: float
+    groups: tuple[GroupOfRuns, ...]
+    shifts: tuple[Shift, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> Any:
+        """A pandas DataFrame, one row per difference."""
+        return require("pandas", "table", "to_frame").DataFrame([asdict(each) for each in self.shifts])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers; an interval without an end has None there."""
+        shifts = [
+            {name: None if value in (np.inf, -np.inf) else value for name, value in asdict(each).items()}
+            for each in self.shifts
+        ]
+        return {
+            "by": self.by, "over": self.over, "confidence": self.confidence,
+            "groups": [asdict(each) for each in self.groups], "differences": shifts, "notes": list(self.notes),
+        }  # fmt: skip
+
+
+def compare_groups(
+    frame: Any,
+    by: str,
+    columns: Sequence[str] | None = None,
+    *,
+    over: str = "runs",
+    confidence: float = 0.95,
+) -> Comparison:
+    """Compare the scores of groups of runs: every two groups, in every column.
+
+    Args:
+        frame: the results of a study, one row per run, or its means by setting.
+        by: column whose values make the groups, such as "family" or "hyper.beta".
+        columns: what is compared; default the metrics' headlines.
+        over: "runs" or "settings", what a row of `frame` is; for the notes.
+        confidence: of the intervals, in (0, 1).
+
+    Returns:
+        Comparison. Runs of one setting are alike, so that p values over runs are too small where groups hold several
+        settings; a note says so.
+
+    Raises:
+        ValueError: no such column; fewer than two groups of two runs; nothing to compare; confidence out of range.
+
+    Reference:
+        Mann & Whitney 1947; Hodges & Lehmann 1963; Holm 1979.
+    """
+    check_number("confidence", confidence, least=0)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
+    check_columns(frame, [by])
+    chosen = list(columns) if columns is not None else headline_columns(frame)
+    if not chosen:
+        raise ValueError("no column to compare: the study has no metrics")
+    labels = frame[by].astype(str).where(frame[by].notna(), "")
+    groups, shifts, left = [], [], set()
+    for column in chosen:
+        values = numbers(frame, column)
+        known = {
+            str(name): values[(labels == name).to_numpy() & np.isfinite(values)]
+            for name in sorted(set(labels), key=natural)
+        }
+        left |= {name or "(no value)" for name, own in known.items() if len(own) < LEAST or not name}
+        known = {name: own for name, own in known.items() if len(own) >= LEAST and name}
+        groups += [_group(column, name, own, confidence) for name, own in known.items()]
+        shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
+    if not shifts:
+        without = ", ".join(sorted(left))
+        raise ValueError(f"{by}: needs two groups of at least {LEAST} runs with a score; left out: {without}")
+    corrected = holm([each.p for each in shifts])
+    decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
+    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left))
+
+
+def rank_test(first: ArrayLike, second: ArrayLike) -> float:
+    """Two-sided p of the Mann-Whitney test, exact without ties, in [0, 1].
+
+    Args:
+        first: (n,) real.
+        second: (m,) real.
+    """
+    from scipy.stats import mannwhitneyu
+
+    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    tied = len(np.unique([*x, *y])) < len(x) + len(y)
+    method = "asymptotic" if tied or len(x) * len(y) > EXACT else "exact"
+    found: Any = mannwhitneyu(x, y, alternative="two-sided", method=method)
+    return float(found.pvalue) if np.isfinite(found.pvalue) else 1.0  # all equal: no rank tells anything
+
+
+def shift_interval(first: ArrayLike, second: ArrayLike, confidence: float = 0.95) -> tuple[float, float, float]:
+    """Hodges and Lehmann's estimate of how far `first` lies above `second`, and the ends of its interval.
+
+    The interval holds the shifts that the rank test does not reject. Its ends are infinite where there are so few runs
+    that the test rejects nothing.
+
+    Args:
+        first: (n,) real.
+        second: (m,) real.
+        confidence: in (0, 1).
+    """
+    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
+    apart = np.sort((x[:, None] - y).ravel())
+    cut = _critical(len(x), len(y), (1 - confidence) / 2)
+    ends = (-np.inf, np.inf) if cut == 0 else (float(apart[cut - 1]), float(apart[-cut]))
+    return float(np.median(apart)), *ends
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction: any of them below alpha by luck happens with a probability of at most alpha.
+
+    Example:
+        >>> holm([0.01, 0.04, 0.03])
+        [0.03, 0.06, 0.06]
+    """
+    order = np.argsort(p_values, kind="stable")
+    steps = np.arange(len(order), 0, -1) * np.asarray(p_values, dtype=float)[order]
+    corrected = np.empty(len(order))
+    corrected[order] = np.minimum(1.0, np.maximum.accumulate(steps))
+    return corrected.tolist()
+
+
+def _critical(n: int, m: int, tail: float) -> int:
+    """The largest c with P(U < c) <= tail, U the number of pairs in which the first is greater."""
+    if n * m > EXACT:
+        from scipy.stats import norm
+
+        mean, deviation = n * m / 2, np.sqrt(n * m * (n + m + 1) / 12)
+        return max(0, int(np.floor(mean + norm.ppf(tail) * deviation)))
+    counts = _counts(n, m)
+    return int(np.searchsorted(np.cumsum(counts) / counts.sum(), tail, side="right"))
+
+
+@lru_cache(maxsize=256)
+def _counts(n: int, m: int) -> FloatArray:
+    """(n m + 1,) in how many orders of n and m runs U is 0, 1, ...; coefficients of the Gaussian binomial."""
+    counts = np.zeros(n * m + 1)
+    counts[0] = 1.0
+    for k in range(1, n + 1):  # times (1 - q^(m + k)) / (1 - q^k)
+        for at in range(n * m, m + k - 1, -1):
+            counts[at] -= counts[at - m - k]
+        for at in range(k, n * m + 1):
+            counts[at] += counts[at - k]
+    return counts
+
+
+def _group(column: str, name: str, values: FloatArray, confidence: float) -> GroupOfRuns:
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + confidence) / 2, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    mean = float(values.mean())
+    return GroupOfRuns(column, name, len(values), mean, mean - half, mean + half, float(np.median(values)))
+
+
+def _shift(column: str, pair: tuple[str, str], known: dict[str, FloatArray], confidence: float) -> Shift:
+    first, second = known[pair[0]], known[pair[1]]
+    p = rank_test(first, second)
+    return Shift(column, *pair, *shift_interval(first, second, confidence), p, p_holm=p, better="")
+
+
+def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
+    upward = higher_is_better(shift.column)
+    sure = p_holm <= alpha and shift.shift != 0 and upward is not None
+    ahead = shift.first if (shift.shift > 0) == upward else shift.second
+    return replace(shift, p_holm=p_holm, better=ahead if sure else "")
+
+
+def _notes(frame: Any, by: str, over: str, left: set[str]) -> tuple[str, ...]:
+    notes = []
+    if left:
+        notes.append(f"left out, with fewer than {LEAST} runs of a score: {', '.join(sorted(left))}")
+    if over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns):
+        settings = frame.groupby(by)["setting"].nunique()
+        if (settings > 1).any():
+            notes.append(
+                "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
+                "compare settings (--over settings) where there are enough of them"
+            )
+    return tuple(notes)

@@ -1,0 +1,86 @@
+"""`unbraid study compare`: is one family, or one setting, better than another?"""
+
+import json as json_format
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from unbraid.cli._trust import TrustCode
+
+if TYPE_CHECKING:
+    from unbraid.analysis.comparison import Comparison
+
+
+def compare(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    by: Annotated[str, typer.Option(help="Column that makes the groups: family, setting, hyper.beta, ...")] = "family",
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Columns of the results to compare, with commas; default the metrics.", show_default=False),
+    ] = None,
+    over: Annotated[
+        Literal["runs", "settings"], typer.Option(help="The sample: runs, or means of settings over their seeds.")
+    ] = "runs",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the differences to this .csv file.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    trust_code: TrustCode = None,
+) -> None:
+    """Compare the scores of groups of runs: which is better, by how much, and how sure is it?
+
+    Runs are the sample, not images: seeds move a score more than images do. Differences are medians of all differences
+    between two groups, with the interval that the rank test does not reject; p values are corrected for all
+    comparisons shown (Holm), and a group is called better where that leaves no doubt.
+
+    Examples:
+
+      unbraid study compare study/
+
+      unbraid study compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement
+
+      unbraid study compare study/ --by family --over settings --out differences.csv
+    """
+    from unbraid.analysis.by_setting import setting_means
+    from unbraid.analysis.comparison import compare_groups
+    from unbraid.cli.study import opened
+    from unbraid.cli.study_agreement import check_out, listed, write_table
+
+    check_out(out)
+    frame = opened(folder, trust=trust_code or ()).results()
+    table = setting_means(frame) if over == "settings" else frame
+    found = compare_groups(table, by, listed(columns), over=over, confidence=confidence)
+    if out is not None:
+        write_table(out, found.to_frame())
+    if json:
+        typer.echo(json_format.dumps(found.to_dict(), indent=2, allow_nan=False))
+        return
+    _print(Console(), found)
+
+
+def _print(console: Console, found: "Comparison") -> None:
+    percent = f"{found.confidence:.0%}"
+    means = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("column", found.by, found.over, "mean", percent, "median"):
+        means.add_column(name, justify="left" if name in ("column", found.by) else "right")
+    for each in found.groups:
+        between = f"{each.low:.3f} to {each.high:.3f}"
+        means.add_row(each.column, each.group, str(each.n), f"{each.mean:.3f}", between, f"{each.median:.3f}")
+    apart = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for name in ("column", "groups", "difference", percent, "p", "p (Holm)", "better"):
+        apart.add_column(name, justify="left" if name in ("column", "groups", "better") else "right")
+    for each in found.shifts:
+        between = f"{each.low:+.3f} to {each.high:+.3f}".replace("inf", "∞")
+        apart.add_row(
+            each.column, f"{each.first} - {each.second}", f"{each.shift:+.3f}", between, f"{each.p:.2g}",
+            f"{each.p_holm:.2g}", each.better,
+        )  # fmt: skip
+    for table in (means, apart):
+        console.print(table, markup=False)
+    for note in found.notes:
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)

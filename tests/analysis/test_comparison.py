@@ -1,0 +1,120 @@
+"""Groups of runs compared: ranks, intervals and corrections against brute force and SciPy."""
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import mannwhitneyu, ttest_1samp
+
+from unbraid.analysis.comparison import _critical, compare_groups, holm, rank_test, shift_interval
+
+RNG = np.random.default_rng(0)
+
+
+def study(better: float = 1.0, n: int = 6) -> pd.DataFrame:
+    scores = RNG.standard_normal((2, n))
+    return pd.DataFrame({
+        "family": ["a"] * n + ["b"] * n, "setting": "", "seed": [*range(n)] * 2,
+        "mig.score": np.concatenate([scores[0] + 10 * better, scores[0]]),
+        "factor_leakage.nm_auc": scores.ravel(),
+    })  # fmt: skip
+
+
+def test_the_exact_distribution_is_that_of_all_orders() -> None:
+    n, m = 3, 4
+    ranks = np.arange(n + m)
+    counts = np.zeros(n * m + 1)
+    for chosen in combinations(ranks, n):
+        others = np.setdiff1d(ranks, chosen)
+        counts[int(np.sum(np.array(chosen)[:, None] > others))] += 1
+    below = np.cumsum(counts) / counts.sum()
+    for tail in (0.01, 0.025, 0.05, 0.2, 0.4):
+        assert _critical(n, m, tail) == np.sum(below <= tail)
+
+
+def test_the_interval_holds_what_the_rank_test_does_not_reject() -> None:
+    x, y = RNG.standard_normal(7) + 1, RNG.standard_normal(8)
+    shift, low, high = shift_interval(x, y, 0.95)
+    assert shift == pytest.approx(np.median([a - b for a in x for b in y]))
+    for inside in (low + 1e-6, shift, high - 1e-6):
+        assert rank_test(x - inside, y) > 0.05
+    for outside in (low - 1e-6, high + 1e-6):
+        assert rank_test(x - outside, y) <= 0.05
+    assert shift_interval([1.0, 2.0], [0.0, 0.5])[1:] == (-np.inf, np.inf), "two and two runs never tell"
+
+
+def test_many_runs_take_the_normal_approximation_which_is_near_the_exact_one() -> None:
+    x, y = RNG.standard_normal(60), RNG.standard_normal(60)
+    assert rank_test(x, y) == pytest.approx(mannwhitneyu(x, y, method="exact").pvalue, abs=0.005)
+    assert abs(_critical(51, 50, 0.025) - _critical(50, 50, 0.025)) < 40
+
+
+def test_intervals_cover() -> None:
+    covered = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        _, low, high = shift_interval(rng.gamma(2.0, size=8) + 0.5, rng.gamma(2.0, size=9))
+        covered += low <= 0.5 <= high
+    assert 0.93 < covered / 400 < 0.99
+
+
+def test_holm_by_hand() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+
+
+def test_the_better_group_is_named_where_there_is_no_doubt() -> None:
+    found = compare_groups(study(), "family")
+    mig, leak = found.shifts
+    assert (mig.column, mig.first, mig.second, mig.better) == ("mig.score", "a", "b", "a")
+    assert mig.p == pytest.approx(2 / 924), "the least of 12 choose 6 orders, both sides"
+    assert mig.p_holm == pytest.approx(2 * mig.p)
+    assert leak.better == ""
+    frame = study()
+    group, own = compare_groups(frame, "family").groups[0], frame["mig.score"][:6]
+    expected: Any = ttest_1samp(own, 0)
+    interval = expected.confidence_interval(0.95)
+    assert (group.n, group.mean, group.low, group.high) == pytest.approx((6, own.mean(), interval.low, interval.high))
+    frame["factor_leakage.nm_auc"] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6]
+    assert [each.better for each in compare_groups(frame, "family").shifts] == ["a", "a"], "lower is better"
+
+
+def test_nothing_is_found_in_noise_more_often_than_said() -> None:
+    found = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        frame = pd.DataFrame({"family": ["a", "b", "c"] * 6, "setting": "", "mig.score": rng.standard_normal(18)})
+        found += any(each.better for each in compare_groups(frame, "family").shifts)
+    assert found / 200 < 0.08
+
+
+def test_settings_within_groups_are_noted_and_small_groups_left_out() -> None:
+    frame = study()
+    frame.loc[len(frame)] = ["alone", "", 0, 0.5, 0.5]
+    frame.loc[0, "setting"] = "beta=4"
+    found = compare_groups(frame, "family", ["mig.score"])
+    assert found.notes[0] == "left out, with fewer than 2 runs of a score: alone"
+    assert "--over" not in "".join(compare_groups(frame, "family", ["mig.score"], over="settings").notes)
+    assert "several settings" in found.notes[1]
+    assert found.to_frame()["better"].tolist() == ["a"]
+    assert found.to_dict()["differences"][0]["first"] == "a"
+
+
+@pytest.mark.parametrize(
+    ("by", "columns", "confidence", "message"),
+    [
+        ("famly", None, 0.95, "no column 'famly'; did you mean 'family'"),
+        ("family", ["mig.scor"], 0.95, "no column 'mig.scor'"),
+        ("family", [], 0.95, "no column to compare"),
+        ("seed", ["setting"], 0.95, "column 'setting' does not hold numbers"),
+        ("mig.score", ["mig.score"], 0.95, "needs two groups of at least 2 runs"),
+        ("family", None, 1.5, "confidence must be inside"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    by: str, columns: list[str] | None, confidence: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        compare_groups(study(), by, columns, confidence=confidence)
