@@ -9,6 +9,7 @@ import pytest
 
 from unbraid import load_run, train
 from unbraid.datasets import ArrayDataset, FactorDataset, SubsetDataset, leave_out, load
+from unbraid.datasets.sprites import sprites_space
 from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace, FactorTable
 
@@ -116,3 +117,55 @@ def test_a_run_remembers_what_it_never_saw(tmp_path: Path) -> None:
     assert len(dataset) == 63
     assert not (dataset.space.factors(np.arange(63)) == [3, 2]).all(axis=1).any()
     assert len(run.codes().factors) == 63
+
+
+def test_a_grid_less_whole_levels_is_a_grid_again() -> None:
+    """Found by hand: of 3 x 4 x 6, shape 1 and hues 1, 3, 5 are gone, so that 2 x 4 x 3 remain."""
+    space = FactorSpace(("shape", "size", "hue"), (3, 4, 6), ("categorical", "ordinal", "cyclic"))
+    images = np.arange(72, dtype=np.uint8)[:, None, None, None]
+    left = leave_out(ArrayDataset(images, space), ["shape == 1", "hue == 1", "hue == 3", "hue == 5"])
+    complete = left.space.complete
+    assert complete == FactorSpace(
+        ("shape", "size", "hue"), (2, 4, 3), ("categorical", "ordinal", "cyclic"),
+        ((0.0, 2.0), (0.0, 1.0, 2.0, 3.0), (0.0, 2.0, 4.0)),
+    )  # fmt: skip
+    expected = [24 * shape + 6 * size + hue for shape in (0, 2) for size in range(4) for hue in (0, 2, 4)]
+    assert left.images(np.arange(24)).ravel().tolist() == expected
+    assert left.images(complete.index([[1, 3, 2]])).item() == 24 * 2 + 6 * 3 + 4
+    again = pickle.loads(pickle.dumps(left))
+    assert again.space.complete == complete
+    flat = leave_out(ArrayDataset(images, space), "shape != 2")
+    assert flat.space.complete == FactorSpace(
+        ("size", "hue"), (4, 6), ("ordinal", "cyclic"), (tuple(map(float, range(4))), tuple(map(float, range(6))))
+    )
+
+
+@pytest.mark.parametrize(
+    ("kept", "kind"),
+    [
+        ((0, 1, 2, 3, 4, 5), "cyclic"),
+        ((0, 2, 4), "cyclic"),
+        ((1, 4), "cyclic"),
+        ((0, 1, 2), "ordinal"),
+        ((0, 1, 3, 4), "ordinal"),
+    ],
+)
+def test_what_is_left_of_a_circle_is_one_only_if_it_closes(kept: tuple[int, ...], kind: str) -> None:
+    space = FactorSpace(("size", "hue"), (2, 6), ("ordinal", "cyclic"))
+    positions = np.flatnonzero(np.isin(space.grid()[:, 1], kept))
+    left = SubsetDataset(ArrayDataset(np.zeros((12, 1, 1, 1), np.uint8), space), positions).space.complete
+    assert left is not None
+    assert left.kinds == ("ordinal", kind)
+
+
+def test_the_orientation_that_repeats_the_first_may_be_left_out() -> None:
+    left = load("sprites", without="orientation == 39").space
+    assert isinstance(left, FactorTable)
+    assert left.complete == sprites_space(True)
+
+
+@pytest.mark.parametrize("positions", [[0, 1, 2, 3, 4], [1, 0, 2, 3], [0, 3, 4], [0, 5], [0, 0, 1, 1]])
+def test_what_is_no_product_of_levels_in_order_is_no_grid(positions: list[int]) -> None:
+    space = FactorSpace(("size", "hue"), (2, 3), ("ordinal", "ordinal"))
+    left = SubsetDataset(ArrayDataset(np.zeros((6, 1, 1, 1), np.uint8), space), np.array(positions))
+    assert left.space.complete is None

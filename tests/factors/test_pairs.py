@@ -1,6 +1,9 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
+from unbraid.datasets import DATASETS
 from unbraid.factors import FactorSpace, Series, labelled_pairs, turntables, walks, weak_pairs
 
 TORUS = FactorSpace(("y", "x"), (64, 64), ("cyclic", "cyclic"))
@@ -176,3 +179,48 @@ def test_pairs_say_what_is_wrong(call: object, message: str) -> None:
 def test_same_seed_same_pairs(draw: object) -> None:
     assert np.array_equal(draw(7), draw(7))  # pyright: ignore[reportCallIssue]
     assert not np.array_equal(draw(7), draw(8))  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.parametrize("name", ["sprites", "dsprites"])
+def test_turns_are_those_of_the_angles_where_the_last_level_is_the_first_again(name: str) -> None:
+    """The 40 orientations of dSprites are linspace(0, 2 pi, 40): a step is 1/39 of a turn, and level 39 is level 0."""
+    space = DATASETS[name].space
+    assert isinstance(space, FactorSpace)
+    assert space.values is not None
+    assert space.turns == (3, 6, 39, 32, 32)
+    orientations = np.array(space.values[2], dtype=float)
+    for series in (
+        labelled_pairs(space, 3000, seed=1), turntables(space, "orientation", 20, seed=1), walks(space, 20, 60, seed=1),
+    ):  # fmt: skip
+        angles = orientations[space.factors(series.index)[..., 2]]
+        told = 2 * np.pi * series.turns[..., 2]
+        np.testing.assert_allclose(np.exp(1j * told), np.exp(1j * (angles - angles[:, :1])), atol=1e-9)
+
+
+@pytest.mark.parametrize("name", [name for name, row in DATASETS.items() if "cyclic" in row.space.kinds])
+def test_a_full_turn_of_every_dataset_is_whole(name: str) -> None:
+    """Levels are evenly spaced, and `turns` steps go once around in the unit of the values."""
+    space = DATASETS[name].space
+    assert isinstance(space, FactorSpace)
+    assert space.values is not None
+    for column, kind in enumerate(space.kinds):
+        values = np.array(space.values[column])
+        if kind != "cyclic" or name in ("square", "flatland"):  # of which one wraps around in pixels, one by its rule
+            continue
+        (step,) = set(np.round(np.diff(values), 9))
+        assert min(abs(step * space.turns[column] - turn) for turn in (1, 360, 2 * np.pi)) < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "turn"),
+    [
+        ("cyclic", (0.0, 120.0, 240.0, 360.0), 3),
+        ("cyclic", (90.0, 210.0, 330.0, 450.0), 3),
+        ("cyclic", (0.0, 90.0, 180.0, 270.0), 4),
+        ("cyclic", (0.0, 1.0, 2.0, 3.0), 4),
+        ("ordinal", (0.0, 120.0, 240.0, 360.0), 4),
+        ("cyclic", ("north", "east", "south", "west"), 4),
+    ],
+)
+def test_a_level_repeats_the_first_where_the_values_say_so(kind: Any, values: Any, turn: int) -> None:
+    assert FactorSpace(("angle",), (4,), (kind,), (values,)).turns == (turn,)

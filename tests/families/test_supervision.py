@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from torch import Tensor, nn
 import unbraid
 from tests.training.examples import SPACE, blocks, member
 from tests.training.test_loop import assert_same, interrupted_at
+from unbraid.datasets import load
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace, FactorTable
 from unbraid.families import (
@@ -30,7 +32,7 @@ from unbraid.families import (
 )
 from unbraid.families.base import TRAINING
 from unbraid.families.building import Member, make_supply
-from unbraid.families.supervision import alternating
+from unbraid.families.supervision import alternating, cyclic_of
 from unbraid.families.table import FAMILIES
 from unbraid.runs import traversals
 from unbraid.runs.traversals import traverse
@@ -260,7 +262,7 @@ def test_interrupted_supervised_trainings_end_as_if_never_stopped(family, settin
 
 def test_an_event_is_not_done_again_by_a_training_that_resumes(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
-    monkeypatch.setattr(loop, "FAMILIES", {"toy": TOY})
+    monkeypatch.setattr(loop, "find_family", {"toy": TOY}.__getitem__)
     plan = Plan("toy", steps=60, batch_size=8, device="cpu", precision="float32")
     whole = train_here(plan, [toy(1)], TINY)
     for stop in (39, 40, 41, 50):
@@ -272,7 +274,7 @@ def test_an_event_is_not_done_again_by_a_training_that_resumes(tmp_path, monkeyp
 
 def test_curves_are_means_over_the_moves_of_their_player(monkeypatch) -> None:
     """Points at every 15 steps: pairs move at 0-2 and 34-36, so not in the second point."""
-    monkeypatch.setattr(loop, "FAMILIES", {"toy": replace(TOY, events=())})
+    monkeypatch.setattr(loop, "find_family", {"toy": replace(TOY, events=())}.__getitem__)
     plan = Plan("toy", steps=45, batch_size=8, device="cpu", precision="float32")
     fine = train_here(plan, [toy(0)], TINY)[0]
     monkeypatch.setattr(loop, "CURVE_POINTS", 3)
@@ -407,3 +409,25 @@ def test_bounds_of_t_are_read_either_way(base: str, low: float, high: float) -> 
     most, least = (0.5 * (math.log(2 * math.pi) - 1 - bound) for bound in (low, high))
     assert least < kl < most
     assert kl == pytest.approx((least + most) / 2, abs=0.1)
+
+
+FEW: dict[str, dict[str, Any]] = {
+    "lsbd_vae": {"pairs": 6},
+    "ada_gvae": {"pairs": 5},
+    "quessard": {"trajectories": 5},
+    "forward_vae": {"transitions": 9},
+}
+
+
+@pytest.mark.parametrize("family", FEW)
+def test_a_grid_less_whole_levels_will_do(family: str, tmp_path: Path) -> None:
+    source = {"name": "square", "positions": 8, "shrink": 8, "without": "y > 3"}
+    settings = {"network": "dense", "batch_size": 4, "steps": 1, "processes": 0, "out": tmp_path, **FEW[family]}
+    (run,) = unbraid.train(family, source, **settings)
+    assert run.status["state"] == "finished"
+    with pytest.raises(ValueError, match="no full grid"):
+        unbraid.train(family, {**source, "without": "y > 3 and x > 3"}, **settings)
+
+
+def test_a_circle_of_which_a_part_is_left_is_none() -> None:
+    assert cyclic_of(load("square", positions=8, without="y > 3").space) == ("x",)

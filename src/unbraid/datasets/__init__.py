@@ -56,7 +56,7 @@ def load(
             checked, then of images.
         shrink: 2 makes images half as high and wide, each pixel the mean of four.
         without: images to leave out: a condition on the factors ("shape == 1 and scale > 3"), or what else
-            `unbraid.datasets.subset.left_out` takes. What is left is no grid any more.
+            `unbraid.datasets.subset.left_out` takes. What is left is no grid any more, unless whole levels are.
         **options: of this dataset; see `unbraid data info NAME`.
 
     Raises:

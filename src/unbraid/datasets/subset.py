@@ -3,22 +3,25 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
-from unbraid.factors import FactorTable, Space, predicate, split_at_random
-from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array
+from unbraid.factors import FactorSpace, FactorTable, Space, predicate, split_at_random
+from unbraid.types import BoolArray, FloatArray, IntArray, Kind, UInt8Array
 
 Without: TypeAlias = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
 
 
 @dataclass(frozen=True, eq=False)
 class SubsetDataset:
-    """The images of a dataset at some positions, counted anew from 0; their factors fill no grid.
+    """The images of a dataset at some positions, counted anew from 0.
 
-    Those that have one value in all of them are left out, as nothing can be measured against what does not vary.
+    Their factors are those of the whole, and so fill no grid; where a grid loses whole levels only, the table of the
+    factors knows the `complete` grid of the others. Factors that have one value in all images are left out, as nothing
+    can be measured against what does not vary.
 
     Args:
         dataset: any.
@@ -45,11 +48,12 @@ class SubsetDataset:
     def _space(self) -> FactorTable:
         whole = self.dataset.space
         table = whole.factors(self.positions)
+        complete = _grid_of_levels(whole, self.positions, table) if isinstance(whole, FactorSpace) else None
         kept = np.flatnonzero((table != table[:1]).any(axis=0))
         if not len(kept):
             return FactorTable(whole.names, whole.kinds, table)
         names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in kept), strict=True)
-        return FactorTable(names, kinds, table[:, kept])
+        return FactorTable(names, kinds, table[:, kept], complete)
 
     @property
     def image_shape(self) -> ImageShape:
@@ -60,6 +64,38 @@ class SubsetDataset:
 
     def images(self, index: IntArray) -> UInt8Array:
         return self.dataset.images(self.positions[check_index(index, len(self))])
+
+
+def _grid_of_levels(whole: FactorSpace, positions: IntArray, table: IntArray) -> FactorSpace | None:
+    """The grid that these images of a grid are, in its order; None where they are none, or a single image.
+
+    Its levels are counted anew. A cyclic factor is ordinal there, unless what is left of it is evenly spaced around.
+    """
+    levels = [np.unique(column) for column in table.T]
+    sizes = tuple(map(len, levels))
+    if len(table) < 2 or prod(sizes) != len(table):
+        return None
+    places = np.unravel_index(np.arange(len(table)), sizes)
+    grid = np.stack([column[place] for column, place in zip(levels, places, strict=True)], axis=1)
+    if not np.array_equal(whole.index(grid), positions):
+        return None
+    kept = [column for column, size in enumerate(sizes) if size > 1]
+    values = whole.values or tuple(tuple(map(float, range(size))) for size in whole.sizes)
+    return FactorSpace(
+        tuple(whole.names[column] for column in kept),
+        tuple(sizes[column] for column in kept),
+        tuple(_kind_of_levels(whole, column, levels[column]) for column in kept),
+        tuple(tuple(values[column][level] for level in levels[column]) for column in kept),
+    )
+
+
+def _kind_of_levels(whole: FactorSpace, column: int, levels: IntArray) -> Kind:
+    kind, turn = whole.kinds[column], whole.turns[column]
+    if kind != "cyclic":
+        return kind
+    around = np.unique(levels % turn)
+    gaps = np.diff(np.append(around, around[0] + turn))
+    return "cyclic" if len(set(gaps.tolist())) == 1 else "ordinal"
 
 
 def leave_out(dataset: FactorDataset, without: Without) -> SubsetDataset:

@@ -36,7 +36,7 @@ class Series:
 
     index: IntArray  # (n, m) positions
     steps: IntArray  # (n, m, n_factors), 0 in the first image
-    sizes: tuple[int, ...]  # levels of each factor: steps of a full turn
+    sizes: tuple[int, ...]  # steps of a full turn of each factor
     actions: IntArray | None = None  # (n, m - 1) action between neighbours, for walks
 
     @property
@@ -119,7 +119,7 @@ def labelled_pairs(space: FactorSpace, n: int, *, seed: int = 0) -> Series:
         seed: same seed, same pairs.
 
     Returns:
-        Series of 2 images; steps from 0 to size - 1.
+        Series of 2 images; steps from 0 to one less than once around.
 
     Raises:
         ValueError: no factor is cyclic, or there are fewer disjoint pairs.
@@ -212,10 +212,10 @@ def walks(
     walk, time = np.indices(actions.shape)
     moves[walk, time + 1, columns[actions // 2]] = np.where(actions % 2 == 0, step, -step)
     steps = moves.cumsum(axis=1)
-    index = space.index((start[:, None] + steps) % np.asarray(space.sizes))
-    return Series(index, steps, space.sizes, actions)
+    index = space.index((start[:, None] + steps) % np.asarray(space.turns))
+    return Series(index, steps, space.turns, actions)
 
 
 def _series(space: FactorSpace, index: IntArray) -> Series:
     levels = space.factors(index)
-    return Series(index, (levels - levels[:, :1]) % np.asarray(space.sizes), space.sizes)
+    return Series(index, (levels - levels[:, :1]) % np.asarray(space.turns), space.turns)

@@ -6,7 +6,7 @@ combination stands (`index`).
 
 import sys
 from dataclasses import dataclass
-from math import prod
+from math import pi, prod
 from typing import TypeAlias
 
 import numpy as np
@@ -62,6 +62,21 @@ class FactorSpace:
     def __len__(self) -> int:
         return prod(self.sizes)
 
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """Levels once around: as many as there are, less one of a cyclic factor whose last level is its first again.
+
+        That is so where its values span a whole turn, 2 pi or 360, as those of the 40 orientations of dSprites do.
+        """
+        return tuple(size - self._closed(column) for column, size in enumerate(self.sizes))
+
+    def _closed(self, column: int) -> bool:
+        values = () if self.values is None else self.values[column]
+        if self.kinds[column] != "cyclic" or len(values) < 3 or any(isinstance(value, str) for value in values):
+            return False
+        span = abs(float(values[-1]) - float(values[0]))
+        return any(abs(span - turn) < 1e-6 * turn for turn in (2 * pi, 360))
+
     def column(self, name: str) -> int:
         """Position of a factor among the columns.
 
@@ -92,6 +107,8 @@ class FactorTable:
         names: one name per factor.
         kinds: kind of each factor, as in FactorSpace.
         table: (n_samples, n_factors), whole-numbered levels from 0, or real where the kind is "continuous".
+        complete: the same images as a grid, in the same order, where they have every combination of the levels that
+            are left of a larger grid; its levels are counted anew.
 
     Raises:
         ValueError: the shapes disagree, names repeat, a kind is unknown, or a discrete factor holds anything but
@@ -106,6 +123,7 @@ class FactorTable:
     names: tuple[str, ...]
     kinds: tuple[Kind, ...]
     table: FloatArray | IntArray
+    complete: FactorSpace | None = None
 
     def __post_init__(self) -> None:
         if self.table.ndim != 2 or not len(self.names) == len(self.kinds) == self.table.shape[1]:

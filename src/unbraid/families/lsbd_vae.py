@@ -48,7 +48,7 @@ def subgroup_facts(space: Space, settings: Settings) -> dict[str, Any]:
             f"it has {len(turning)} cyclic factors ({', '.join(turning)}), each with a circle of its own; "
             f"got circles {settings['circles']}"
         )
-    return {**latent_facts(space, settings), "turning": list(turning)}
+    return {**latent_facts(grid_of(space), settings), "turning": list(turning)}
 
 
 def make_groups(space: Space, settings: Settings, seed: int) -> Supply:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from unbraid.factors import FactorSpace, Space
+from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.families.base import Context
 
 
@@ -18,15 +18,16 @@ def some_factors(space: Space) -> tuple[str, ...]:
 
 
 def grid_of(space: Space) -> FactorSpace:
-    """The space, if its images are a full grid of factors.
+    """The space, or the complete grid that a table of factors is.
 
     Raises:
         ValueError: every image has factors of its own, or none.
     """
     some_factors(space)
-    if not isinstance(space, FactorSpace):
+    grid = space.complete if isinstance(space, FactorTable) else space
+    if grid is None:
         raise ValueError("its images are no full grid of factors, so that images cannot be paired by their factors")
-    return space
+    return grid
 
 
 def cyclic_of(space: Space) -> tuple[str, ...]:
@@ -35,6 +36,8 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
     Raises:
         ValueError: no full grid, or no factor is cyclic.
     """
+    if isinstance(space, FactorTable) and space.complete is not None:
+        space = space.complete
     names = tuple(name for name, kind in zip(some_factors(space), space.kinds, strict=True) if kind == "cyclic")
     if not names:
         raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic; this needs a cyclic factor")
