@@ -22,7 +22,8 @@ factors = sprites.space.factors([0, 1, 2])  # levels (n, n_factors), as every me
 `datasets.load(name, shrink=2)` makes the images of any dataset half as high and wide, for models that train in a
 quarter of the time. `without="shape == 1 and scale == 2"` leaves out the images that meet a condition, so that a model
 never sees them; what then has one value in all images, such as `orientation` without `orientation > 0`, is no factor
-any more. Where whole levels are left out, supervised families take what remains as a full grid. `unbraid train` takes both as `--data shrink=2` and `--data without="..."`.
+any more. Where whole levels are left out, supervised families take what remains as a full grid.
+`unbraid train` takes both as `--data shrink=2` and `--data without="..."`.
 
 `unbraid data list` shows what there is, `unbraid data info NAME` what it holds, and
 `unbraid data show NAME --out sheet.png` draws a sheet like those below. What takes long to draw or to convert is stored

@@ -125,6 +125,7 @@ def test_a_grid_less_whole_levels_is_a_grid_again() -> None:
     images = np.arange(72, dtype=np.uint8)[:, None, None, None]
     left = leave_out(ArrayDataset(images, space), ["shape == 1", "hue == 1", "hue == 3", "hue == 5"])
     complete = left.space.complete
+    assert complete is not None
     assert complete == FactorSpace(
         ("shape", "size", "hue"), (2, 4, 3), ("categorical", "ordinal", "cyclic"),
         ((0.0, 2.0), (0.0, 1.0, 2.0, 3.0), (0.0, 2.0, 4.0)),
