@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from unbraid._arguments import check_whole
+from unbraid._arrays import as_array
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
+from unbraid._labels import note_on_guesses, read_labels
 from unbraid._shown import Shown
 from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
@@ -21,17 +23,29 @@ Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
-STORED = ("codes", "factors", *POSTERIOR, "factor_names", "factor_kinds", "factor_sizes")  # in a file
+STORED = (
+    "codes",
+    "factors",
+    *POSTERIOR,
+    "factor_names",
+    "factor_kinds",
+    "factor_sizes",
+    "factor_levels",
+    "notes",
+)  # in a file
 
 
 @former_names(factor_names="names", factor_kinds="kinds", factor_sizes="sizes")
 @dataclass(frozen=True, eq=False, repr=False)
 class Representation(Shown):
-    """What an encoder makes of a dataset whose factors are known.
+    """What an encoder makes of a dataset, with the factors of the dataset where they are known.
+
+    `Representation.of` takes labels as people have them; here factors are numbers.
 
     Args:
-        codes: (n_samples, n_codes) real, usually posterior means.
-        factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous".
+        codes: (n_samples, n_codes) real, usually posterior means; any array, tensor, frame or sparse matrix.
+        factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous", or
+            "cyclic" and the values are radians. Default: none are known.
         log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
         names: one per factor; default factor_0, factor_1, ...
         kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
@@ -39,24 +53,30 @@ class Representation(Shown):
         sizes: number of levels of each factor in the dataset, which may exceed those present; optional.
         prior_kl: (n_samples, n_codes) KL of each posterior from the model's prior, code by code, in nats, where that is
             not the standard normal; optional, and only beside log_variances.
+        levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
+        notes: what a score card says of how the factors came about.
 
     Raises:
         ValueError: shapes disagree or a kind is unknown.
     """
 
     codes: FloatArray
-    factors: FloatArray | IntArray
+    factors: FloatArray | IntArray = None  # pyright: ignore[reportAssignmentType]
     log_variances: FloatArray | None = None
     names: tuple[str, ...] = ()
     kinds: tuple[Kind, ...] = ()
     sizes: tuple[int, ...] | None = None
     prior_kl: FloatArray | None = None
+    levels: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
             if array is not None:
-                object.__setattr__(self, name, np.asarray(array))
+                object.__setattr__(self, name, as_array(array))
+        if self.factors is None:
+            object.__setattr__(self, "factors", np.empty((len(self.codes) if self.codes.ndim else 0, 0)))
         if self.codes.ndim != 2 or self.factors.ndim != 2:
             raise ValueError(
                 "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
@@ -67,10 +87,13 @@ class Representation(Shown):
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
         if not self.kinds and self.factors.dtype.kind in "biuf":
             whole = (self.factors == np.rint(self.factors)).all(axis=0)
-            object.__setattr__(self, "kinds", tuple("ordinal" if w else "continuous" for w in whole))
-        for name in ("names", "kinds", "sizes"):
+            kinds = tuple("ordinal" if w else "continuous" for w in whole)
+            said = [f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=False)]
+            object.__setattr__(self, "kinds", kinds)
+            object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(said)] if said else [])))
+        for name in ("names", "kinds", "sizes", "levels"):
             entries = getattr(self, name)
-            if entries is not None and len(entries) != n_factors:
+            if entries is not None and (entries or name != "levels") and len(entries) != n_factors:
                 raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
         for column, size in enumerate(self.sizes or ()):
             check_whole(f"sizes[{column}]", size, 0)
@@ -129,7 +152,70 @@ class Representation(Shown):
             names=tuple(names),
             kinds=tuple(self.kinds[k] for k in columns),
             sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
+            levels=tuple(self.levels[k] for k in columns) if self.levels else (),
         )
+
+    @classmethod
+    def of(
+        cls,
+        codes: Any,
+        labels: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
+        period: Mapping[str, float] | None = None,
+        missing: Any = None,
+        columns: Sequence[str] | None = None,
+        log_variances: Any = None,
+        prior_kl: Any = None,
+    ) -> "Representation":
+        """Codes with labels as people have them.
+
+        Args:
+            codes: (n_samples, n_codes) as for `Representation`.
+            labels: a pandas or polars frame, a mapping from names to columns, or an array; of numbers, text, booleans,
+                categories or dates. A row that lacks any label in use is left out, and `notes` count such rows.
+            names: of the columns of an array; default factor_0, factor_1, ...
+            kinds: by name, {"hue": "cyclic"}, or one for each column. Others are guessed, and `notes` say what was:
+                text, booleans and categories without order are categorical, whole numbers and ordered categories
+                ordinal, what has a period cyclic, other numbers and dates (as days) continuous.
+            period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
+            missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
+            columns: names of the labels to use, in this order; default all.
+            log_variances, prior_kl: as for `Representation`.
+
+        Raises:
+            ValueError: shapes disagree; a name or kind is unknown; a period is none; a column mixes text and numbers;
+                no row has all labels.
+
+        Example:
+            >>> labels = {"shape": ["heart", "square", None, "square"], "hue": [0, 90, 180, 270]}
+            >>> held = Representation.of(np.eye(4), labels, period={"hue": 360})
+            >>> held.kinds, held.factors.tolist(), held.levels[0]
+            (('categorical', 'cyclic'), [[0.0, 0.0], [1.0, 1.0], [1.0, 3.0]], ('heart', 'square'))
+            >>> held.notes[0]
+            '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
+        """
+        codes = as_array(codes)
+        posterior: dict[str, Any] = {
+            name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
+        }
+        if labels is None:
+            return cls(codes, **posterior)
+        read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
+        for name, array in {"codes": codes, **posterior}.items():
+            if array.ndim != 2 or len(array) != len(read.used):
+                raise ValueError(
+                    f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
+                    f"{len(read.used)} rows"
+                )
+        if not read.used.all():
+            codes = codes[read.used]
+            posterior = {name: array[read.used] for name, array in posterior.items()}
+        return cls(
+            codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
+            levels=read.levels if any(read.levels) else (), notes=read.notes, **posterior,
+        )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | Path) -> "Representation":
@@ -158,6 +244,8 @@ class Representation(Shown):
                 names=tuple(map(str, arrays.get("factor_names", ()))),
                 kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
                 sizes=None if arrays.get("factor_sizes") is None else tuple(map(int, arrays["factor_sizes"])),
+                levels=_levels(arrays.get("factor_levels")),
+                notes=tuple(map(str, arrays.get("notes", ()))),
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
@@ -240,6 +328,15 @@ def _read_parquet(path: Path) -> Arrays:
     return described | arrays
 
 
+def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
+    if text is None:
+        return ()
+    levels = json.loads(str(text))
+    if not isinstance(levels, list) or not all(isinstance(each, list) for each in levels):
+        raise ValueError("factor_levels must be a list of lists of names")
+    return tuple(tuple(map(str, each)) for each in levels)
+
+
 def _described(representation: Representation) -> dict[str, Any]:
     described: dict[str, Any] = {
         "factor_names": list(representation.names),
@@ -247,6 +344,10 @@ def _described(representation: Representation) -> dict[str, Any]:
     }
     if representation.sizes is not None:
         described["factor_sizes"] = list(representation.sizes)
+    if representation.levels:
+        described["factor_levels"] = json.dumps(representation.levels)
+    if representation.notes:
+        described["notes"] = list(representation.notes)
     return described
 
 

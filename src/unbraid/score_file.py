@@ -48,6 +48,7 @@ class SavedFactor(_Part):
     name: Text
     kind: Kind
     size: Count | None
+    levels: Annotated[list[Text], Field(max_length=100_000)] = []
 
 
 class SavedInput(_Part):
@@ -57,6 +58,7 @@ class SavedInput(_Part):
     n_samples: Annotated[int, Field(ge=1, lt=1 << 62)]
     n_codes: Annotated[int, Field(ge=1, le=1_000_000)]
     factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
+    notes: Annotated[list[Text], Field(max_length=1000)] = []
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
 
 

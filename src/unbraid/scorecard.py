@@ -89,6 +89,11 @@ class ScoreCard:
     decided_by: Mapping[str, Decision] = field(default_factory=dict)
     described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for the whole card: rows that were left out, kinds that were guessed."""
+        return tuple(self.described.get("notes", ())) if self.described is not None else self.representation.notes
+
     def __iter__(self) -> Iterator[str]:
         """Ids of the metrics that were scored."""
         return iter(self.scored)
@@ -215,7 +220,7 @@ class ScoreCard:
         return cls(
             held, scored, saved.skipped, saved.seed, gap=saved.gap, path=saved.input.path,
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, decided_by=saved.decisions(),
-            described=saved.input.model_dump(),
+            described=saved.input.model_dump(exclude_unset=True),
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -228,6 +233,7 @@ class ScoreCard:
             lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}{null}")
         lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
+        lines += [f"note: {note}" for note in self.notes]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -241,16 +247,20 @@ class ScoreCard:
         codes, factors = self.representation.codes, self.representation.factors
         kinds = self.representation.kinds
         given = self.representation.sizes or (0,) * len(kinds)
-        present = [
-            None if kind == "continuous" else len(np.unique(c)) for kind, c in zip(kinds, factors.T, strict=True)
-        ]
+        real = [kind == "continuous" or not (c == np.rint(c)).all() for kind, c in zip(kinds, factors.T, strict=True)]
+        present = [None if r else len(np.unique(c)) for r, c in zip(real, factors.T, strict=True)]
         sizes = [size or count for size, count in zip(given, present, strict=True)]
-        described = zip(self.representation.names, kinds, sizes, strict=True)
+        levels = self.representation.levels or ((),) * len(kinds)
+        described = zip(self.representation.names, kinds, sizes, levels, strict=True)
         return {
             "path": self.path,
             "n_samples": len(codes),
             "n_codes": codes.shape[1],
-            "factors": [{"name": name, "kind": kind, "size": size} for name, kind, size in described],
+            "factors": [
+                {"name": name, "kind": kind, "size": size, **({"levels": list(levels)} if levels else {})}
+                for name, kind, size, levels in described
+            ],
+            **({"notes": list(self.notes)} if self.notes else {}),
             **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
         }
 

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
+from unbraid._arrays import as_array
 from unbraid._encoding import encoded, encoded_objects
+from unbraid._labels import is_plain
 from unbraid._null import null_of, shuffled
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
@@ -34,14 +36,16 @@ UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as
 
 def score(
     codes: ArrayLike | Representation,
-    factors: ArrayLike | None = None,
+    factors: Any = None,
     *,
     metrics: str | Sequence[str] = "all",
     seed: int = 0,
     log_variances: ArrayLike | None = None,
-    kinds: Sequence[Kind] | None = None,
+    kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
     names: Sequence[str] | None = None,
     sizes: Sequence[int] | None = None,
+    period: Mapping[str, float] | None = None,
+    missing: Any = None,
     gap: Gap | None = None,
     objects: Objects | None = None,
     null: int = 0,
@@ -50,15 +54,23 @@ def score(
     """Score codes by every metric, or by those named.
 
     Args:
-        codes: (n_samples, n_codes) real, or a Representation that holds everything else as well.
-        factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors.
+        codes: (n_samples, n_codes) real: an array, tensor, frame or sparse matrix; or a Representation that holds
+            everything else as well.
+        factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors; or labels as
+            `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
+            numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
+            rows; `card.notes` say how many.
         metrics: "all", or ids of `unbraid.metrics.METRICS`, or "package.module:function" for a function of your
             own that takes (codes, factors) and returns a number or a Result with a `score`.
         seed: same seed, same numbers.
         log_variances: (n_samples, n_codes) of the posterior; `mig_exact` and `elbo_terms` need them.
-        kinds: kind of each factor; see `unbraid.metrics`.
+        kinds: kind of each factor, in order or by name, {"hue": "cyclic"}; see `unbraid.metrics`. Others are guessed,
+            and `card.notes` say what was.
         names: name of each factor, for the page and the JSON.
         sizes: number of levels of each factor where it exceeds those present.
+        period: of factors that are angles, by name, {"hue": 360}; their kind is cyclic. Cyclic factors without one
+            are whole steps, or radians where they are not whole.
+        missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
         gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
         objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
@@ -81,10 +93,11 @@ def score(
         >>> print(score(grid, grid, metrics=["mig", "d_lsbd"]))
         mig                      1.000   higher is better, 0 to 1
         d_lsbd                       -   needs at least one cyclic factor
+        note: kinds guessed: factor_0 ordinal, factor_1 ordinal; kinds= says otherwise
     """
     check_whole("seed", seed, 0)
     check_whole("null", null, 0)
-    representation = _representation(codes, factors, log_variances, kinds, names, sizes)
+    representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing)
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
@@ -98,7 +111,10 @@ def score(
                 scored[name] = result
     if not scored:
         if not representation.names:
-            raise ValueError("these codes have no factors to be measured against; unbraid.rank compares models without")
+            raise ValueError(
+                "these codes have no factors to be measured against: give labels (--labels); unbraid rank compares "
+                "models without"
+            )
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
     if null:
@@ -225,38 +241,62 @@ def score_encoder(
 
 def _representation(
     codes: ArrayLike | Representation,
-    factors: ArrayLike | None,
+    factors: Any,
+    log_variances: ArrayLike | None,
+    kinds: Mapping[str, Kind] | Sequence[Kind] | None,
+    names: Sequence[str] | None,
+    sizes: Sequence[int] | None,
+    period: Mapping[str, float] | None,
+    missing: Any,
+) -> Representation:
+    if isinstance(codes, Representation):
+        given = {
+            "factors": factors, "log_variances": log_variances, "kinds": kinds, "names": names, "sizes": sizes,
+            "period": period, "missing": missing,
+        }  # fmt: skip
+        twice = [name for name, value in given.items() if value is not None]
+        if twice:
+            raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
+        representation = codes
+    elif factors is None:
+        representation = Representation.of(check_matrix(codes, "codes", "n_codes"), log_variances=log_variances)
+    elif period is None and missing is None and not isinstance(kinds, Mapping) and is_plain(factors):
+        representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes)
+    else:
+        codes = check_matrix(codes, "codes", "n_codes")
+        representation = Representation.of(
+            codes, factors, names=names, kinds=kinds, period=period, missing=missing, log_variances=log_variances
+        )
+        if sizes is not None:
+            check_entries("sizes", sizes, len(representation.names))
+            representation = replace(representation, sizes=tuple(sizes))
+    given = {name: getattr(representation, name) for name in POSTERIOR}
+    checked = {name: check_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
+    representation = replace(representation, **checked)
+    return representation
+
+
+def _of_numbers(
+    codes: ArrayLike,
+    factors: ArrayLike,
     log_variances: ArrayLike | None,
     kinds: Sequence[Kind] | None,
     names: Sequence[str] | None,
     sizes: Sequence[int] | None,
 ) -> Representation:
-    if isinstance(codes, Representation):
-        given = {"factors": factors, "log_variances": log_variances, "kinds": kinds, "names": names, "sizes": sizes}
-        twice = [name for name, value in given.items() if value is not None]
-        if twice:
-            raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
-        representation = codes
-    else:
-        if factors is None:
-            raise ValueError("score needs factors (n_samples, n_factors) beside codes, or one Representation")
-        # Checked before the Representation is built, so that every wrong argument is named as score names it.
-        inputs = check_inputs(codes, factors, kinds)
-        for name, entries in (("names", names), ("sizes", sizes)):
-            if entries is not None:
-                check_entries(name, entries, inputs.n_factors)
-        representation = Representation(
-            inputs.codes,
-            np.asarray(factors),
-            log_variances=None if log_variances is None else np.asarray(log_variances),
-            names=tuple(names or ()),
-            kinds=inputs.kinds,
-            sizes=None if sizes is None else tuple(sizes),
-        )
-    given = {name: getattr(representation, name) for name in POSTERIOR}
-    checked = {name: check_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
-    representation = replace(representation, **checked)
-    return representation
+    # Checked before the Representation is built, so that every wrong argument is named as score names it.
+    inputs = check_inputs(codes, factors, kinds)
+    for name, entries in (("names", names), ("sizes", sizes)):
+        if entries is not None:
+            check_entries(name, entries, inputs.n_factors)
+    return Representation(
+        inputs.codes,
+        as_array(factors),
+        log_variances=None if log_variances is None else as_array(log_variances),
+        names=tuple(names or ()),
+        kinds=() if kinds is None else inputs.kinds,
+        sizes=None if sizes is None else tuple(sizes),
+    )
 
 
 def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:

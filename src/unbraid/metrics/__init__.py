@@ -1,7 +1,8 @@
 """Every metric as a plain function of codes (n_samples, n_codes) and factors (n_samples, n_factors).
 
 `kinds` names the kind of each factor: "categorical" (no order), "ordinal" (whole-numbered steps),
-"continuous" (real values) or "cyclic" (whole-numbered steps around a circle). Without it, whole-numbered
+"continuous" (real values) or "cyclic" (whole-numbered steps around a circle, or
+radians where they are not whole). Without it, whole-numbered
 factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and numba suffice here.
 """
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
+from unbraid._arrays import as_array
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._sharing import shared
 from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
+TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
 
 
 class NotDefined(UnbraidError, ValueError):
@@ -35,6 +37,17 @@ class Inputs:
     @property
     def n_factors(self) -> int:
         return self.factors.shape[1]
+
+    @property
+    def angles(self) -> list[int]:
+        """Columns of the cyclic factors whose values are radians, 0 to 2 pi; those of the others are steps."""
+        return _angles(self.kinds, self.factors)
+
+    @property
+    def steps(self) -> list[int]:
+        """Columns of the cyclic factors that go around in steps 0, 1, ..."""
+        angles = self.angles
+        return [column for column, kind in enumerate(self.kinds) if kind == "cyclic" and column not in angles]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,12 +92,21 @@ def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | Non
             f"factors column {constant[0]} is constant (always {factor_matrix[0, constant[0]]:g}): "
             "nothing can be measured against it; leave it out"
         )
-    return Inputs(code_matrix, factor_matrix, check_kinds(kinds, factor_matrix))
+    kinds = check_kinds(kinds, factor_matrix)
+    for column in _angles(kinds, factor_matrix):
+        factor_matrix = np.array(factor_matrix)
+        factor_matrix[:, column] = np.mod(factor_matrix[:, column], TURN)
+    return Inputs(code_matrix, factor_matrix, kinds)
+
+
+def _angles(kinds: Sequence[Kind], factors: FloatArray) -> list[int]:
+    cyclic = [column for column, kind in enumerate(kinds) if kind == "cyclic"]
+    return [column for column in cyclic if not (factors[:, column] == np.rint(factors[:, column])).all()]
 
 
 def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
     """(n_samples, columns) finite float64 in C order, or a ValueError that names the cell."""
-    matrix = np.asarray(values)
+    matrix = as_array(values)
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}")
     if matrix.ndim != 2:
@@ -113,7 +135,13 @@ def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind
     for column, kind in enumerate(kinds):
         if kind not in KINDS:
             raise ValueError(f"kinds[{column}] is {kind!r}; choose from {', '.join(KINDS)}")
-        if kind != "continuous" and not whole[column]:
+        if kind == "cyclic" and not whole[column]:
+            if np.abs(factors[:, column]).max() > TURN * (1 + 1e-9):
+                raise ValueError(
+                    f"factors column {column} is cyclic with real values, which are radians, -6.28 to 6.28; got "
+                    f"{factors[:, column].min():g} to {factors[:, column].max():g}. unbraid.score takes a period"
+                )
+        elif kind != "continuous" and not whole[column]:
             row = int(np.argmax(factors[:, column] != np.rint(factors[:, column])))
             raise ValueError(
                 f"factors column {column} is {kind} and must hold whole numbers; "
@@ -124,19 +152,22 @@ def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind
 
 @shared
 def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
-    """Factors as classes 0, 1, ...; continuous ones cut into `bins` of equal width.
+    """Factors as classes 0, 1, ...; continuous ones and angles cut into `bins` of equal width, the circle all around.
 
     Raises:
         ValueError: a discrete factor has as many levels as there are rows, so that no level repeats.
     """
-    columns, sizes, notes = [], [], []
+    columns, sizes, notes, angles = [], [], [], inputs.angles
     for column, kind in enumerate(inputs.kinds):
         values = inputs.factors[:, column]
-        if kind == "continuous":
+        if column in angles:
+            values = np.floor(values / TURN * bins) % bins
+            notes.append(f"factor {column} is an angle: cut into {bins} bins around the circle")
+        elif kind == "continuous":
             values = bin_equal_width(values[:, None], bins)[:, 0]
             notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
         present, levels = np.unique(values, return_inverse=True)
-        if kind != "continuous" and len(present) == inputs.n_samples:
+        if kind != "continuous" and column not in angles and len(present) == inputs.n_samples:
             raise ValueError(
                 f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "
                 "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'"

@@ -109,9 +109,10 @@ def d_lsbd(
     check_whole("max_frequency", max_frequency, 1, MOST_FREQUENCIES, why="each is tried for every object")
     if norm not in SCALES:
         raise ValueError(f"norm must be {', '.join(map(repr, SCALES))}; got {norm!r}")
-    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    cyclic = inputs.steps
     if not cyclic:
-        raise NotDefined("needs at least one cyclic factor")
+        why = ", in steps: angles have no grid" if inputs.angles else ""
+        raise NotDefined(f"needs at least one cyclic factor{why}")
     lengths = cyclic_sizes(inputs, cyclic, sizes)
     rows = _grid(inputs, cyclic, lengths)
     # One unit for all codes, in which no square leaves the range of floats.
@@ -274,7 +275,7 @@ def _plane_angles(planes: FloatArray, moves: FloatArray) -> FloatArray:
 
 def d_lsbd_of_noise(inputs: Inputs) -> Noise:
     """Below 1 by what the best frequency fits by luck: the more, the fewer rows."""
-    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    cyclic = inputs.steps
     lengths = cyclic_sizes(inputs, cyclic, None)
     n_objects = inputs.n_samples / prod(lengths)
     fitted, spread = [], []

@@ -155,10 +155,10 @@ Neighbours = tuple[IntArray, FloatArray]  # rows that have a neighbour, and the 
 def _fits(inputs: Inputs, centred: FloatArray, sizes: Sequence[int] | None) -> tuple[dict[int, list["_Action"]], str]:
     """Actions up and down along each factor that has enough steps, and a phrase about the others."""
     fits, few = {}, []
-    cyclic = [factor for factor, kind in enumerate(inputs.kinds) if kind == "cyclic"]
+    cyclic, angles = inputs.steps, inputs.angles
     wrap = dict(zip(cyclic, cyclic_sizes(inputs, cyclic, sizes), strict=True))
     for factor, kind in enumerate(inputs.kinds):
-        if kind not in ("cyclic", "ordinal"):
+        if kind not in ("cyclic", "ordinal") or factor in angles:
             continue
         both = _neighbours(inputs.factors, centred, factor, wrap.get(factor))
         if all(len(rows) >= 2 * inputs.n_codes for rows, _ in both):

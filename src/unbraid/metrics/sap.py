@@ -119,8 +119,9 @@ def sap_of_noise(inputs: Inputs) -> Noise:
 
 
 def _binned_notes(rows: Trial) -> list[tuple[int, str]]:
-    continuous = [factor for factor, kind in enumerate(rows.inputs.kinds) if kind == "continuous"]
-    return list(zip(continuous, rows.notes, strict=True))
+    angles = rows.inputs.angles
+    cut = [factor for factor, kind in enumerate(rows.inputs.kinds) if kind == "continuous" or factor in angles]
+    return list(zip(cut, rows.notes, strict=True))
 
 
 def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:

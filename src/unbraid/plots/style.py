@@ -105,6 +105,8 @@ def level_colours(n_levels: int) -> list[str]:
 
 
 def cyclic_colours(factor: FloatArray, size: int | None = None) -> FloatArray:
-    """(n, 4) colour of each value by its angle; a cycle of `size` steps, by default those between its extremes."""
+    """(n, 4) colour of each value by its angle: of `size` steps, by default those present, or in radians."""
+    if not size and (factor != np.rint(factor)).any():
+        return CYCLIC(factor / (2 * np.pi) % 1.0)
     period = size or (np.ptp(factor) + 1 if len(factor) else 1)
     return CYCLIC((factor - factor.min()) / period % 1.0)
