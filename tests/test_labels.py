@@ -242,3 +242,18 @@ def test_codes_alone_are_a_representation() -> None:
     assert (held.names, held.kinds, held.factors.shape, held.notes) == ((), (), (N, 0), ())
     with pytest.raises(ValueError, match="no factors to be measured against: give labels"):
         unbraid.score(held)
+
+
+def test_pages_and_figures_say_levels_by_name(tmp_path: Any) -> None:
+    card = unbraid.score(CODES, {"shape": NAMES[SHAPE], "hue": HUE}, period={"hue": 360}, metrics=["mig"])
+    card.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("ellipse") >= 2  # in the list of factors, and below the strip of dots
+    assert "categorical, 3 levels" in page
+    assert "None levels" not in page
+    assert "kinds guessed: shape categorical" in page
+    from unbraid.plots import plot_important_codes
+
+    held = card.representation
+    axes = plot_important_codes(card["mig"], held.codes, held.factors, kinds=held.kinds, levels=held.levels)
+    assert [text.get_text() for text in axes[0].get_xticklabels()] == list(NAMES)

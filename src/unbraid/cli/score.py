@@ -163,6 +163,8 @@ def _print(card: "ScoreCard") -> None:
     for name, reason in card.skipped.items():
         table.add_row(name, "-", *(("", "") if beside_null else ()), "", "", f"not defined here: {reason}")
     Console(soft_wrap=False).print(table)
+    for note in card.notes:
+        typer.echo(f"note: {note}")
 
 
 def _null(scored: "Scored") -> tuple[str, str]:

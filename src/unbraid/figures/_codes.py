@@ -58,7 +58,7 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
     held = source.representation
     matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])
     panels = plot_important_codes(
-        matrix, held.codes, held.factors, kinds=held.kinds, sizes=held.sizes,
+        matrix, held.codes, held.factors, kinds=held.kinds, sizes=held.sizes, levels=held.levels,
         factor_names=held.names, greyed=dead_codes(held).tolist(), max_points=DOTS,
     )  # fmt: skip
     rows = thinned(len(held), DOTS)

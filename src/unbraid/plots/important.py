@@ -24,6 +24,7 @@ def plot_important_codes(
     kinds: Sequence[Kind],
     sizes: Sequence[int] | None = None,
     factor_names: Sequence[str] | None = None,
+    levels: Sequence[Sequence[str]] = (),
     greyed: Iterable[int] = (),
     max_points: int = 2_000,
     figure: Figure | None = None,
@@ -37,6 +38,7 @@ def plot_important_codes(
         kinds: kind of each factor.
         sizes: number of levels of each factor; a cyclic one is coloured by its angle.
         factor_names: default "factor 0", ...
+        levels: names of the levels of each factor, of level 0 first; by default their numbers.
         greyed: codes drawn in grey, such as dead ones.
         max_points: dots drawn in a panel.
         figure: where to draw; by default one of its own.
@@ -68,7 +70,7 @@ def plot_important_codes(
             continue
         plot_factor_code(
             code_matrix[:, best], factor_matrix[:, k], kind=kinds[k], size=sizes[k] if sizes else None,
-            greyed=best in grey, max_points=max_points, ax=ax,
+            levels=levels[k] if levels else (), greyed=best in grey, max_points=max_points, ax=ax,
         )  # fmt: skip
         label(ax, "", f"code {best}")
     return panels

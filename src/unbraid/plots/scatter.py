@@ -1,5 +1,6 @@
 """A factor against the code, or the two codes, that know most about it."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ WIDTH, HEIGHT = 2.75, 1.9  # inches
 BAND = (10, 90)  # percentiles
 BAND_BINS = 30  # steps of the band where a factor has more levels than that
 LARGEST_BAND_SAMPLE = 50_000
+LONGEST_NAME = 12  # characters of a level beside its neighbours
 
 
 def plot_factor_code(
@@ -31,6 +33,7 @@ def plot_factor_code(
     *,
     kind: Kind = "ordinal",
     size: int | None = None,
+    levels: Sequence[str] = (),
     code_name: str = "code",
     factor_name: str = "factor",
     greyed: bool = False,
@@ -44,6 +47,7 @@ def plot_factor_code(
         factor: (n_samples,) levels, or real values of a continuous factor.
         kind: "categorical" draws a strip of dots per level with its mean and percentiles; "cyclic" colours by angle.
         size: number of steps of a cyclic factor; by default those between its extremes.
+        levels: names of the levels, of level 0 first; by default their numbers.
         code_name: label of the vertical axis.
         factor_name: label of the horizontal axis.
         greyed: dots in grey, for a dead code.
@@ -53,15 +57,15 @@ def plot_factor_code(
     Returns:
         The axes. Their first collection holds the dots.
     """
-    values, levels = _columns(code, factor)
+    values, numbers = _columns(code, factor)
     ax = ax if ax is not None else new_axes(WIDTH, HEIGHT)
     tidy(ax)
     rows = thinned(len(values), max_points)
     draw = _strips if kind == "categorical" else _cloud
     colours = (
-        MUTED if greyed else _colours(levels, kind, size)[rows] if kind in {"categorical", "cyclic"} else PALETTE[0]
+        MUTED if greyed else _colours(numbers, kind, size)[rows] if kind in {"categorical", "cyclic"} else PALETTE[0]
     )
-    draw(ax, values, levels, rows, kind, colours)
+    draw(ax, values, numbers, rows, kind, colours, levels)
     label(ax, factor_name, code_name)
     return ax
 
@@ -133,7 +137,9 @@ def _dots(ax: Axes, x: FloatArray, y: FloatArray, colours: Any) -> None:
     ax.scatter(x, y, s=5, c=colours, alpha=alpha, linewidths=0, rasterized=True, zorder=2)
 
 
-def _cloud(ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, kind: Kind, colours: Any) -> None:
+def _cloud(
+    ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, kind: Kind, colours: Any, names: Sequence[str]
+) -> None:
     present = np.unique(levels)
     width = np.diff(present).min() if kind != "continuous" and 1 < len(present) <= BAND_BINS else 0.0
     jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows)) * width
@@ -142,10 +148,12 @@ def _cloud(ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, kin
     ax.fill_between(centres, low, high, color=MUTED, alpha=0.18, linewidth=0, zorder=1)
     ax.plot(centres, mean, color=INK, linewidth=1.3, zorder=3)
     if kind != "continuous" and len(present) <= 8:
-        ax.set_xticks(present, [f"{level:g}" for level in present])
+        ax.set_xticks(present, [level_name(level, names) for level in present])
 
 
-def _strips(ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, _kind: Kind, colours: Any) -> None:
+def _strips(
+    ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, _kind: Kind, colours: Any, names: Sequence[str]
+) -> None:
     present, position = np.unique(levels, return_inverse=True)
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(rows))
     _dots(ax, position[rows] + jitter, values[rows], colours)
@@ -155,7 +163,13 @@ def _strips(ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, _k
         ax.vlines(place, low, high, color=INK, linewidth=1.3, zorder=3)
         ax.hlines(own.mean(), place - 0.2, place + 0.2, color=INK, linewidth=1.8, zorder=3)
     shown = range(len(present)) if len(present) <= 12 else np.linspace(0, len(present) - 1, 6).astype(int)
-    ax.set_xticks(list(shown), [f"{present[i]:g}" for i in shown])
+    ax.set_xticks(list(shown), [level_name(present[i], names) for i in shown])
+
+
+def level_name(level: float, names: Sequence[str]) -> str:
+    """What a level is called: its name, shortened, or its number."""
+    name = names[int(level)] if 0 <= level < len(names) else f"{level:g}"
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _band(values: FloatArray, levels: FloatArray) -> tuple[FloatArray, ...]:

@@ -52,6 +52,7 @@ def description(card: Card, dead: IntArray) -> dict[str, Any]:
         "seed": card["seed"],
         "path": card["path"],
         **{key: card["input"][key] for key in ("n_samples", "n_codes", "factors")},
+        "notes": card["input"].get("notes", []),
         "dead": dead.tolist(),
         "reproduce": _reproduce(card),
         "sources": [(name, scored["metric"].title, scored["metric"].source) for name, scored in card["scored"].items()],

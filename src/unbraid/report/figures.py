@@ -16,6 +16,7 @@ from unbraid.plots import (
     plot_symmetry,
 )
 from unbraid.plots.latents import colouring_factor, factor_rows, new_grid
+from unbraid.plots.scatter import level_name
 from unbraid.plots.style import PALETTE, thinned
 from unbraid.report.content import LARGEST_TABLE, Card, number_text
 from unbraid.report.svg import inline_svg
@@ -77,6 +78,7 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
     if matrix is None:
         return []
     codes, factors = _sample(card)
+    levels = card["representation"].levels
     figures = []
     for k, (name, kind) in enumerate(_named_kinds(card)[:SCATTERED_FACTORS]):
         related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
@@ -84,7 +86,8 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
             figures.append({"title": name, "svg": None, "text": "No code is related to this factor."})
             continue
         how: dict[str, Any] = {"kind": kind, "size": _size(card, k), "max_points": DOTS}
-        figures.append(_against_code(codes, factors[:, k], related[0], f"scatter{k}", name, dead, how))
+        named = levels[k] if levels else ()
+        figures.append(_against_code(codes, factors[:, k], related[0], f"scatter{k}", name, dead, how, named))
         if kind == "cyclic" and len(related) == 2:
             plane = _over_plane(codes, factors[:, k], related, f"plane{k}", name, how)
             figures.append(plane | {"text": f"Colours as in {figures[-1]['title']}."})
@@ -112,7 +115,9 @@ def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
         figure=new_grid(len(rows), len(shown), (min(WIDEST_PANEL, LATENT_WIDTH / len(shown)), 0.9)),
     )
     split = colouring_factor(factors, kinds)
-    levels = [] if split is None else [f"{names[split]} {level:g}" for level in np.unique(factors[:, split])]
+    named = () if split is None or not card["representation"].levels else card["representation"].levels[keep[split]]
+    present = [] if split is None else np.unique(factors[:, split])
+    levels = [f"{names[split or 0]} {level_name(level, named)}" for level in present]
     return {
         "svg": _svg(axes[0][0], "latents", "Mean of each live code at each level of each factor"),
         "legend": list(zip(levels, PALETTE, strict=False)),
@@ -158,11 +163,18 @@ def _one_object(held: Representation, cyclic: IntArray) -> tuple[IntArray, str]:
 
 
 def _against_code(
-    codes: FloatArray, factor: FloatArray, code: int, figure: str, name: str, dead: IntArray, how: dict[str, Any]
+    codes: FloatArray,
+    factor: FloatArray,
+    code: int,
+    figure: str,
+    name: str,
+    dead: IntArray,
+    how: dict[str, Any],
+    levels: Sequence[str],
 ) -> dict[str, Any]:
     buried = code in dead
     names = {"code_name": f"code {code}", "factor_name": _short(name)}
-    axes = plot_factor_code(codes[:, code], factor, greyed=buried, **names, **how)
+    axes = plot_factor_code(codes[:, code], factor, greyed=buried, levels=levels, **names, **how)
     return {
         "title": f"{name} in code {code}",
         "svg": _svg(axes, figure, f"Scatter plot of code {code} against {name}", crop=False),
