@@ -90,6 +90,8 @@ class RunRecord(Record):
     supervision: dict[Text, Natural] = {}
     facts: FactsRecord = FactsRecord()
     codes: list[PartRecord] = []
+    code: dict[Text, Text] = {}  # of the user's own: digests of the source by name
+    probe: list[list[FiniteFloat]] = []  # codes of `unbraid.runs.run.probe_images`, where there is code of the user's
 
 
 class OriginRecord(Record):

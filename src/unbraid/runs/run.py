@@ -18,7 +18,7 @@ from torch.utils.data import Dataset
 from unbraid._device import choose_device, reproducible
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._extras import require
-from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusting
+from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
 from unbraid.families.building import Member, build_member, completed, structural_settings, weights_of
@@ -32,6 +32,12 @@ from unbraid.types import ArrayLike, FloatArray
 Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
 N_CODES = 10_000  # rows of codes.safetensors, all of them in smaller datasets
 BATCH = 256
+PROBED = 1e-3  # of the largest code: more than rounding on another machine
+
+
+def probe_images(shape: tuple[int, ...]) -> NDArray[np.uint8]:
+    """Two images of noise, (2, height, width, channels) or (2, n_features), the same for every run of the shape."""
+    return np.random.default_rng(0).integers(0, 256, (2, *shape), dtype=np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +271,21 @@ class Run:
             if codes.shape != (1, self.n_codes):
                 raise ValueError(f"{self.n_codes} codes of an image; the encoder gives {tuple(codes.shape)}")
             self._family.decode(modules, torch.zeros(1, self.n_codes), self._settings)
+        if self.config.get("probe"):
+            self._check_probe(modules)
         return modules.to(choose_device(self.device))
+
+    def _check_probe(self, modules: nn.ModuleDict) -> None:
+        """Raises ValueError where code of the user's does not give the codes that it gave when the run was trained."""
+        with torch.inference_mode(), reproducible(torch.device("cpu")):
+            images = as_floats(torch.from_numpy(probe_images(tuple(self.config["dataset"]["image_shape"]))))
+            codes = self._family.encode(modules, images, self._settings)[0].float().numpy()
+        kept = np.array(self.config["probe"], dtype=np.float32)
+        if kept.shape != codes.shape or np.abs(codes - kept).max() > PROBED * (1 + np.abs(kept).max()):
+            named = " and ".join(trusted_in([self.config["family"], dict(self.config["hyperparameters"])]))
+            raise ValueError(
+                f"{self.path}: {named} is not the code that this run was trained with: the same images have other codes"
+            )
 
     @contextmanager
     def described(self) -> Iterator[None]:

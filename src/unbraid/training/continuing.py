@@ -12,7 +12,7 @@ from unbraid.runs.run import Run, open_run
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
 from unbraid.training.source import Source, opened_dataset
-from unbraid.training.train import TrainingProgress, seconds_of, train_into, training_of, whole
+from unbraid.training.train import TrainingProgress, code_of, seconds_of, train_into, training_of, whole
 
 
 def continue_run(
@@ -84,6 +84,9 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         )
     if row.by_length:
         raise ValueError(f"{begun.path}: {row.by_length}; more steps are another training from the start")
+    if begun.config.get("code", {}) != code_of(plan, member):
+        named = " and ".join(code_of(plan, member))
+        raise ValueError(f"{begun.path}: the source of {named} has changed since; train anew")
     if not (begun.path / CHECKPOINT).is_file():
         raise ValueError(
             f"{begun.path} keeps no {CHECKPOINT}, without which it cannot be continued; runs of studies keep none"

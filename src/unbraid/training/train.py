@@ -17,7 +17,7 @@ from unbraid._locks import Held, locked
 from unbraid._records import MOST
 from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
-from unbraid._trust import is_code, trusted_in, trusting
+from unbraid._trust import imported, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, check_value, code_parts
 from unbraid.families.building import (
@@ -30,6 +30,7 @@ from unbraid.families.building import (
     weights_of,
 )
 from unbraid.families.table import FAMILIES, find_family
+from unbraid.metrics.deciding import source_digest
 from unbraid.models.networks import as_floats
 from unbraid.runs.folder import WORKING, run_id, tidy
 from unbraid.runs.records import FORMAT
@@ -146,7 +147,9 @@ def train_into(
     """
     check_images(opened, members)
     configs = {
-        run_id(config): (config, member) for member in members for config in [config_of(plan, member, described)]
+        run_id(config): (config, member)
+        for member in members
+        for config in [config_of(plan, member, described, code_of(plan, member))]
     }
     row = find_family(plan.family)
     weights = check_members(row, opened, members)
@@ -358,9 +361,15 @@ def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Se
     return needed
 
 
-def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[str, Any]:
-    """What config.json says of a run, and its id is a hash of; `training_of` is the way back."""
+def config_of(
+    plan: Plan, member: Member, dataset: Mapping[str, Any], code: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """What config.json says of a run, and its id is a hash of; `training_of` is the way back.
+
+    `code` is that of the user's own family and network: digests of their source by name.
+    """
     return {
+        **({"code": dict(code)} if code else {}),
         "format": FORMAT,
         "family": plan.family,
         "dataset": dict(dataset),
@@ -371,6 +380,12 @@ def config_of(plan: Plan, member: Member, dataset: Mapping[str, Any]) -> dict[st
         "device": plan.device,
         "precision": plan.precision,
     }
+
+
+def code_of(plan: Plan, member: Member) -> dict[str, str]:
+    """Digests of the source of a family and a network of the user's own, by name; {} where neither is."""
+    names = trusted_in([plan.family, dict(member.hyper)])
+    return {str(name): source_digest(name, imported(name, "code", "name it yourself")) for name in names}
 
 
 def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:

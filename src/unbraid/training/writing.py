@@ -12,11 +12,12 @@ from safetensors.torch import save
 import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write, fsync_directory
+from unbraid._trust import trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
 from unbraid.runs.folder import CODES, CONFIG, CURVES, SNAPSHOTS, STATUS, WEIGHTS, tidy
-from unbraid.runs.run import Run
+from unbraid.runs.run import Run, probe_images
 from unbraid.training.loop import Trained
 from unbraid.types import FloatArray
 
@@ -57,7 +58,11 @@ def write_run(
     if trained.origin:
         status["continued"] = {"run": trained.origin[0], "step": trained.origin[1]}
     if not trained.diverged:
-        Run(working, config, status, config["device"]).representation(dataset).save(working / CODES)
+        run = Run(working, config, status, config["device"])
+        run.representation(dataset).save(working / CODES)
+        if trusted_in([config["family"], dict(config["hyperparameters"])]):
+            config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
+            _write(working / CONFIG, config)
     _write(working / STATUS, status)
     fsync_directory(working)
     working.rename(target)
