@@ -66,7 +66,7 @@ class SubsetDataset:
         return self.dataset.images(self.positions[check_index(index, len(self))])
 
 
-def _grid_of_levels(whole: FactorSpace, positions: IntArray, table: IntArray) -> FactorSpace | None:
+def _grid_of_levels(whole: FactorSpace, positions: IntArray, table: FloatArray | IntArray) -> FactorSpace | None:
     """The grid that these images of a grid are, in its order; None where they are none, or a single image.
 
     Its levels are counted anew. A cyclic factor is ordinal there, unless what is left of it is evenly spaced around.

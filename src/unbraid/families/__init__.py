@@ -83,6 +83,10 @@ function as below) and one row. The tests in tests/contracts and tests/training 
 `log_prior(modules, settings)` gives the log density of codes under a prior that is not the standard normal, each by
     itself, (n, n_codes) -> (n, n_codes); or None where it is. Every KL that is shown or used is taken from it.
 
+`draw_prior(modules, settings, normal, uniform)` makes codes of that prior from noise, (n, n_codes) each: what
+    `Run.generate` decodes. Without it Gaussian parts are standard normal and circles uniform; points and spheres have
+    no prior.
+
 `alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
 
 `by_length="..."`, the reason, for a family of which something depends on the number of steps, the schedules of TRAINING

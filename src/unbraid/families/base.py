@@ -238,6 +238,8 @@ class Family:
     alone: str = ""  # why members cannot be stacked
     by_length: str = ""  # what depends on the number of steps, so that a finished training cannot go on
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
+    # Codes (n, n_codes) of the prior from standard normal and uniform noise (n, n_codes) each; None: as `parts` say.
+    draw_prior: Callable[[nn.ModuleDict, Settings, Tensor, Tensor], Tensor] | None = None
 
     def __post_init__(self) -> None:
         more = {**TRAINING, **({"beta_warmup": BETA_WARMUP} if "beta" in self.hyperparameters else {})}

@@ -1,7 +1,7 @@
 """Beta-TCVAE, with a standard normal or a learned prior."""
 
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor, nn
 
@@ -55,6 +55,11 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity | None:
     return modules["prior"] if settings["prior"] == "factorial_flow" else None
 
 
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:  # noqa: ARG001
+    """Of the flow, where there is one."""
+    return cast(FactorialFlow, modules["prior"]).from_base(normal) if settings["prior"] == "factorial_flow" else normal
+
+
 BETA_TCVAE = Family(
     title="beta-TCVAE",
     build=build_beta_tcvae,
@@ -79,6 +84,7 @@ BETA_TCVAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     log_prior=log_prior,
+    draw_prior=draw_prior,
     source="Chen et al. 2018, eq. 2",
     presets=MappingProxyType(
         {"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}

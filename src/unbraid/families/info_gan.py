@@ -98,6 +98,11 @@ def _codes(player: str, batch: Batch, settings: Settings) -> Tensor:
     return 2 * codes - 1 if settings["code_prior"] == "uniform" else codes
 
 
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:  # noqa: ARG001
+    """What the generator was given."""
+    return 2 * uniform - 1 if settings["code_prior"] == "uniform" else normal
+
+
 INFO_GAN = Family(
     title="InfoGAN with a Wasserstein critic",
     build=build_info_gan,
@@ -127,6 +132,7 @@ INFO_GAN = Family(
     ),
     encode=encode_info_gan,
     decode=decode_info_gan,
+    draw_prior=draw_prior,
     source="Chen et al. 2016; Gulrajani et al. 2017; DCI 2018 appendix A",
     presets=MappingProxyType({"dci": ({"network": "resnet", "information_weight": 6.0},)}),
     notes=("With likelihood='gaussian' made images are not squashed into [0, 1].",),

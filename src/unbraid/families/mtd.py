@@ -119,6 +119,17 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     return density
 
 
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
+    """Standard normal content, and for each block the Gaussian of any value of its factor."""
+    codes, start = normal.clone(), settings["content"]
+    for means in cast(ValueMeans, modules["value_means"]).split():
+        block = slice(start, start + settings["block_size"])
+        value = (uniform[:, start] * len(means)).long().clamp(max=len(means) - 1)
+        codes[:, block] = means[value] + settings["value_sigma"] * normal[:, block]
+        start = block.stop
+    return codes
+
+
 def swapped(mean: Tensor, value_means: tuple[Tensor, ...], factor: Tensor, value: Tensor, content: int) -> Tensor:
     """Codes (n, d) with the block of one factor of each image put to the mean of some value of it; detached.
 
@@ -184,6 +195,7 @@ MTD = Family(
     encode=encode_vae,
     decode=decode_vae,
     log_prior=log_prior,
+    draw_prior=draw_prior,
     source="after Sha and Lukasiewicz 2021",
     supervision=Supervision("labels", "factors with levels", ("labels",), make_labels),
     facts=block_facts,

@@ -111,6 +111,18 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     return density
 
 
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
+    """Standard normal z, and u of each categorical from the Gaussian of any of its classes."""
+    priors, sizes = cast(ClassPriors, modules["priors"]), settings["sizes"]
+    codes, start = normal.clone(), settings["latents"]
+    for means, log_variances in zip(priors.means.split(sizes), priors.log_variances().split(sizes), strict=True):
+        block = slice(start, start + settings["class_latents"])
+        chosen = (uniform[:, start] * len(means)).long().clamp(max=len(means) - 1)
+        codes[:, block] = means[chosen] + (0.5 * log_variances[chosen]).exp() * normal[:, block]
+        start = block.stop
+    return codes
+
+
 def label_loss(
     modules: nn.ModuleDict,
     batch: Batch,
@@ -203,6 +215,7 @@ PARTED_VAE = Family(
     encode=encode_parted_vae,
     decode=decode_parted_vae,
     log_prior=log_prior,
+    draw_prior=draw_prior,
     by_length="its masks sharpen within half of all steps",
     source="Hajimiri et al. 2021",
     supervision=Supervision(

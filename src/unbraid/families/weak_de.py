@@ -181,6 +181,14 @@ def _judged(modules: nn.ModuleDict, codes: Tensor) -> Tensor:
 
 PAIRED = ("relations", "latents")
 
+
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:  # noqa: ARG001
+    """Of the Gaussian of any class that was fitted; uniform on the cube, where the warm-up never ended."""
+    prior = cast(ClassPrior, modules["prior"])
+    drawn = prior.sample(prior.choose(uniform[:, 0]), normal)
+    return torch.where(prior.known.sum() > 0, drawn, 2 * uniform - 1)
+
+
 WEAK_DE = Family(
     title="WeakDE",
     build=build_weak_de,
@@ -245,6 +253,7 @@ WEAK_DE = Family(
     facts=combination_facts,
     events=(Event(warmup_steps, fit_prior),),
     parts=lambda settings: (Part("z", "point", settings["latents"]),),
+    draw_prior=draw_prior,
     presets=MappingProxyType({"sprites": ({"classes": "shape+position_x+position_y"},)}),
     notes=(
         "Samples of the prior are of every class alike; in the published code they are all of the first, by a fault. "

@@ -14,6 +14,7 @@ from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
 from unbraid.report.figures import symmetry_figures
+from unbraid.report.images import sheet_address
 from unbraid.report.page import page_content
 from unbraid.report.rendering import render
 from unbraid.report.svg import inline_svg
@@ -25,6 +26,7 @@ from unbraid.runs.run import Run
 from unbraid.scorecard import ScoreCard, Scored
 from unbraid.types import FloatArray
 
+SHEET = (3, 8)  # rows and columns of generated images
 LARGEST_CIRCLE = 5000  # images encoded for the planes of cyclic factors
 
 
@@ -60,6 +62,7 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
         "scored": card is not None,
         "runs": [described(each.path.name, each.config, each.status) for each in runs],
         "live": _labelled(live_models(runs, dataset), runs, content) if images else None,
+        "generated": _generated(runs) if images else [],
         "curves": _curves(runs, [run.curves() for run in runs], "curves", "Losses and their parts over training steps"),
         "snapshots": _curves(runs, [run.snapshots() for run in runs], "snapshots", "Metrics over training steps"),
         "comparison": _comparison(runs) if compare is not None else None,
@@ -95,6 +98,16 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         f"{name} {level:g}" for name, level in zip(space.names, turned.factors[0], strict=True) if name not in cyclic
     )
     return [{**each, "text": f"{each['text']} One object: {levels}." if levels else each["text"]} for each in figures]
+
+
+def _generated(runs: list[Run]) -> list[dict[str, str]]:
+    """A sheet of images from the prior of each model that has one."""
+    sheets = []
+    for run, name in zip(runs, _names(runs), strict=True):
+        if run.has_prior:
+            images = run.generate(SHEET[0] * SHEET[1])
+            sheets.append({"name": name, "src": sheet_address(images.reshape(*SHEET, *images.shape[1:]))})
+    return sheets
 
 
 def _labelled(live: dict[str, Any], runs: list[Run], content: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
+from unbraid._arguments import check_whole
 from unbraid._device import choose_device, reproducible
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._extras import require
@@ -27,6 +28,7 @@ from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, CURVES, SNAPSHOTS, WEIGHTS, damaged, find_codes, read_folder
+from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
 from unbraid.types import ArrayLike, FloatArray
 
 Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
@@ -122,6 +124,66 @@ class Run:
             decoded = decoded.float().cpu()
             images.append((decoded.movedim(1, -1) if decoded.dim() == 4 else decoded).contiguous().numpy())
         return np.concatenate(images)
+
+    def generate(self, n: int = 16, *, seed: int = 0) -> FloatArray:
+        """`decode` of n codes that the model's own prior draws: of `prior_codes`.
+
+        Raises:
+            ValueError: as `prior_codes`.
+        """
+        return self.decode(self.prior_codes(n, seed=seed))
+
+    def prior_codes(self, n: int = 16, *, seed: int = 0) -> FloatArray:
+        """Codes (n, n_codes) drawn from the prior that the model was trained towards.
+
+        Standard normal and uniform on circles; where the family has another prior, that: a flow, the Gaussians of
+        classes or values, the codes that InfoGAN's generator was given.
+
+        Args:
+            n: how many.
+            seed: same seed, same codes; of a larger n the first are the same.
+
+        Raises:
+            ValueError: n below 1, or the family has no prior, as PCA and Quessard's model.
+        """
+        check_whole("n", n, 1)
+        check_whole("seed", seed, 0)
+        family, settings, modules = self._family, {**self.config["hyperparameters"], **self._settings}, self.modules
+        if not self.has_prior:
+            raise ValueError(f"{self.path}: {family.title} has no prior that codes could be drawn from")
+
+        def draw(normal: Tensor, uniform: Tensor) -> Tensor | None:
+            if family.draw_prior is not None:
+                return family.draw_prior(modules, settings, normal, uniform)
+            return drawn_by_parts(self.parts, normal)
+
+        return self._call(draw, *noise(n, self.n_codes, seed)).float().cpu().numpy()
+
+    @property
+    def has_prior(self) -> bool:
+        """Whether codes can be drawn from a prior."""
+        return has_prior(self._family, self.parts)
+
+    def interpolate(self, one: ArrayLike, other: ArrayLike, *, steps: int = 8) -> FloatArray:
+        """Images on the way from some images to others, by their codes: (n, steps, height, width, channels).
+
+        Codes go straight, but for those on circles and spheres, which go around at an even pace, the shorter way. Both
+        ends are reconstructions.
+
+        Args:
+            one, other: images (n, height, width, channels), as for `encode`.
+            steps: of each way, both ends included.
+
+        Raises:
+            ValueError: as `encode`; or another number of images, or fewer than two steps.
+        """
+        check_whole("steps", steps, 2)
+        low, high = self.encode(one), self.encode(other)
+        if len(low) != len(high):
+            raise ValueError(f"as many images must come as go; got {len(low)} and {len(high)}")
+        codes = between(self.parts, low, high, np.linspace(0, 1, steps))
+        images = self.decode(codes.reshape(-1, self.n_codes))
+        return images.reshape(len(low), steps, *images.shape[1:])
 
     def encoder(self) -> Callable[[Tensor], tuple[Tensor, Tensor | None]]:
         """What encodes, as a function of tensors: images (n, channels, height, width), 0 .. 1, to a posterior."""

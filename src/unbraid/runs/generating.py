@@ -1,0 +1,78 @@
+"""Codes that a model's own prior draws, and codes on the way from one image to another."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unbraid.families.base import Family, Part
+from unbraid.types import FloatArray
+
+
+def drawn_by_parts(parts: Sequence[Part], normal: Tensor) -> Tensor | None:
+    """Codes (n, n_codes) of the prior where the family has no other: standard normal, uniform on circles.
+
+    Args:
+        parts: what the codes are.
+        normal: (n, n_codes) standard normal.
+
+    Returns:
+        The codes; None where some part has no prior.
+    """
+    pieces = []
+    for part, piece in zip(parts, normal.split([part.size for part in parts], dim=-1), strict=True):
+        if part.kind not in ("gaussian", "circle"):
+            return None
+        # The direction of a Gaussian point is uniform.
+        pieces.append(piece / piece.norm(dim=-1, keepdim=True) if part.kind == "circle" else piece)
+    return torch.cat(pieces, dim=-1)
+
+
+def noise(n: int, n_codes: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Standard normal and uniform numbers, (n, n_codes) each; of the first rows the same for any n."""
+    rows = [np.random.default_rng((seed, row)) for row in range(n)]
+    normal = np.array([rng.standard_normal(n_codes) for rng in rows], dtype=np.float32)
+    uniform = np.array([rng.random(n_codes) for rng in rows], dtype=np.float32)
+    return torch.from_numpy(normal), torch.from_numpy(uniform)
+
+
+def has_prior(family: Family, parts: Sequence[Part]) -> bool:
+    """Whether codes can be drawn: what is fitted, or a point on a sphere, comes with no distribution."""
+    if family.draw_prior is not None:
+        return True
+    return family.fit is None and all(part.kind in ("gaussian", "circle") for part in parts)
+
+
+def between(parts: Sequence[Part], one: FloatArray, other: FloatArray, share: FloatArray) -> FloatArray:
+    """Codes (n, n_steps, n_codes) from `one` to `other`, (n, n_codes) each.
+
+    Straight, but for circles and spheres: these are gone around at an even pace, the shorter way.
+
+    Args:
+        parts: what the codes are.
+        one, other: the ends.
+        share: (n_steps,) of the way, 0 to 1.
+    """
+    pieces, start = [], 0
+    for part in parts:
+        low, high = (codes[:, None, start : start + part.size].astype(np.float64) for codes in (one, other))
+        way = share[None, :, None]
+        if part.kind in ("circle", "sphere"):
+            cosine = (low * high).sum(-1, keepdims=True)
+            angle = np.arccos(np.clip(cosine, -1, 1))
+            across = high - cosine * low  # at a right angle to the first end, in the plane of both
+            length = np.linalg.norm(across, axis=-1, keepdims=True)
+            aside = np.where(length > 1e-12, across / np.maximum(length, 1e-12), _any_right_angle(low))
+            pieces.append(np.cos(way * angle) * low + np.sin(way * angle) * aside)
+        else:
+            pieces.append(low + way * (high - low))
+        start += part.size
+    return np.concatenate(pieces, axis=-1)
+
+
+def _any_right_angle(points: FloatArray) -> FloatArray:
+    """Unit vectors at right angles to points (..., size) of length 1, for ends that lie opposite each other."""
+    axis = np.eye(points.shape[-1])[np.abs(points).argmin(-1)]
+    across = axis - (axis * points).sum(-1, keepdims=True) * points
+    return across / np.linalg.norm(across, axis=-1, keepdims=True)
