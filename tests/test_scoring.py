@@ -32,6 +32,29 @@ def test_a_metric_in_a_card_equals_the_metric_alone(name: str) -> None:
     assert card.scored[name].headline == getattr(alone, METRICS[name].headline)
 
 
+def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path) -> None:
+    kinds = ("categorical", "ordinal", "cyclic")
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "sap"], names=("shape", "size", "hue"), kinds=kinds)
+    at = [line.startswith("sap") for line in str(card).splitlines()].index(True)
+    assert str(card).splitlines()[at + 1 : at + 4] == [
+        "    factor shape (categorical): balanced accuracy above chance of a linear SVM",
+        "    factor size (ordinal): squared correlation",
+        "    factor hue (cyclic): squared correlation, its levels as steps on a line",
+    ]
+    card.save(tmp_path / "scores.json")
+    assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
+    unnamed = unbraid.score(CODES, FACTORS, metrics=["sap"], kinds=kinds)
+    assert "    factor 2 (cyclic): " in str(unnamed)
+    with pytest.raises(ValueError, match="needs two rows with the same level of factor hue"):
+        unbraid.score(
+            CODES[:4],
+            np.column_stack([[0, 1, 0, 1], range(4)]),
+            kinds=["ordinal", "continuous"],
+            names=["size", "hue"],
+            metrics="beta_vae_score",
+        )
+
+
 def test_json_has_only_finite_numbers_and_every_metric(tmp_path: Path) -> None:
     card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, "d_lsbd"], names=("shape", "size", "hue"))
     card.save(tmp_path / "scores.json")

@@ -1,6 +1,7 @@
 import numpy as np
 
 from unbraid import Representation
+from unbraid._shown import with_names
 from unbraid.metrics import METRICS, mig
 from unbraid.ranking import rank
 
@@ -30,3 +31,10 @@ def test_names_are_no_markup() -> None:
     shown = Representation(CODES, FACTORS, names=("<b>", "size"))._repr_html_()
     assert "&lt;b&gt;" in shown
     assert "<b>" not in shown
+
+
+def test_factors_are_called_by_their_names() -> None:
+    names = ("shape", "hue", "factor_2", "2 eyes")
+    assert with_names("factor 1: so", names) == "factor hue: so"
+    assert with_names("factors 0, 3 and 1; code 1", names) == "factors shape, 2 eyes and hue; code 1"
+    assert with_names("factor 2 and factor 7 of 1 factor", names) == "factor 2 and factor 7 of 1 factor"

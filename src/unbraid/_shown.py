@@ -1,6 +1,7 @@
 """How results show themselves: in one line in a terminal, as a small table in a notebook, never as whole arrays."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from html import escape
 from typing import Any
@@ -35,6 +36,20 @@ def told(value: Any) -> str:
         return f"{{{len(value)} entries}}"
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def with_names(text: str, names: Sequence[str]) -> str:
+    """A sentence that counts factors by column ("factor 3", "factors 0 and 2"), calling them by their names.
+
+    Metrics know factors as columns; whoever shows what they say knows more. Names such as factor_3 tell nothing.
+    """
+
+    def named(column: re.Match[str]) -> str:
+        number = int(column[0])
+        known = number < len(names) and names[number] != f"factor_{number}"
+        return names[number] if known else column[0]
+
+    return re.sub(r"\bfactors? \d+(?:(?:,|,? and) \d+)*\b", lambda found: re.sub(r"\d+", named, found[0]), text)
 
 
 def _empty(value: Any) -> bool:

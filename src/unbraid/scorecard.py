@@ -12,6 +12,7 @@ import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._null import Null
+from unbraid._shown import with_names
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.deciding import Decision
@@ -30,6 +31,7 @@ class Scored:
     objects: Representation | None = None  # what was scored in place of the card's representation
     chance: Noise | None = None  # what independent noise scores, where the metric states it
     null: Null | None = None  # what the same rows score shuffled, where that was asked for
+    factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
 
     @property
     def headline(self) -> float:
@@ -48,7 +50,9 @@ class Scored:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        notes = [*getattr(self.result, "notes", ()), *notes_on_noise(self.chance)]
+        """What to know before reading the number."""
+        told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
+        notes = [with_names(note, self.factors) for note in told]
         if self.objects is not None:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.null is not None:
@@ -224,13 +228,13 @@ class ScoreCard:
         )  # fmt: skip
 
     def __str__(self) -> str:
-        """One line per metric: headline, direction and range, then what was skipped and why."""
+        """One line per metric: headline, direction and range, and below it its notes; then what was skipped and why."""
         lines = []
         for name, scored in self.scored.items():
             low, high = scored.metric.range
             direction = "higher" if scored.metric.higher_is_better else "lower"
-            null = "" if scored.null is None else f"; {scored.null.note}"
-            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}{null}")
+            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
+            lines += [f"    {note}" for note in scored.notes]
         lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
         lines += [f"note: {note}" for note in self.notes]

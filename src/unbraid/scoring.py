@@ -14,6 +14,7 @@ from unbraid._arrays import as_array
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._labels import is_plain
 from unbraid._null import null_of, shuffled
+from unbraid._shown import with_names
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
 from unbraid.factors import predicate
@@ -89,7 +90,7 @@ def score(
         ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored.
 
     Example:
-        >>> grid = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
+        >>> grid = np.repeat(FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid(), 2, axis=0)
         >>> print(score(grid, grid, metrics=["mig", "d_lsbd"]))
         mig                      1.000   higher is better, 0 to 1
         d_lsbd                       -   needs at least one cyclic factor
@@ -104,7 +105,7 @@ def score(
     with closing(score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)) as results:
         for name, result in results:
             if isinstance(result, NotDefined):
-                skipped[name] = str(result)
+                skipped[name] = with_names(str(result), representation.names)
             elif isinstance(result, Exception):
                 raise result
             else:
@@ -192,7 +193,8 @@ def score_each(
                 result = _call(name, metric, seen, _context(held, seed, None), store)
             with sharing(store):
                 chance = None if metric.chance is None else metric.chance(seen)
-            scored = Scored(metric, result, time.perf_counter() - started, held, chance)
+            names = (representation if held is None else held).names
+            scored = Scored(metric, result, time.perf_counter() - started, held, chance, factors=names)
             _refuse_unsound(name, scored, inputs.factors.shape[1])
         except Exception as error:
             yield name, error

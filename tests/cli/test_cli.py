@@ -42,6 +42,15 @@ def codes_file(tmp_path: Path) -> Path:
     return tmp_path / "codes.npz"
 
 
+def test_score_prints_notes_under_their_number_by_names(unbraid_cli, codes_file: Path) -> None:
+    code, printed, _ = unbraid_cli("score", str(codes_file), "--metrics", "sap,mig")
+    assert code == 0
+    lines = [line.rstrip() for line in printed.splitlines()]
+    at = next(place for place, line in enumerate(lines) if line.startswith("sap"))
+    assert lines[at + 1 : at + 3] == [f"    factor {name} (ordinal): squared correlation" for name in ("size", "hue")]
+    assert lines[at + 3].startswith("mig ")
+
+
 def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, codes_file: Path) -> None:
     out = codes_file.with_name("scores.json")
     code, printed, _ = unbraid_cli(
@@ -50,6 +59,7 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
     assert code == 0
     assert "mig" in printed
     assert "not defined here: needs at least one cyclic factor" in printed
+    assert "    ceiling 1.000\n" in printed
     content = json.loads(out.read_text())
     assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "decided_by"}
     assert content["decided_by"] == {name: {"version": METRICS[name].version} for name in ("mig", "d_lsbd")}

@@ -9,6 +9,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
+from unbraid.metrics import _probes as probes
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
 from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import check_inputs
@@ -211,6 +212,16 @@ def test_a_line_cannot_read_xor_and_a_perceptron_can() -> None:
     factors = bits[:, :1] ^ bits[:, 1:]
     assert linear_accuracy(bits, factors).accuracy[0] < 0.8
     assert mlp_accuracy(bits, factors).score == 1.0
+
+
+def test_linear_heads_start_within_one_over_the_root_of_the_inputs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rows = trial(np.random.default_rng(0).standard_normal((60, 25)), np.arange(60)[:, None] % 5, None, 0)
+    started, epoch = [], probes.linear_epoch
+    monkeypatch.setattr(probes, "linear_epoch", lambda *args: started.append(args[5][0].copy()) or epoch(*args))
+    probes.adam_linear_predictions(rows, 0, epochs=1)
+    assert 0.98 / 5 < np.abs(started[0]).max() <= 1 / 5 * (1 + 1e-6)
 
 
 @pytest.mark.slow

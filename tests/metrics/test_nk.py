@@ -78,9 +78,9 @@ def test_weights_start_within_one_over_the_root_of_the_inputs(n_inputs: int) -> 
     """As in PyTorch: 1 / 3 and 1 / 10 for the first layer, 1 / 16 for the second, which has 256 inputs."""
     weights = probes._initial_state(np.random.default_rng(0), n_inputs, 4, n_inputs)[0]
     first = weights[: -(-(n_inputs + 1) // 4) * 4 * 256].reshape(-1, 256)[: n_inputs + 1]
-    second = weights[len(weights) - 4 * 256 - 4 :]
-    for part, bound in ((first, 1 / np.sqrt(n_inputs)), (second, 1 / 16)):
-        assert 0.98 * bound < np.abs(part).max() <= bound * (1 + 1e-6)
+    second, biases = weights[len(weights) - 4 * 256 - 4 : -4], weights[-4:]
+    for part, bound, least in ((first, 1 / np.sqrt(n_inputs), 0.98), (second, 1 / 16, 0.98), (biases, 1 / 16, 0.3)):
+        assert least * bound < np.abs(part).max() <= bound * (1 + 1e-6)
 
 
 def test_what_two_codes_tell_alike_is_not_lost_without_one() -> None:

@@ -205,6 +205,12 @@ def test_an_outlier_is_noted_and_has_no_hold_on_alignment_by_mass() -> None:
         assert any("rows lie in one bin" in note for note in snc(codes[:, columns], factors).notes)
 
 
+def test_the_mean_accuracy_is_not_the_adjusted_one() -> None:
+    result = snc(*drawn([40, 40, 40], 0.6))
+    assert result.mean_accuracy == pytest.approx(result.accuracy.mean())
+    assert result.mean_accuracy > result.score + 0.05
+
+
 def test_two_factors_never_share_a_code() -> None:
     """z1 knows more about both factors than z2 does; the total is largest when the second factor moves to z2."""
     assert align(np.array([[0.9, 0.8], [0.1, 0.5]])).tolist() == [0, 1]

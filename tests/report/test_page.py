@@ -380,12 +380,16 @@ def test_notes_name_the_factors_that_they_count() -> None:
         notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not", "factors 0, 1 and 2"),
     )
     base = score(CODES, FACTORS, metrics="mig", names=SPACE.names)
-    rows = page_content(replace(base, scored={"t": Scored(own(), result, 0.0, chance=Noise(0.1))}))["groups"][0]["rows"]
-    assert rows[0]["notes"] == [
-        "factors 0 (shape) and 2 (hue) share a plane",
-        "factor 1 (size) is cut; factor 12 is not",
-        "factors 0 (shape), 1 (size) and 2 (hue)",
+    scored = Scored(own(), result, 0.0, chance=Noise(0.1), factors=base.representation.names)
+    card = replace(base, scored={"t": scored})
+    notes = [
+        "factors shape and hue share a plane",
+        "factor size is cut; factor 12 is not",
+        "factors shape, size and hue",
     ]
+    assert page_content(card)["groups"][0]["rows"][0]["notes"] == notes
+    assert card.to_dict()["metrics"]["t"]["notes"] == notes
+    assert str(card).splitlines()[1:] == [f"    {note}" for note in notes]
 
 
 def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_overlapping_planes_are_flagged() -> None:
     dataset = ArrayDataset(np.rint(60 * points + 125).astype(np.uint8).reshape(256, 1, 2, 1), space)
     card = unbraid.score_encoder(lambda images: images.reshape(-1, 2) / 60, dataset, n_samples=40, metrics=["d_lsbd"])
     assert card["d_lsbd"].score < 0.001
-    assert any("factors 0 and 1 act in overlapping planes" in note for note in card.scored["d_lsbd"].notes)
+    assert any("factors a and b act in overlapping planes" in note for note in card.scored["d_lsbd"].notes)
 
 
 def test_what_cannot_be_whole_is_left_out_with_the_reason(tmp_path: Path) -> None:

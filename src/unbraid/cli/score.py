@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
+from rich.padding import Padding
 
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
@@ -133,36 +133,24 @@ def _print(card: "ScoreCard") -> None:
         f"{factor['name']} ({factor['kind']}" + (f", {factor['size']})" if factor["size"] else ")")
         for factor in described["factors"]
     )
-    table = Table(
-        title=f"{card.path}\n{described['n_samples']:,} samples, {described['n_codes']} codes; factors: {factors}",
-        title_justify="left",
-        title_style="",
-        pad_edge=False,
-        box=SIMPLE_HEAD,
-    )
-    table.add_column("metric", no_wrap=True)
-    table.add_column("score", justify="right", no_wrap=True)
+    console = Console()
+    size = f"{described['n_samples']:,} samples, {described['n_codes']} codes"
+    console.print(escape(f"{card.path}\n{size}; factors: {factors}\n"))
     beside_null = any(scored.null is not None for scored in card.scored.values())
-    if beside_null:
-        table.add_column("shuffled", justify="right", no_wrap=True)
-        table.add_column("p", justify="right", no_wrap=True)
-    table.add_column("better", no_wrap=True)
-    table.add_column("range", no_wrap=True)
-    table.add_column("its other numbers", style="dim")
+    row = "{:<22}{:>8}   " + ("{:>15}{:>9}   " if beside_null else "{}{}") + "{:<8}{}"
+    heads = ("shuffled", "p  ") if beside_null else ("", "")
+    console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
     for name, scored in card.scored.items():
         metric = scored.metric
+        better = "higher" if metric.higher_is_better else "lower"
+        span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
+        console.print(row.format(name, f"{scored.headline:.3f}", *_null(scored), better, span), highlight=False)
         others = [f"{value} {number:.3f}" for value, number in scored.values.items() if value != metric.headline]
-        table.add_row(
-            name,
-            f"{scored.headline:.3f}",
-            *(_null(scored) if beside_null else ()),
-            "higher" if metric.higher_is_better else "lower",
-            "{:g} to {:g}".format(*metric.range).replace("inf", "∞"),
-            ", ".join(others),
-        )
+        notes = [note for note in scored.notes if scored.null is None or note != scored.null.note]
+        for line in ([", ".join(others)] if others else []) + notes:
+            console.print(Padding(escape(line), (0, 0, 0, 4), expand=False), style="dim", highlight=False)
     for name, reason in card.skipped.items():
-        table.add_row(name, "-", *(("", "") if beside_null else ()), "", "", f"not defined here: {reason}")
-    Console(soft_wrap=False).print(table)
+        console.print(escape(row.format(name, "-", "", "", "", f"not defined here: {reason}")), highlight=False)
     for note in card.notes:
         typer.echo(f"note: {note}")
 
@@ -173,5 +161,5 @@ def _null(scored: "Scored") -> tuple[str, str]:
 
     if scored.null is None:
         return "", ""
-    null, mark = scored.null, " !" if scored.null.p > WITHIN else ""
-    return f"{null.mean:.3f} ± {null.spread:.3f}", f"{null.p:.2g}{mark}"
+    null, mark = scored.null, "!" if scored.null.p > WITHIN else " "
+    return f"{null.mean:.3f} ± {null.spread:.3f}", f"{null.p:.2g} {mark}"

@@ -1,6 +1,5 @@
 """What a score card's page says, as plain text, numbers and lists; how it looks is the templates' affair."""
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -196,7 +195,7 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "misses": metric.misses,
         "values": [(key.replace("_", " "), number_text(v)) for key, v in scored["values"].items() if key not in known],
         "per_factor": _per_factor(scored, factor_names),
-        "notes": [_with_names(note, factor_names) for note in scored["notes"]],
+        "notes": list(scored["notes"]),
         "seconds": f"{scored['seconds']:.2g}" if scored["seconds"] < 10 else f"{scored['seconds']:.0f}",
         "seeded": metric.stochastic,
         "metric_version": metric.version,
@@ -207,16 +206,6 @@ def _null(null: Null) -> dict[str, Any]:
     """What stands below the bar."""
     text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}, p = {null.p:.2g}"
     return {"text": text, "within": null.p > WITHIN}
-
-
-def _with_names(note: str, names: Sequence[str]) -> str:
-    """Notes count factors by column; a reader of the page knows them by name."""
-
-    def named(column: re.Match[str]) -> str:
-        number = int(column[0])
-        return f"{number} ({names[number]})" if number < len(names) else column[0]
-
-    return re.sub(r"\bfactors? \d+(?:(?:,|,? and) \d+)*\b", lambda found: re.sub(r"\d+", named, found[0]), note)
 
 
 def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:

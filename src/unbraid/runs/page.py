@@ -91,7 +91,7 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         result = d_lsbd(chosen.codes, chosen.factors, kinds=chosen.kinds, sizes=chosen.sizes)
     except NotDefined:
         return []
-    scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0)}
+    scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0, factors=chosen.names)}
     shown = replace(card, representation=chosen, scored=scored).contents()
     figures = symmetry_figures(shown)
     levels = ", ".join(
