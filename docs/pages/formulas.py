@@ -136,6 +136,12 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"$G_g$ are the steps along factor $g$, one level up and one down, and $\rho_a$ is the linear map of rank 2 "
             r"beside the identity that fits step $a$ best.",
         ),
+        "mcc": (
+            r"\mathrm{MCC} = \frac{1}{K} \sum_{k=1}^{K} s_k \, r'_{\pi(k) k}, \qquad "
+            r"\pi = \arg\max_{\pi \text{ one to one}} \sum_k |r_{\pi(k) k}|, \qquad s_k = \mathrm{sign} \, r_{\pi(k) k}",
+            r"$r_{jk}$ is the correlation of $z_j$ and $v_k$ on one half of the rows, $r'_{jk}$ that on the other half; the "
+            r"halves change places, and the score is the mean of both.",
+        ),
         "udr": (
             r"\mathrm{UDR}_{ij} = \frac{1}{d_i + d_j} \left( \sum_b \frac{r_b^2 \, I_{\mathrm{KL}}(b)}{\sum_a R(a, b)} + "
             r"\sum_a \frac{r_a^2 \, I_{\mathrm{KL}}(a)}{\sum_b R(a, b)} \right)",

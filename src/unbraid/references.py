@@ -99,6 +99,7 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "elbo_terms": (CHEN,),
         "d_lsbd": (LSBD,),
         "independence_score": ("painter2020linear",),
+        "mcc": ("khemakhem2020ice", "hyvarinen2016unsupervised"),
         "udr": (UDR,),
         # Families
         "pca": ("pearson1901lines", DCI),

@@ -22,6 +22,7 @@ from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
 from unbraid.metrics.irs import irs
+from unbraid.metrics.mcc import mcc
 from unbraid.metrics.med import med
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
@@ -53,6 +54,7 @@ __all__ = [
     "independence_score",
     "irs",
     "linear_accuracy",
+    "mcc",
     "med",
     "mig",
     "mig_exact",

@@ -208,6 +208,12 @@ def mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     return scaled.mean(axis=0) * unit, scaled.std(axis=0) * unit
 
 
+def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation; a column that varies by rounding alone has an infinite scale, and so becomes 0."""
+    mean, deviation = mean_and_deviation(values)
+    return mean, np.where(deviation > 1e-12 * np.abs(values).max(axis=0), deviation, np.inf)
+
+
 @shared
 def split_rows(n_samples: int, fractions: tuple[float, ...], seed: int) -> tuple[IntArray, ...]:
     """Disjoint rows in random order, one array per fraction; the last takes what is left.

@@ -21,6 +21,7 @@ from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_of_noise, independence_score
 from unbraid.metrics.irs import irs, irs_of_noise
+from unbraid.metrics.mcc import mcc, mcc_of_noise
 from unbraid.metrics.med import med, med_of_noise
 from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
@@ -412,6 +413,19 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             aligned=False,
             linear=False,
             version=2,
+        ),
+        "mcc": Metric(
+            mcc,
+            title="Mean correlation coefficient",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(-1.0, 1.0),
+            chance=mcc_of_noise,
+            means="How well each factor correlates with a code of its own, on rows that took no part in the matching.",
+            misses="Whether other codes tell the same; straight lines only: no code reads an unordered factor whole.",
+            source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
+            stochastic=True,
         ),
     }
 )

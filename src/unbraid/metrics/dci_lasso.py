@@ -8,7 +8,7 @@ from scipy.special import fdtrc
 
 from unbraid._arguments import check_number
 from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_deviation
+from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
 from unbraid.metrics.dci import (
@@ -138,8 +138,8 @@ class Lasso:
 
 def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: IntArray) -> Lasso:
     """One lasso per factor, its penalty of least validation error; both sides standardised by the training rows."""
-    code_mean, code_scale = _mean_and_scale(codes[train])
-    factor_mean, factor_scale = _mean_and_scale(factors[train])
+    code_mean, code_scale = mean_and_scale(codes[train])
+    factor_mean, factor_scale = mean_and_scale(factors[train])
     x, y = (codes[train] - code_mean) / code_scale, (factors[train] - factor_mean) / factor_scale
     x_valid, y_valid = (codes[valid] - code_mean) / code_scale, (factors[valid] - factor_mean) / factor_scale
     gram, moments = x.T @ x / len(x), x.T @ y / len(x)
@@ -169,12 +169,6 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
         factor_mean=factor_mean,
         factor_scale=np.where(np.isfinite(factor_scale), factor_scale, 0.0),
     )
-
-
-def _mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation; a column that varies by rounding alone has an infinite scale, and so becomes 0."""
-    mean, deviation = mean_and_deviation(values)
-    return mean, np.where(deviation > 1e-12 * np.abs(values).max(axis=0), deviation, np.inf)
 
 
 def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:

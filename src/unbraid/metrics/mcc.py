@@ -1,0 +1,254 @@
+"""Mean correlation coefficient (MCC)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+from scipy.stats import rankdata
+
+from unbraid._shown import Shown
+from unbraid.metrics._alignment import align
+from unbraid.metrics._chance import Noise, drawn, unreadable
+from unbraid.metrics._inputs import Inputs, check_inputs, standardised
+from unbraid.metrics._regression import Blocks, as_blocks, by_block, explained, least_squares, notes_on_blocks
+from unbraid.metrics.dci import train_valid_test
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+NULL_DRAWS = 100
+
+Correlation: TypeAlias = Literal["pearson", "spearman"]
+Fit: TypeAlias = Literal["halves", "all"]
+Unmatched: TypeAlias = Literal["zero", "drop"]
+Alignment: TypeAlias = Literal["permutation", "linear"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MCC(Shown):
+    score: float
+    ceiling: float  # what one code for each factor could score at most
+    per_factor: FloatArray  # (n_factors,)
+    correlation: FloatArray  # (n_codes, n_factors) over all rows of `codes`
+    alignment: IntArray  # (n_factors,) code matched with each factor by `correlation`, -1 without one
+    notes: tuple[str, ...] = ()
+
+
+def mcc(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    correlation: Correlation = "pearson",
+    fit: Fit = "halves",
+    unmatched: Unmatched = "zero",
+    alignment: Alignment = "permutation",
+    sizes: Sequence[int] | None = None,
+    test_codes: ArrayLike | None = None,
+    test_factors: ArrayLike | None = None,
+) -> MCC:
+    """Mean correlation of each factor with a code of its own.
+
+    Codes and factors are matched one to one so that the sum of absolute correlations is largest. An ordered factor
+    is read as a number. A cyclic one is read as its cosine and sine, a categorical one as an indicator of each level;
+    what counts is the root of R^2 = 1 - errors / variances, both summed over these columns, or 0 where R^2 is negative.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
+        factors: (n_samples, n_factors) levels or real values.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        seed: draws the halves.
+        correlation: "pearson", or "spearman" for that of average ranks, on which no monotone change of a code or an
+            ordered factor has a hold.
+        fit: "halves" takes matching and signs from one half of the rows and the signed correlation from the other,
+            both ways. "all" matches and judges on the same rows, as published: then noise scores the more, the fewer
+            the rows and the more the codes (a note says how much).
+        unmatched: with fewer codes than factors some have none. "zero" counts these as 0, "drop" leaves them out.
+        alignment: "permutation", or "linear" for the correlation of each factor with its prediction from all codes by
+            least squares with an intercept ("weak" MCC): blind to rotation.
+        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
+        test_codes: (n, n_codes) rows to judge on; matching and signs are then taken from all rows of `codes`.
+        test_factors: (n, n_factors) their factors.
+
+    Returns:
+        MCC. `score` in [-1, 1], higher is better, mean of `per_factor`. A constant code correlates with nothing.
+        Chance: 0 for ordered factors by halves, see `mcc_of_noise`. `ceiling`: 1 for ordered factors; a single code
+        cannot hold a circle (.71) or the L indicators of equal classes (the root of 1 / (L - 1)), nor D codes more
+        than D factors. Not invariant to rotation by permutation.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, a factor is constant, an unknown option, or test rows beside
+            `fit="all"`.
+
+    Reference:
+        Khemakhem et al. 2020, "ICE-BeeM: Identifiable Conditional Energy-Based Deep Models Based on Nonlinear ICA",
+        experiments, after Hyvärinen & Morioka 2016. Differs from both: `fit`, `unmatched` and factors without order.
+
+    Example:
+        >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
+        >>> round(mcc(-grid[:, ::-1], grid).score, 12)
+        1.0
+    """
+    for name, value, choices in (
+        ("correlation", correlation, get_args(Correlation)),
+        ("fit", fit, get_args(Fit)),
+        ("unmatched", unmatched, get_args(Unmatched)),
+        ("alignment", alignment, get_args(Alignment)),
+    ):
+        if value not in choices:
+            raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
+    if fit == "all" and test_codes is not None:
+        raise ValueError("fit='all' judges on the rows of codes; leave out test_codes, or fit='all'")
+    inputs = check_inputs(codes, factors, kinds, seed)
+    split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
+    blocks, rows = as_blocks(split.inputs, sizes), np.arange(inputs.n_samples)
+    ways = (
+        [(split.train, split.test)]
+        if test_codes is not None
+        else [(split.train, split.test), (split.test, split.train)]
+    )
+    judge = _by_one_code if alignment == "permutation" else _by_all_codes
+    found = [
+        judge(split.inputs.codes, blocks, known, judged, correlation)
+        for known, judged in ([(rows, rows)] if fit == "all" else ways)
+    ]
+    per_factor = np.mean(found, axis=0)
+    association = _associations(*_part(split.inputs.codes, blocks, rows, correlation), blocks)
+    matched = align(np.abs(association))
+    lost = np.flatnonzero(matched < 0) if alignment == "permutation" else matched[:0]
+    counted = np.delete(per_factor, lost) if unmatched == "drop" else per_factor
+    reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
+    n_matched = inputs.n_factors - len(lost)
+    best = np.sort(reach)[::-1][:n_matched]
+    return MCC(
+        score=float(counted.mean()),
+        ceiling=float(best.sum() / len(counted)) if alignment == "permutation" else 1.0,
+        per_factor=per_factor,
+        correlation=association,
+        alignment=matched,
+        notes=(
+            *notes_on_blocks(inputs),
+            *_notes_on_lost(len(lost), inputs, unmatched),
+            *(_notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
+        ),
+    )
+
+
+def mcc_of_noise(inputs: Inputs, sizes: Sequence[int] | None = None, fit: Fit = "halves") -> Noise:
+    """0 for ordered factors, a little above for others on few rows."""
+    # A correlation of noise is close to a normal variable of variance 1 / (n - 1), also with each principal component
+    # of a block; a mean is off by a normal variable of variance 1 / n.
+    blocks, rng = as_blocks(inputs, sizes), np.random.default_rng(0)
+    n_rows = inputs.n_samples if fit == "all" else inputs.n_samples // 2
+    parts = _variances(blocks, np.arange(inputs.n_samples))
+    owner, roots = np.repeat(np.arange(len(parts)), [len(part) for part in parts]), np.sqrt(np.concatenate(parts))
+    single, shape = np.array(blocks.single), (2, inputs.n_codes, len(roots))
+
+    def judged(known: FloatArray, other: FloatArray, shift: FloatArray) -> float:
+        matched = align(np.minimum(np.sqrt(by_block(known**2, owner)), 1.0))
+        own = np.flatnonzero(matched >= 0)
+        if fit == "all":
+            return np.minimum(np.sqrt(by_block(known**2, owner)), 1.0)[matched[own], own].sum() / len(matched)
+        signed = by_block(np.sign(known) * other, owner)
+        told = np.sqrt(np.maximum(by_block(2 * known * other - known**2, owner) - shift, 0.0))
+        return np.clip(np.where(single, signed, told)[matched[own], own], -1.0, 1.0).sum() / len(matched)
+
+    scores = []
+    for _ in range(NULL_DRAWS):
+        one, other = rng.standard_normal(shape) * roots / np.sqrt(max(n_rows - 1, 1))
+        shift = by_block((roots * rng.standard_normal(len(roots))) ** 2 * 2 / max(n_rows, 1), owner)
+        ways = [(one, other)] if fit == "all" else [(one, other), (other, one)]
+        scores.append(np.mean([judged(*way, shift) for way in ways]))
+    return drawn(scores)
+
+
+def _part(codes: FloatArray, blocks: Blocks, rows: IntArray, correlation: Correlation) -> tuple[FloatArray, FloatArray]:
+    """Codes and columns of these rows; by Spearman the ranks of codes and of ordered factors, as shares of the rows."""
+    codes, columns = codes[rows], blocks.columns[rows]
+    if correlation == "pearson":
+        return codes, columns
+    ordered = np.array(blocks.single)[blocks.owner]
+    columns[:, ordered] = rankdata(columns[:, ordered], axis=0) / len(rows)
+    return rankdata(codes, axis=0) / len(rows), columns
+
+
+def _associations(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> FloatArray:
+    """(n_codes, n_factors) correlations with single columns, and the root of R^2 of blocks, on the rows given."""
+    centred = columns - columns.mean(axis=0)
+    variances = by_block((centred**2).mean(axis=0), blocks.owner)
+    scale = np.where(variances > 1e-24, np.sqrt(variances), np.inf)[blocks.owner]
+    # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
+    shares = np.einsum("nd,nq->dq", standardised(codes), centred / scale) / len(codes)
+    signed = by_block(shares, blocks.owner)
+    return np.clip(np.where(blocks.single, signed, np.sqrt(by_block(shares**2, blocks.owner))), -1.0, 1.0)
+
+
+def _by_one_code(
+    codes: FloatArray, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+) -> FloatArray:
+    """(n_factors,) by a code of its own, matched on one part of the rows and judged on another."""
+    from_codes, from_columns = _part(codes, blocks, known, correlation)
+    to_codes, to_columns = _part(codes, blocks, judged, correlation)
+    association = _associations(from_codes, from_columns, blocks)
+    elsewhere = _associations(to_codes, to_columns, blocks)
+    scores = np.zeros(len(blocks.single))
+    for factor, code in enumerate(align(np.abs(association))):
+        if code < 0:
+            continue
+        if blocks.single[factor]:
+            scores[factor] = np.sign(association[code, factor]) * elsewhere[code, factor]
+            continue
+        own = blocks.owner == factor
+        predicted = least_squares(from_codes[:, [code]], from_columns[:, own], to_codes[:, [code]])
+        scores[factor] = _root(explained(predicted, to_columns[:, own], blocks.owner[own] - factor))[0]
+    return scores
+
+
+def _by_all_codes(
+    codes: FloatArray, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+) -> FloatArray:
+    """(n_factors,) by the best line through all codes, fitted on one part of the rows and judged on another."""
+    predicted = least_squares(codes[known], blocks.columns[known], codes[judged])
+    scores = _root(explained(predicted, blocks.columns[judged], blocks.owner))
+    for factor in np.flatnonzero(blocks.single):
+        own = Blocks(blocks.columns[judged][:, blocks.owner == factor], np.zeros(1, dtype=int))
+        part = _part(predicted[:, blocks.owner == factor], own, np.arange(len(judged)), correlation)
+        scores[factor] = _associations(*part, own)[0, 0]
+    return scores
+
+
+def _root(squared: FloatArray) -> FloatArray:
+    return np.sqrt(np.maximum(squared, 0.0))
+
+
+def _variances(blocks: Blocks, rows: IntArray) -> list[FloatArray]:
+    """For each factor the share of each principal component of its block in the variance."""
+    shares = []
+    for factor in range(len(blocks.single)):
+        columns = blocks.columns[rows][:, blocks.owner == factor]
+        variances = np.maximum(np.linalg.eigvalsh(np.atleast_2d(np.cov(columns.T, bias=True))), 0.0)
+        shares.append(variances / variances.sum())
+    return shares
+
+
+def _notes_on_lost(lost: int, inputs: Inputs, unmatched: Unmatched) -> tuple[str, ...]:
+    how = "count 0" if unmatched == "zero" else "are left out"
+    if not lost:
+        return ()
+    return (f"{inputs.n_codes} codes for {inputs.n_factors} factors: {lost} of them have no code, and {how}",)
+
+
+def _notes_on_parts(blocks: Blocks, ways: list[tuple[IntArray, IntArray]]) -> tuple[str, ...]:
+    """Factors that are constant on a part of the rows."""
+    spread = np.stack([by_block(np.ptp(blocks.columns[rows], axis=0), blocks.owner) for rows in ways[0]])
+    return tuple(
+        unreadable(f"factor {factor} is constant on a part of the rows")
+        for factor in np.flatnonzero((spread == 0.0).any(axis=0))
+    )
+
+
+def _notes_on_fit(inputs: Inputs, sizes: Sequence[int] | None, alignment: Alignment) -> tuple[str, ...]:
+    if alignment == "linear":
+        return ("fitted and judged on the same rows",)
+    noise = mcc_of_noise(inputs, sizes, "all")
+    return (f"matched and judged on the same rows: noise would score {noise.score:.2f}",)
