@@ -18,7 +18,7 @@ from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.deciding import Decision
 from unbraid.representation import SUFFIXES, Representation
 from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
-from unbraid.types import FloatArray
+from unbraid.types import DataFrame, FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ class ScoreCard:
             "input": self._input(),
         }
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number: metric, value, factor ("" for all), number, and how to read it.
 
         Raises:

@@ -1,10 +1,15 @@
-"""Array aliases, the words for kinds of factors, and how progress is told."""
+"""Array and table types, the words for kinds of factors, and how progress is told."""
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+else:
+    DataFrame = Any  # pandas is an extra, and takes long to load
 
 ArrayLike: TypeAlias = npt.ArrayLike
 BoolArray: TypeAlias = npt.NDArray[np.bool_]

@@ -18,7 +18,7 @@ from unbraid.analysis.columns import (
     why_not,
 )
 from unbraid.analysis.correlation import Method, Test, correlation, correlation_difference
-from unbraid.types import BoolArray, FloatArray
+from unbraid.types import BoolArray, DataFrame, FloatArray
 
 __all__ = ["Agreement", "Correlation", "LeftOut", "Prediction", "Predictors", "agreement", "predictors"]
 
@@ -56,7 +56,7 @@ class Agreement:
     correlations: tuple[Correlation, ...]
     left_out: tuple[LeftOut, ...]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per pair: group, first, second, value, p, n."""
         pandas = require("pandas", "table", "to_frame")
         return pandas.DataFrame(map(asdict, self.correlations), columns=list(Correlation.__annotations__))
@@ -83,7 +83,7 @@ class Agreement:
 
 
 def agreement(
-    frame: Any,
+    frame: DataFrame,
     columns: Sequence[str] | None = None,
     *,
     method: Method = "spearman",
@@ -155,7 +155,7 @@ class Predictors:
     predictions: tuple[Prediction, ...]  # every ordered pair
     left_out: tuple[LeftOut, ...]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per ordered pair."""
         pandas = require("pandas", "table", "to_frame")
         return pandas.DataFrame(map(asdict, self.predictions), columns=list(Prediction.__annotations__))
@@ -174,7 +174,7 @@ class Predictors:
 
 
 def predictors(
-    frame: Any,
+    frame: DataFrame,
     target: str,
     columns: Sequence[str] | None = None,
     *,
@@ -232,11 +232,11 @@ def predictors(
     return Predictors(target, method, test, tuple(found), tuple(missing))
 
 
-def _turned(frame: Any, column: str) -> FloatArray:
+def _turned(frame: DataFrame, column: str) -> FloatArray:
     return -numbers(frame, column) if higher_is_better(column) is False else numbers(frame, column)
 
 
-def _predicting(frame: Any, target: str) -> list[str]:
+def _predicting(frame: DataFrame, target: str) -> list[str]:
     kind = target.partition(".")[0] + "."
     return [
         name
@@ -245,7 +245,7 @@ def _predicting(frame: Any, target: str) -> list[str]:
     ]
 
 
-def _groups(frame: Any, by: str | None) -> dict[str, BoolArray]:
+def _groups(frame: DataFrame, by: str | None) -> dict[str, BoolArray]:
     groups = {EVERYTHING: np.ones(len(frame), dtype=bool)}
     if by is not None:
         check_columns(frame, [by])

@@ -9,7 +9,7 @@ from unbraid._extras import require
 from unbraid.analysis.columns import check_columns, numbers, why_not
 from unbraid.analysis.correlation import Method, correlation
 from unbraid.analysis.natural_order import natural
-from unbraid.types import BoolArray, FloatArray
+from unbraid.types import BoolArray, DataFrame, FloatArray
 
 __all__ = ["Box", "FamilyCorrelation", "SettingMean", "Quartiles", "Trend", "setting_means", "quartiles", "trend"]
 
@@ -38,7 +38,7 @@ class Quartiles:
     boxes: tuple[Box, ...]
     left_out: dict[str, str]  # "family setting" -> reason
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per setting, without the single values."""
         pandas = require("pandas", "table", "to_frame")
         names = [name for name in Box.__annotations__ if name != "values"]
@@ -49,7 +49,7 @@ class Quartiles:
         return {"column": self.column, "boxes": boxes, "left_out": self.left_out}
 
 
-def quartiles(frame: Any, column: str) -> Quartiles:
+def quartiles(frame: DataFrame, column: str) -> Quartiles:
     """Quartiles of a column over the runs of each setting, interpolated as NumPy and pandas do.
 
     Args:
@@ -102,7 +102,7 @@ class Trend:
     correlations: tuple[FamilyCorrelation, ...]  # over the settings of each family
     left_out: dict[str, str]  # family, or "family setting" -> reason
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per setting: family, setting, n, x, y."""
         pandas = require("pandas", "table", "to_frame")
         return pandas.DataFrame(map(asdict, self.means), columns=list(SettingMean.__annotations__))
@@ -111,7 +111,7 @@ class Trend:
         return asdict(self)
 
 
-def trend(frame: Any, x: str, y: str, *, method: Method = "pearson") -> Trend:
+def trend(frame: DataFrame, x: str, y: str, *, method: Method = "pearson") -> Trend:
     """Mean of two columns per setting, and their correlation over the settings of each family.
 
     Args:
@@ -148,7 +148,7 @@ def trend(frame: Any, x: str, y: str, *, method: Method = "pearson") -> Trend:
     return Trend(x, y, tuple(means), tuple(correlations), left_out)
 
 
-def setting_means(frame: Any) -> Any:
+def setting_means(frame: DataFrame) -> DataFrame:
     """The frame with one row per family and setting: means of the numeric columns over its runs.
 
     For statistics over settings instead of runs, as in SNC/NK. Frames of several studies may be concatenated before;
@@ -156,10 +156,11 @@ def setting_means(frame: Any) -> Any:
     """
     check_columns(frame, ["family", "setting"])
     keys = [name for name in ("dataset", "family", "setting") if name in frame.columns]
-    return frame.groupby(keys, sort=False, dropna=False).mean(numeric_only=True).reset_index()
+    means = frame.groupby(keys, sort=False, dropna=False).mean(numeric_only=True)
+    return means.reset_index()  # pyright: ignore[reportAttributeAccessIssue]
 
 
-def with_elbo(frame: Any) -> Any:
+def with_elbo(frame: DataFrame) -> DataFrame:
     """The frame with a column "elbo": minus the sum of train.reconstruction and train.kl, nats per image.
 
     Of the last point of the training curves, and without the weights that a family gives to its terms.
@@ -171,7 +172,7 @@ def with_elbo(frame: Any) -> Any:
     return frame.assign(elbo=-(numbers(frame, "train.reconstruction") + numbers(frame, "train.kl")))
 
 
-def _settings(frame: Any) -> dict[tuple[str, str], BoolArray]:
+def _settings(frame: DataFrame) -> dict[tuple[str, str], BoolArray]:
     check_columns(frame, ["family", "setting"])
     families, settings = (frame[name].fillna("").astype(str).to_numpy() for name in ("family", "setting"))
     keys = sorted(set(zip(families, settings, strict=True)), key=lambda key: (key[0], natural(key[1])))

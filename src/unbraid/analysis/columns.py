@@ -1,24 +1,23 @@
 """What the columns of a study's results are, and which way is better."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 
 from unbraid._suggest import suggestion
 from unbraid.metrics import METRICS
-from unbraid.types import FloatArray
+from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
 LEAST_RUNS = 3  # of a correlation
 
 
-def headline_columns(frame: Any) -> list[str]:
+def headline_columns(frame: DataFrame) -> list[str]:
     """Columns of the metrics' headline values, in the frame's order."""
     return [name for name in frame.columns if _headline(name)]
 
 
-def agreement_columns(frame: Any) -> list[str]:
+def agreement_columns(frame: DataFrame) -> list[str]:
     """What is compared by default.
 
     The metrics' headlines, udr.score, compositional and zero-shot results, and the numeric hyperparameters that vary.
@@ -31,12 +30,12 @@ def agreement_columns(frame: Any) -> list[str]:
     return chosen + hyperparameter_columns(frame)
 
 
-def hyperparameter_columns(frame: Any) -> list[str]:
+def hyperparameter_columns(frame: DataFrame) -> list[str]:
     """Numeric hyperparameters with at least two values."""
     return [
         name
         for name in frame.columns
-        if name.startswith("hyper.") and frame[name].dtype.kind in "fiu" and frame[name].nunique() > 1
+        if name.startswith("hyper.") and frame[name].dtype.kind in "fiu" and len(frame[name].dropna().unique()) > 1
     ]
 
 
@@ -50,7 +49,7 @@ def higher_is_better(column: str) -> bool | None:
     return False if column.startswith(LOWER) else True if _headline(column) or column.startswith(HIGHER) else None
 
 
-def numbers(frame: Any, column: str) -> FloatArray:
+def numbers(frame: DataFrame, column: str) -> FloatArray:
     """A column as floats, NaN where there is no value.
 
     Raises:
@@ -76,7 +75,7 @@ def why_not(values: FloatArray) -> str:
     return ""
 
 
-def check_columns(frame: Any, columns: Iterable[str]) -> None:
+def check_columns(frame: DataFrame, columns: Iterable[str]) -> None:
     """Raise a ValueError that names the first column the frame lacks."""
     names: Sequence[str] = [str(name) for name in frame.columns]
     for column in columns:

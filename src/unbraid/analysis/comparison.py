@@ -12,7 +12,7 @@ from unbraid._arguments import check_number
 from unbraid._extras import require
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
 from unbraid.analysis.natural_order import natural
-from unbraid.types import ArrayLike, FloatArray
+from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
 
@@ -59,7 +59,7 @@ class Comparison:
     shifts: tuple[Shift, ...]
     notes: tuple[str, ...] = ()
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per difference."""
         return require("pandas", "table", "to_frame").DataFrame([asdict(each) for each in self.shifts])
 
@@ -76,7 +76,7 @@ class Comparison:
 
 
 def compare_groups(
-    frame: Any,
+    frame: DataFrame,
     by: str,
     columns: Sequence[str] | None = None,
     *,
@@ -222,15 +222,14 @@ def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
     return replace(shift, p_holm=p_holm, better=ahead if sure else "")
 
 
-def _notes(frame: Any, by: str, over: str, left: set[str]) -> tuple[str, ...]:
+def _notes(frame: DataFrame, by: str, over: str, left: set[str]) -> tuple[str, ...]:
     notes = []
     if left:
         notes.append(f"left out, with fewer than {LEAST} runs of a score: {', '.join(sorted(left))}")
-    if over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns):
-        settings = frame.groupby(by)["setting"].nunique()
-        if (settings > 1).any():
-            notes.append(
-                "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
-                "compare settings (--over settings) where there are enough of them"
-            )
+    told = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
+    if told and any(len(rows["setting"].dropna().unique()) > 1 for _, rows in frame.groupby(by)):
+        notes.append(
+            "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
+            "compare settings (--over settings) where there are enough of them"
+        )
     return tuple(notes)

@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid.analysis.columns import check_columns, higher_is_better, numbers
+from unbraid.types import DataFrame
 
 __all__ = ["Controversial", "Controversy", "controversial"]
 
@@ -38,7 +39,7 @@ class Controversy:
     n: int  # runs that have both
     models: tuple[Controversial, ...]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per model."""
         pandas = require("pandas", "table", "to_frame")
         names = [*Controversial.__annotations__, "disagreement"]
@@ -48,7 +49,7 @@ class Controversy:
         return {"first": self.first, "second": self.second, "n": self.n, "models": self.to_frame().to_dict("records")}
 
 
-def controversial(frame: Any, first: str, second: str, *, top: int = 5) -> Controversy:
+def controversial(frame: DataFrame, first: str, second: str, *, top: int = 5) -> Controversy:
     """The models with the largest R(model; first) - R(model; second), R the place of the model among all.
 
     A higher place implies more disentanglement: metrics that are better when lower are turned round. Models that a

@@ -16,7 +16,7 @@ from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
 from unbraid.metrics.udr import Similarity, heavy_models, notes_on_lasso
 from unbraid.representation import Representation
-from unbraid.types import FloatArray, IntArray
+from unbraid.types import DataFrame, FloatArray, IntArray
 
 __all__ = ["Candidate", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
 
@@ -124,7 +124,7 @@ class Ranking(Shown):
             best.setdefault(len(self.latents[place]), self.runs[place])
         return dict(sorted(best.items()))
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> DataFrame:
         """A pandas DataFrame, the best first: rank, run, family, setting, udr.score, udr.informative."""
         pandas = require("pandas", "table", "to_frame")
         best_first = self.best_first
@@ -139,7 +139,7 @@ class Ranking(Shown):
             }
         )
 
-    def per_setting(self) -> Any:
+    def per_setting(self) -> DataFrame:
         """A pandas DataFrame, one row per setting: family, setting, runs, median, lowest, highest.
 
         The median over seeds is what the paper chooses a setting by.

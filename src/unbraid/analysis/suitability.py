@@ -2,12 +2,11 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from unbraid.analysis.ranking import Ranking
-from unbraid.types import ArrayLike, FloatArray
+from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Suitability", "best_suitable", "probabilities", "suitability"]
 
@@ -106,7 +105,7 @@ def by_luck(
 
 
 def suitability(
-    frame: Any, ranking: Ranking | None, metric: str, *, higher_is_better: bool = True
+    frame: DataFrame, ranking: Ranking | None, metric: str, *, higher_is_better: bool = True
 ) -> list[Suitability]:
     """The check for each family of a study.
 
@@ -125,7 +124,7 @@ def suitability(
         likeness = None if ranking is None else _likeness(ranking, str(family))
         within_seed_win_rate = across_seed_win_rate = within_seed_luck = across_seed_luck = None
         reason = "" if metric in rows else f"there are no scores by {metric}"
-        known = rows[rows[metric].notna()] if not reason else rows[:0]
+        known = rows.loc[rows[metric].notna()] if not reason else rows.iloc[:0]
         if not reason:
             try:
                 grid = known[metric], known["setting"], known["seed"]

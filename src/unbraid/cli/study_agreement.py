@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._trust import TrustCode
+from unbraid.types import DataFrame
 
 if TYPE_CHECKING:
     from unbraid.analysis.agreement import Agreement, Predictors
@@ -123,7 +124,7 @@ def check_out(out: Path | None) -> None:
         raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
 
 
-def write_table(out: Path, frame: Any) -> None:
+def write_table(out: Path, frame: DataFrame) -> None:
     from unbraid._files import atomic_write
 
     with atomic_write(out) as temporary:
@@ -141,7 +142,7 @@ def _pair(option: str, text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _with_elbo(frame: Any, *names: str) -> Any:
+def _with_elbo(frame: DataFrame, *names: str) -> DataFrame:
     from unbraid.analysis.by_setting import with_elbo
 
     return with_elbo(frame) if "elbo" in names else frame

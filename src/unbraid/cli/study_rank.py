@@ -15,6 +15,7 @@ from rich.table import Table
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.udr import penalty
+from unbraid.types import DataFrame
 
 if TYPE_CHECKING:
     from unbraid.analysis.ranking import Ranking, RankingOptions
@@ -111,14 +112,14 @@ def _options(
     return replace(planned, **{name: value for name, value in given.items() if value is not None})
 
 
-def _beside(frame: Any, ranking: "Ranking") -> Any:
+def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
     from unbraid.analysis.columns import headline_columns
 
     return ranking.to_frame().merge(frame[["run", "seed", *headline_columns(frame)]], on="run", how="left")
 
 
-def _checks(frame: Any, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
+def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
     from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better
     from unbraid.analysis.suitability import suitability
 
@@ -126,7 +127,7 @@ def _checks(frame: Any, ranking: "Ranking", metric: str | None) -> "list[Suitabi
         check_columns(frame, [metric])
     known = headline_columns(frame)
     column = metric or ("mig.score" if "mig.score" in known or not known else known[0])
-    rows = frame[frame["run"].isin(ranking.runs)]
+    rows = frame.loc[frame["run"].isin(ranking.runs)]
     return suitability(rows, ranking, column, higher_is_better=higher_is_better(column) is not False)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from unbraid._extras import require
 from unbraid.representation import Representation, example_path
 from unbraid.runs.folder import ADDED_CODES, CODES, CONFIG, find_codes
+from unbraid.types import DataFrame
 
 Kind = Literal["codes", "run", "study"]
 STUDY_FILES = ("study.yaml", "runs", "added")
@@ -44,7 +45,7 @@ class Source:
         return Study.load(self.path, trust=self.trust)
 
     @cached_property
-    def results(self) -> Any:
+    def results(self) -> DataFrame:
         """One row per run of the study, a pandas DataFrame.
 
         Raises:

@@ -11,6 +11,7 @@ from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
+from unbraid.types import DataFrame
 
 DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
 
@@ -111,7 +112,7 @@ def _dots(source: Source, x: str, y: str) -> Drawn:
     return Drawn(_figure(axes), {**named, x: across[both], y: up[both]})
 
 
-def _means(source: Source, frame: Any, x: str, y: str) -> Drawn:
+def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
     found = trend(frame, x, y)
     if not found.means:
         raise ValueError(f"{source.path}: no setting has both {x} and {y}")
@@ -123,7 +124,7 @@ def _means(source: Source, frame: Any, x: str, y: str) -> Drawn:
     return Drawn(_figure(axes), {**named, x: across, y: up})
 
 
-def _score(frame: Any) -> str:
+def _score(frame: DataFrame) -> str:
     """UDR where there is some, or else the first metric."""
     known = [name for name in ("udr.score", *headline_columns(frame)) if _known(frame, name)]
     if not known:
@@ -131,7 +132,7 @@ def _score(frame: Any) -> str:
     return known[0]
 
 
-def _known(frame: Any, name: str) -> bool:
+def _known(frame: DataFrame, name: str) -> bool:
     return name in frame.columns and bool(np.isfinite(numbers(frame, name)).any())
 
 

@@ -18,13 +18,15 @@ from unbraid.runs.run import open_run
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
 from unbraid.studies.record import StudyRecord
-from unbraid.types import Progress
+from unbraid.types import DataFrame, Progress
 
 TABLE_ROWS = 20
 RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
-def study_page(study: StudyRecord, frame: Any, *, base: Path | None = None, progress: Progress | None = None) -> str:
+def study_page(
+    study: StudyRecord, frame: DataFrame, *, base: Path | None = None, progress: Progress | None = None
+) -> str:
     """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
 
     Args:
@@ -37,9 +39,9 @@ def study_page(study: StudyRecord, frame: Any, *, base: Path | None = None, prog
     return render("study.html", page_content(study, frame, base or study.known_folder(), progress=progress))
 
 
-def table(study: StudyRecord, frame: Any) -> str:
+def table(study: StudyRecord, frame: DataFrame | None) -> str:
     """The ranking as a fragment with its own styles, in the colours of the notebook around it; no script."""
-    if study.folder is None or not study.folder.is_dir():
+    if frame is None or study.folder is None or not study.folder.is_dir():
         return render("study_table.html", {"name": study.config.name, "states": "not run yet", "rows": []})
     shown = [each for each in _study_columns.columns(frame) if each["shown"]]
     if shown:
@@ -61,7 +63,7 @@ def table(study: StudyRecord, frame: Any) -> str:
 
 def page_content(
     study: StudyRecord,
-    frame: Any,
+    frame: DataFrame,
     base: Path,
     *,
     live: Mapping[str, Any] | None = None,
@@ -89,7 +91,9 @@ def page_content(
     }
 
 
-def study_data(study: StudyRecord, frame: Any, base: Path, *, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def study_data(
+    study: StudyRecord, frame: DataFrame, base: Path, *, live: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them."""
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
@@ -109,7 +113,7 @@ def study_data(study: StudyRecord, frame: Any, base: Path, *, live: Mapping[str,
     }
 
 
-def duel(frame: Any, finished: Mapping[str, Path], trust: Collection[str] = ()) -> dict[str, Any] | None:
+def duel(frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] = ()) -> dict[str, Any] | None:
     """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
 
     None where there are no two of the same images, or a page cannot run their decoders.
@@ -117,7 +121,7 @@ def duel(frame: Any, finished: Mapping[str, Path], trust: Collection[str] = ()) 
     first = next((each for each in _study_columns.columns(frame) if each["shown"]), None)
     if first is None:
         return None
-    ranked = frame[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
+    ranked = frame.loc[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
     ranked = ranked.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
     if len(ranked) < 2:
         return None

@@ -8,6 +8,7 @@ import numpy as np
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.natural_order import natural
 from unbraid.metrics import METRICS
+from unbraid.types import DataFrame
 
 GIVEN = ("run", "family", "setting", "seed", "state", "reason", "dataset")  # not scores; the page shows them apart
 GROUPS: Mapping[str, str] = {
@@ -24,7 +25,7 @@ LOSSES = ("train.loss", "train.reconstruction")
 DIGITS = 6  # significant ones that the page carries
 
 
-def columns(frame: Any) -> list[dict[str, Any]]:
+def columns(frame: DataFrame) -> list[dict[str, Any]]:
     """One description per column of `Study.results()` that holds a value anywhere, in the order of GROUPS.
 
     `higher` is whether higher is better, None where neither end is; `about` is a sentence, maybe empty; `whole` is
@@ -48,7 +49,7 @@ def values(column: Any) -> list[float | str | None]:
     return [_value(each) for each in column.tolist()]
 
 
-def settings(frame: Any) -> list[dict[str, str]]:
+def settings(frame: DataFrame) -> list[dict[str, str]]:
     """The distinct settings; families as they come, their settings in natural order."""
     families = list(dict.fromkeys(frame["family"].astype(str)))
     found = set(zip(frame["family"].astype(str), frame["setting"].astype(str), strict=True))

@@ -13,14 +13,14 @@ from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.ranking import Ranking
 from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.analysis.suitability import suitability
-from unbraid.types import FloatArray, UInt8Array
+from unbraid.types import DataFrame, FloatArray, UInt8Array
 
 LEVELS = 250  # of a similarity from 0 to 1 in one byte
 MISSING = 255
 LARGEST = 6_000_000  # bytes of the latents' similarities; beyond it only those within settings stay
 
 
-def correlations(frame: Any) -> list[dict[str, Any]]:
+def correlations(frame: DataFrame) -> list[dict[str, Any]]:
     """Spearman's rank correlations of headline columns, for all runs and within each family that has any."""
     measured = agreement(frame)
     tables = []
@@ -45,7 +45,7 @@ def correlations(frame: Any) -> list[dict[str, Any]]:
     return tables
 
 
-def rankings(folder: Path, frame: Any, settings: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+def rankings(folder: Path, frame: DataFrame, settings: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
     """Each ranking kept in the study's folder: models by setting and seed, their similarities, their latents'."""
     places = {run: place for place, run in enumerate(frame["run"].tolist())}
     order = {(each["family"], each["setting"]): place for place, each in enumerate(settings)}
@@ -59,7 +59,7 @@ def rankings(folder: Path, frame: Any, settings: Sequence[Mapping[str, str]]) ->
     return found
 
 
-def _ranking(ranking: Ranking, models: list[int], places: Mapping[str, int], frame: Any) -> dict[str, Any]:
+def _ranking(ranking: Ranking, models: list[int], places: Mapping[str, int], frame: DataFrame) -> dict[str, Any]:
     position = {model: place for place, model in enumerate(models)}
     kept = {pair: matrix for pair, matrix in ranking.matrices.items() if position.keys() >= set(pair)}
     within = sum(matrix.size for matrix in kept.values()) > LARGEST
@@ -82,7 +82,7 @@ def _ranking(ranking: Ranking, models: list[int], places: Mapping[str, int], fra
     }
 
 
-def _suitability(frame: Any, ranking: Ranking) -> list[dict[str, Any]]:
+def _suitability(frame: DataFrame, ranking: Ranking) -> list[dict[str, Any]]:
     """How far UDR may be trusted, judged by the first metric of the study; none where it has no metric."""
     metric = next(iter(headline_columns(frame)), None)
     if metric is None:

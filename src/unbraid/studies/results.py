@@ -24,13 +24,14 @@ from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.scores import missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
 from unbraid.studies.study_ranking import udr_columns
+from unbraid.types import DataFrame
 
 # Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
 Columns: TypeAlias = Callable[[StudyRecord, list[StudyRun]], Mapping[str, Mapping[str, Any]]]
 COLUMNS: tuple[Columns, ...] = (udr_columns, generalisation_columns)
 
 
-def results(study: StudyRecord) -> Any:
+def results(study: StudyRecord) -> DataFrame:
     """One row per run (a pandas DataFrame), those added included.
 
     Raises:
