@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import pytest
 from pydantic import BaseModel
@@ -32,9 +32,12 @@ CONTENT: dict[str, Any] = {
         "class_factors": ["x"], "kinds": ["cyclic"], "ranges": [2], "relations": 1,
     },
     "codes": [{"name": "z", "kind": "gaussian", "size": 3}],
+    "code": {"my_lab.nets": "0f" * 32},
+    "probe": [[0.5, 1.0]],
 }  # fmt: skip
 ENDED: dict[str, Any] = {
     "state": "finished", "step": 10, "reason": None, "seconds": 1, "last": {"kl": 0.5}, "unbraid": "0.1.0",
+    "continued": {"run": "0f", "step": 5},
 }  # fmt: skip
 INTEGER, FINITE, TEXT = "input should be a valid integer", "input should be a finite number", "should be a valid string"
 SETTING = "input should be a finite number or a text"
@@ -79,6 +82,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "config.json codes[0].name": [(3, TEXT)],
     "config.json codes[0].kind": [("cube", "'gaussian', 'point', 'circle' or 'sphere'")],
     "config.json codes[0].size": [(0, "greater than or equal to 1"), ("3", INTEGER)],
+    "config.json code": [([], "valid dictionary"), ({"nets": 3}, TEXT), (None, "valid dictionary")],
+    "config.json probe": [({}, "valid list"), ([0.5], "valid list"), ([["0.5"]], "valid number")],
     "status.json state": [("running", "'finished' or 'diverged'"), (None, "'finished' or 'diverged'")],
     "status.json step": [(-1, "greater than or equal to 0"), ("10", INTEGER)],
     "status.json reason": [(3, TEXT), ([], TEXT)],
@@ -86,6 +91,9 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "status.json last": [([], "valid dictionary"), (None, "valid dictionary")],
     "status.json last.kl": [("0.5", "valid number"), ([0.5], "valid number"), (None, "valid number")],
     "status.json unbraid": [(0.1, TEXT)],
+    "status.json continued": [("0f", "dictionary"), ([], "dictionary")],
+    "status.json continued.run": [(3, TEXT), (None, TEXT)],
+    "status.json continued.step": [(-1, "greater than or equal to 0"), ("5", INTEGER)],
 }  # fmt: skip
 for fact in ("circles", "latents", "n_classes", "codes", "n_actions", "relations"):
     WRONG[f"config.json facts.{fact}"] = [(0, "greater than or equal to 1"), ("2", INTEGER), (1 << 17, "65536")]
@@ -107,7 +115,8 @@ def fields(record: Any, path: str) -> Iterator[str]:
         inner = [each for each in (field.annotation, *get_args(field.annotation)) if isinstance(each, type)]
         for each in inner:
             if issubclass(each, BaseModel):
-                yield from fields(each, f"{path}{name}." if each is field.annotation else f"{path}{name}[0].")
+                several = "[0]" if get_origin(field.annotation) is list else ""
+                yield from fields(each, f"{path}{name}{several}.")
 
 
 def test_every_field_is_in_the_table() -> None:
@@ -171,7 +180,7 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
     del holder[f"{last}_"]
     del holder[last]
     (folder / name).write_text(json.dumps(before))
-    optional = place in ("supervision", "facts", "codes") or place.startswith("facts.")
+    optional = place in ("supervision", "facts", "codes", "code", "probe", "continued") or place.startswith("facts.")
     if optional:
         read_folder(folder)
         return

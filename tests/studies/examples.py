@@ -43,14 +43,16 @@ def same_but_for_times(first: pd.DataFrame, second: pd.DataFrame) -> bool:
 
 
 class _Bad(nn.Module):
-    """A dense encoder, whose pass through ends badly."""
+    """A dense encoder, of which a pass ends badly: the fourth, which no rehearsal comes to."""
 
     def __init__(self, encoder: nn.Module, happens: Any) -> None:
         super().__init__()
-        self.encoder, self.happens = encoder, happens
+        self.encoder, self.happens, self.passes = encoder, happens, 0
 
     def forward(self, images: Tensor) -> Tensor:
-        self.happens()
+        self.passes += 1
+        if self.passes > 3:
+            self.happens()
         return self.encoder(images)
 
 

@@ -224,7 +224,7 @@ def test_a_module_that_cannot_be_imported_is_its_own_fault(run: Path, own: Calla
     metric = own("return (")
     complete_scores(run, ["mig", metric, Trusted("absent_module:metric")])
     assert list(saved(run)["metrics"]) == ["mig"]
-    assert saved(run)["failed"][metric]["reason"].startswith("SyntaxError: ")
+    assert saved(run)["failed"][metric]["reason"].startswith(f"ValueError: metric {metric!r} cannot be imported: ")
     assert "cannot be imported" in saved(run)["failed"]["absent_module:metric"]["reason"]
     own("return 1.0")
     complete_scores(run, ["mig", metric])

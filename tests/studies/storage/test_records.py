@@ -11,7 +11,7 @@ from tests.runs.test_records import fields
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.record import added_runs
 from unbraid.studies.storage import store
-from unbraid.studies.storage.records import AddedRecord, AnswerRecord, FailureRecord, StudyRecord
+from unbraid.studies.storage.records import AddedRecord, AnswerRecord, EnvironmentRecord, FailureRecord
 
 QUESTION = {
     "kind": "compositional", "of": "0f", "split": "combination", "number": 0, "name": "", "without": [], "terms": {},
@@ -95,7 +95,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
 
 def test_every_field_is_in_the_table() -> None:
     assert {
-        *fields(StudyRecord, "study.json "), *fields(FailureRecord, "failed/0f.json "),
+        *fields(EnvironmentRecord, "study.json "), *fields(FailureRecord, "failed/0f.json "),
         *fields(AddedRecord, "added/mine/config.json "),
     } <= WRONG.keys()  # fmt: skip
     known = set(AnswerRecord.model_fields)
