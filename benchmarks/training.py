@@ -10,6 +10,8 @@ other work on the machine slows every row alike. `CPU` is processor time, which 
 - pythae: its BetaVAE around the same encoder and decoder, as its trainer steps it, images in memory. Where installed.
 - unbraid: everything a step of `unbraid.train` does, fetching and casting images and drawing noise included, in the
   environment of its worker processes.
+- dense: a beta-TCVAE of the small dense pair on sprites of 16 x 16, where what surrounds the networks weighs most: a
+  plain loop that draws and fetches as well, and ours.
 - two processes: as many steps in two workers at once, on two cores; the ratio is that of steps per second to one.
 """
 
@@ -35,6 +37,7 @@ from unbraid.datasets import load
 from unbraid.families import Context
 from unbraid.families.building import Member, build_member, structural_settings
 from unbraid.families.table import FAMILIES
+from unbraid.objectives.beta_tcvae import beta_tcvae
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import make_population
@@ -65,7 +68,8 @@ def main() -> None:
     best = {name: tuple(1000 * min(each[k] for each in times[name]) for k in (0, 1)) for name in names}
     print(f"{'':<24}{'ms/step':>9}{'CPU':>9}{'plain /':>10}" + f"{'pythae /':>10}" * ("pythae" in best))
     for name, (wall, cpu) in best.items():
-        ratios = [best["plain"][1] / cpu] + [best["pythae"][1] / cpu] * ("pythae" in best)
+        beside = best["dense plain" if name.startswith("dense") else "plain"][1]
+        ratios = [beside / cpu] + [best["pythae"][1] / cpu] * ("pythae" in best)
         print(f"{name:<24}{wall:>9.1f}{cpu:>9.1f}" + "".join(f"{ratio:>10.2f}" for ratio in ratios))
     fastest = f"unbraid {choose_precision('auto', CPU)}"
     gains = [two_cores(fastest, options.steps) for _ in range(options.rounds)]
@@ -83,7 +87,7 @@ def two_cores(name: str, steps: int) -> float:
 
 
 def started(name: str, steps: int) -> "subprocess.Popen[str]":
-    environment = worker_environment() if name.startswith("unbraid") else dict(os.environ)
+    environment = worker_environment() if "unbraid" in name else dict(os.environ)
     command = [sys.executable, __file__, "--only", name, "--steps", str(steps)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -175,11 +179,41 @@ def pythae() -> Callable[[int], object]:
     return step
 
 
+DENSE = FAMILIES["beta_tcvae"]
+SMALL = Member(0, {**{name: each.default for name, each in DENSE.hyperparameters.items()}, "network": "dense"})
+
+
+def dense_ours() -> Callable[[int], object]:
+    dataset = load("sprites", shrink=4)
+    context = Context(structural_settings(DENSE, [SMALL]), len(dataset), BATCH, 1_000_000)
+    return make_population(DENSE, [SMALL], dataset, context, device=CPU).advance
+
+
+def dense_plain() -> Callable[[int], object]:
+    dataset = load("sprites", shrink=4)
+    modules = build_member(DENSE, dataset.image_shape, structural_settings(DENSE, [SMALL]), 0)
+    optimizer = torch.optim.Adam(modules.parameters(), lr=1e-4)
+
+    def step(_: int) -> None:
+        positions = torch.randint(len(dataset), (BATCH,)).numpy()
+        images = torch.from_numpy(dataset.images(positions)).float().div_(255).movedim(-1, 1)
+        outputs = modules["vae"](images, torch.randn(BATCH, 10))
+        reconstruction = bernoulli_nll(outputs.decoded, images)
+        loss, _ = beta_tcvae(outputs, reconstruction, n_train=len(dataset), beta=6.0)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+    return step
+
+
 ROWS: dict[str, Callable[[], Callable[[int], object]]] = {
     "plain": plain,
     "pythae": pythae,
     "unbraid float32": lambda: ours("float32"),
     "unbraid bfloat16": lambda: ours("bfloat16"),
+    "dense plain": dense_plain,
+    "dense unbraid": dense_ours,
 }
 
 

@@ -60,3 +60,21 @@ def test_members_that_are_not_alive_stay_to_the_bit():
     assert torch.equal(ours[0][0], before[0])
     assert torch.isfinite(ours[0]).all()
     assert (ours[0][1] != before[1]).all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_gradients_may_lie_otherwise_in_memory_than_parameters(dtype: torch.dtype) -> None:
+    """As those of convolutions do, channels last; against PyTorch's own Adam."""
+    torch.manual_seed(0)
+    start = torch.randn(4, 3, 5, 5, dtype=dtype)
+    slopes = [torch.randn(4, 3, 5, 5, dtype=dtype) for _ in range(3)]
+    own = start.clone(memory_format=torch.channels_last)
+    theirs = start.clone().requires_grad_()
+    first, second = torch.zeros_like(own), torch.zeros_like(own)
+    assert own.stride() != slopes[0].stride()
+    adam = torch.optim.Adam([theirs], lr=0.1, betas=(0.8, 0.95), eps=1e-6)
+    for count, slope in enumerate(slopes, start=1):
+        adam_update([own], [slope], [first], [second], AdamSettings(0.1, 0.8, 0.95, 1e-6), count)
+        theirs.grad = slope.clone()
+        adam.step()
+    torch.testing.assert_close(own, theirs.detach(), rtol=1e-5, atol=1e-6, check_stride=False)

@@ -49,6 +49,10 @@ def adam_update(
     Reference:
         Kingma and Ba 2015, algorithm 1; epsilon is added after the bias correction, as `torch.optim.Adam` does.
     """
+    numbers = settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon
+    if alive is None and parameters and parameters[0].device.type == "cpu" and not _any_tensor(*numbers):
+        _fused(parameters, gradients, first, second, settings, int(count))
+        return
     beta1, beta2 = settings.beta1, settings.beta2
     rate = settings.learning_rate / (1 - beta1**count)
     root = (1 - beta2**count) ** 0.5
@@ -67,6 +71,31 @@ def adam_update(
             parameter.sub_((mean / divisor).mul_(_over(rate, mean)))
         else:
             parameter.addcdiv_(mean, divisor, value=-float(rate))
+
+
+def _any_tensor(*numbers: Any) -> bool:
+    return any(isinstance(number, Tensor) for number in numbers)
+
+
+def _fused(
+    parameters: Sequence[Tensor],
+    gradients: Sequence[Tensor],
+    first: Sequence[Tensor],
+    second: Sequence[Tensor],
+    settings: AdamSettings,
+    count: int,
+) -> None:
+    """PyTorch's kernel for a CPU, one pass over each tensor: a third of the time. It reads memory in its order."""
+    alike = [
+        gradient if gradient.stride() == parameter.stride() else torch.empty_like(parameter).copy_(gradient)
+        for parameter, gradient in zip(parameters, gradients, strict=True)
+    ]
+    counts = [torch.tensor(float(count))] * len(parameters)
+    torch.ops.aten._fused_adam_(
+        [*parameters], alike, [*first], [*second], [], counts,
+        lr=float(settings.learning_rate), beta1=float(settings.beta1), beta2=float(settings.beta2),
+        eps=float(settings.epsilon), weight_decay=0.0, amsgrad=False, maximize=False,
+    )  # fmt: skip
 
 
 def _over(number: Any, like: Tensor) -> Any:
