@@ -48,10 +48,11 @@ def encoded_at(
         parts.append(arrays)
     codes, *posterior = (np.concatenate(each) for each in zip(*parts, strict=True))
     space = dataset.space
+    told: dict[str, Any] = dict(zip(POSTERIOR, posterior, strict=False))
     return Representation(
         codes,
         space.factors(index),
-        **dict(zip(POSTERIOR, posterior, strict=False)),
+        **told,
         names=space.names,
         kinds=space.kinds,
         sizes=space.sizes,
