@@ -70,11 +70,22 @@ def test_json_has_only_finite_numbers_and_every_metric(tmp_path: Path) -> None:
 def test_frame_has_one_row_per_number() -> None:
     pytest.importorskip("pandas")
     frame = unbraid.score(CODES, FACTORS, metrics=["mig"], names=("shape", "size", "hue")).to_frame()
-    assert frame[frame.headline].number.tolist() == [unbraid.metrics.mig(CODES, FACTORS).score]
-    per_factor = frame[frame.value == "per_factor"].set_index("factor").number
+    assert frame[frame.headline].value.tolist() == [unbraid.metrics.mig(CODES, FACTORS).score]
+    per_factor = frame[frame["name"] == "per_factor"].set_index("factor")["value"]
     assert per_factor.to_dict() == pytest.approx(
         dict(zip(("shape", "size", "hue"), unbraid.metrics.mig(CODES, FACTORS).per_factor, strict=True))
     )
+
+
+def test_a_frame_says_of_every_number_which_way_is_better() -> None:
+    pytest.importorskip("pandas")
+    frame = unbraid.score(CODES, FACTORS, metrics=["dci_lasso", "factor_leakage", "explicitness", "mig"]).to_frame()
+    said = {(row["metric"], row["name"]): row["direction"] for row in frame.to_dict("records")}
+    assert said["dci_lasso", "disentanglement"] == said["dci_lasso", "completeness"] == "higher"
+    assert said["dci_lasso", "informativeness"] == "lower"  # an error
+    assert said["factor_leakage", "auc"] == said["factor_leakage", "per_factor"] == "lower"
+    assert said["explicitness", "auc"] == "higher"
+    assert said["mig", "ceiling"] == ""  # of which there is no better
 
 
 def test_a_representation_scores_as_its_arrays_do() -> None:

@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import numpy as np
-
+from unbraid._arrays import as_array
 from unbraid.analysis.ranking import Candidate, Compare, Informative, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Similarity
 from unbraid.representation import Representation
@@ -76,7 +75,8 @@ def rank(
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
     candidates = [_candidate(name, model) for name, model in named.items()]
-    if any(not each.samples for each in candidates):  # arrays alone do not say which samples they are of
+    # Codes alone do not say which samples they are of.
+    if any(not each.samples or each.samples.endswith(" rows") for each in candidates):
         candidates = [replace(each, samples=f"{len(each.codes)} rows") for each in candidates]
     if groups is not None:
         candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
@@ -116,7 +116,7 @@ def _candidate(name: str, model: Model) -> Candidate:
         return _of_path(name, Path(path))
     if isinstance(model, Representation):
         return Candidate.of(name, "", "", model)
-    codes = np.asarray(model)
+    codes = as_array(model)
     if codes.ndim != 2 or codes.dtype.kind not in "biuf":
         raise ValueError(f"{name}: codes must be (n_samples, n_codes) numbers; got {codes.dtype} {codes.shape}")
     return Candidate(name, "", "", codes)

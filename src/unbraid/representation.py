@@ -17,10 +17,13 @@ from unbraid._files import atomic_write
 from unbraid._former import former_names
 from unbraid._labels import note_on_guesses, read_labels
 from unbraid._shown import Shown
+from unbraid._suggest import suggestion
+from unbraid._tables import names_in, read_csv, read_npy, read_npz, read_parquet, read_tensors, split_columns
 from unbraid.types import KINDS, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
+READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
 INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
 STORED = (
@@ -219,27 +222,33 @@ class Representation(Shown):
 
     @classmethod
     def load(cls, path: str | Path) -> "Representation":
-        """Read a representation file: .npz (never unpickled), .safetensors or .parquet.
+        """Read a representation file, .npz (never unpickled), .safetensors or .parquet, or codes alone, .npy or .csv.
+
+        A table (.csv, .parquet) has columns code_0, code_1, ... and factor_<name>, or holds codes in every column. An
+        .npz or .safetensors of a single array holds the codes, whatever it is called.
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is not what its name says, or lacks `codes` or `factors`; the message names it.
+            ValueError: the file is not what its name says, or lacks `codes`; the message names it.
         """
         path = Path(path)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
         read = _READERS.get(path.suffix.lower())
         if read is None:
-            raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
-        arrays = read(path)
-        for name in ("codes", "factors"):
-            if name not in arrays:
-                found = ", ".join(arrays) or "nothing"
-                raise ValueError(f"{path}: no array {name!r}; found {found}")
+            raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}")
         try:
+            arrays = read(path)
+        except ValueError as error:
+            raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
+        if "codes" not in arrays:
+            raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
+        try:
+            if "labels" in arrays:
+                return cls.of(arrays["codes"], arrays["labels"], **{name: arrays.get(name) for name in POSTERIOR})
             return cls(
                 codes=np.asarray(arrays["codes"]),
-                factors=np.asarray(arrays["factors"]),
+                factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
                 **{name: np.asarray(arrays[name]) for name in POSTERIOR if arrays.get(name) is not None},
                 names=tuple(map(str, arrays.get("factor_names", ()))),
                 kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
@@ -275,57 +284,56 @@ def example_path() -> Path:
 
 def _read_npz(path: Path) -> Arrays:
     try:
-        with path.open("rb") as file:
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise ValueError("it is a single array")
-            # Other members may be pickled (dSprites' metadata is); they are left closed.
-            wanted = [name for name in archive.files if name in STORED]
-            return {name: archive[name] for name in wanted}
-    except (ValueError, EOFError, OSError, KeyError, zipfile.BadZipFile, zlib.error) as error:
-        reason = str(error)
-        # NumPy takes every file that is no archive for a pickle.
-        if "pickle" in reason:
-            reason = "it holds pickled objects, which are never loaded"
-            if not zipfile.is_zipfile(path):
-                reason = "it is no zip archive; pickled objects are never loaded"
+        arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
+        held = names_in(path)
+        if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
+            arrays["codes"] = read_npz(path)[held[0]]
+    except (ValueError, EOFError, OSError, KeyError, RuntimeError, NotImplementedError, MemoryError, SyntaxError,
+            TypeError, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else str(error)
+        if not zipfile.is_zipfile(path):
+            reason = "it is no zip archive; pickled objects are never loaded"
         raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
+    if "codes" not in arrays:
+        near = suggestion("codes", held)
+        raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else 'found ' + ', '.join(held)}")
+    return arrays
+
+
+def _read_npy(path: Path) -> Arrays:
+    return {"codes": read_npy(path)}
 
 
 def _read_safetensors(path: Path) -> Arrays:
-    from safetensors import SafetensorError, safe_open
-
+    arrays, metadata = read_tensors(path)
     try:
-        with safe_open(path, framework="numpy") as file:
-            arrays: dict[str, Any] = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-            return arrays | json.loads((file.metadata() or {}).get("unbraid", "{}"))
-    except (SafetensorError, OSError, ValueError) as error:
+        described = json.loads(metadata.get("unbraid", "{}"))
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path}: not a readable .safetensors file ({error})") from error
+    if not isinstance(described, dict):
+        raise ValueError(f"{path}: not a readable .safetensors file (its metadata is no object)")
+    if "codes" not in arrays and len(arrays) == 1 and not set(arrays) & set(STORED):
+        arrays = {"codes": next(iter(arrays.values()))}
+    return arrays | described
+
+
+def _read_csv(path: Path) -> Arrays:
+    columns = read_csv(path)
+    return split_columns(columns, list(columns))
 
 
 def _read_parquet(path: Path) -> Arrays:
-    require("pyarrow", "table", "reading .parquet")
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        table = pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: not a readable .parquet file ({error})") from error
-    arrays: dict[str, Any] = {}
-    for name, prefix in {"codes": "code_", **POSTERIOR}.items():
-        columns = [c for c in table.column_names if c.startswith(prefix) and c.removeprefix(prefix).isdigit()]
-        columns.sort(key=lambda column, prefix=prefix: int(column.removeprefix(prefix)))
-        if columns:
-            arrays[name] = np.stack([table[c].to_numpy() for c in columns], axis=1)
-    factors = [c for c in table.column_names if c.startswith("factor_")]
-    if factors:
-        arrays["factors"] = np.stack([table[c].to_numpy() for c in factors], axis=1)
-        arrays["factor_names"] = [c.removeprefix("factor_") for c in factors]
+    table = read_parquet(path)
+    arrays = split_columns({name: _plain(table[name]) for name in table.column_names}, table.column_names)
     described = json.loads((table.schema.metadata or {}).get(b"unbraid", b"{}"))
     if described.get("factor_names") == []:
         arrays["factors"] = np.empty((len(table), 0))
     return described | arrays
+
+
+def _plain(column: Any) -> Any:
+    values = column.to_numpy()
+    return values if values.dtype.kind in "biufO" else values.astype(object)
 
 
 def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
@@ -388,6 +396,8 @@ def _write_parquet(representation: Representation, path: Path) -> None:
 
 _READERS: Mapping[str, Callable[[Path], Arrays]] = {
     ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".csv": _read_csv,
     ".safetensors": _read_safetensors,
     ".parquet": _read_parquet,
 }

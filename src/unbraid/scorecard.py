@@ -20,6 +20,12 @@ from unbraid.representation import SUFFIXES, Representation
 from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
 from unbraid.types import DataFrame, FloatArray
 
+# Values beside the headlines of metrics, and which way is better; of others there is no better.
+HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
+LOWER = (
+    "informativeness", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi", "total_correlation",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -146,32 +152,30 @@ class ScoreCard:
         }
 
     def to_frame(self) -> DataFrame:
-        """A pandas DataFrame with one row per number: metric, value, factor ("" for all), number, and how to read it.
+        """A pandas DataFrame with one row per number, and how to read it.
+
+        Columns: metric; name of the value; factor ("" for all); value; direction, "higher" or "lower" where one is
+        better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
             ImportError: pandas is not installed.
         """
         pandas = require("pandas", "table", "to_frame")
         rows: list[dict[str, Any]] = []
-        for name, scored in self.scored.items():
-            how = {
-                "higher_is_better": scored.metric.higher_is_better,
-                "version": scored.metric.version,
-                "seconds": scored.seconds,
-            }
-            for value, number in scored.values.items():
-                headline = value == scored.metric.headline
+        for metric, scored in self.scored.items():
+            per_factor = getattr(scored.result, "per_factor", ())
+            numbers = [(name, "", number) for name, number in scored.values.items()]
+            numbers += [("per_factor", *each) for each in zip(self.representation.names, per_factor, strict=False)]
+            for name, factor, number in numbers:
+                higher = direction(scored.metric, name)
                 rows.append(
-                    {"metric": name, "value": value, "factor": "", "number": number, "headline": headline} | how
-                )
-            for factor, number in zip(
-                self.representation.names, getattr(scored.result, "per_factor", ()), strict=False
-            ):
-                rows.append(
-                    {"metric": name, "value": "per_factor", "factor": factor, "number": float(number)}
-                    | {"headline": False}
-                    | how
-                )
+                    {
+                        "metric": metric, "name": name, "factor": factor, "value": float(number),
+                        "direction": {True: "higher", False: "lower", None: ""}[higher],
+                        "headline": name == scored.metric.headline,
+                        "version": scored.metric.version, "seconds": scored.seconds,
+                    }
+                )  # fmt: skip
         return pandas.DataFrame(rows)
 
     def save(self, path: str | Path) -> None:
@@ -267,6 +271,15 @@ class ScoreCard:
             **({"notes": list(self.notes)} if self.notes else {}),
             **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
         }
+
+
+def direction(metric: Metric, name: str) -> bool | None:
+    """Whether higher is better of a value of a metric's result; None where there is no better."""
+    if name in (metric.headline, "per_factor", "auc"):
+        return metric.higher_is_better
+    if name in HIGHER:
+        return True
+    return False if name in LOWER else None
 
 
 def load_beside(path: str | Path) -> "ScoreCard":

@@ -44,6 +44,7 @@ class Candidate:
     def of(cls, run: str, family: str, setting: str, representation: Representation) -> "Candidate":
         factors = np.ascontiguousarray(representation.factors, dtype=float)
         samples = hashlib.sha256(factors.tobytes()).hexdigest() + str(factors.shape)
+        samples = samples if representation.names else f"{len(factors)} rows"  # what else tells them is not known
         kl, signal = representation.mean_kl(), representation.signal()
         return cls(run, family, setting, representation.codes, kl, samples, signal)
 

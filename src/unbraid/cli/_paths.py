@@ -10,3 +10,18 @@ def found_here(path: Path) -> Path:
     from unbraid.studies.storage.remote import local_folder
 
     return local_folder(path)
+
+
+def expanded(files: list[Path]) -> list[Path]:
+    """Files and runs; of a folder of files, each of them."""
+    from unbraid.representation import READABLE
+    from unbraid.runs.folder import ADDED_CODES, CONFIG, STATUS
+
+    found: list[Path] = []
+    for path in files:
+        inside = sorted(each for each in path.iterdir() if each.suffix in READABLE) if path.is_dir() else []
+        a_run = any((path / name).exists() for name in (CONFIG, STATUS, ADDED_CODES)) or path.name.endswith(".part")
+        found += inside if inside and not a_run else [path]
+    if len(set(found)) < len(found):
+        raise ValueError("one of the files is given twice")
+    return found

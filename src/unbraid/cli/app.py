@@ -33,12 +33,13 @@ app = typer.Typer(
     name="unbraid",
     help="Measure, train and select disentangled representations.",
     epilog="Start with: unbraid score --example --html scores.html",
-    add_completion=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("score")(score)
 app.command("metrics")(list_metrics)
 app.command("udr")(udr)
+app.command("rank", help="The same as `unbraid udr`: rank files of codes without labels.")(udr)
 app.command("families")(list_families)
 app.command("train")(train)
 app.command("continue")(continue_run)

@@ -1,31 +1,70 @@
-"""`unbraid score`: one representation file or run folder, every metric."""
+"""`unbraid score`: every metric of codes in a file, in several side by side, or in the folder of a run."""
 
+from collections.abc import Mapping
+from contextlib import suppress
+from math import pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 
+from unbraid.cli._paths import expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 if TYPE_CHECKING:
+    from unbraid.representation import Representation
     from unbraid.scorecard import ScoreCard, Scored
 
 
 def score(
-    file: Annotated[
-        Path | None,
+    files: Annotated[
+        list[Path] | None,
         typer.Argument(
-            help="Representation file (.npz, .safetensors or .parquet), or the folder of a run.", show_default=False
+            metavar="[FILE]...",
+            help="File of codes (.npz, .npy, .safetensors, .parquet, .csv), folder of such files, or folder of a run; "
+            "several are put side by side.",
+            show_default=False,
+        ),
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table of labels (.csv, .parquet, .npz, .npy), row by row those of the codes; in place of factors "
+            "beside the codes.",
+            show_default=False,
         ),
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
     metrics: Annotated[str, typer.Option(help="Comma-separated ids (see `unbraid metrics`), or all.")] = "all",
     factors: Annotated[
-        str | None, typer.Option(help="Comma-separated names of the factors to score against; default all.")
+        str | None,
+        typer.Option(
+            "--factors", "--columns", help="Comma-separated names of the factors to score against; default all."
+        ),
+    ] = None,
+    kinds: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=KIND,...",
+            help="categorical, ordinal, continuous or cyclic, of factors by name; others are guessed, and it is said.",
+            show_default=False,
+        ),
+    ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME=NUMBER,...", help="Period of factors that are angles, such as hue=360.", show_default=False
+        ),
+    ] = None,
+    missing: Annotated[
+        str | None,
+        typer.Option(
+            metavar="VALUE,...", help="What stands for no label, beside empty cells and NaN.", show_default=False
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     gap: Annotated[
@@ -39,6 +78,9 @@ def score(
     trust_data: TrustData = None,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write the headlines as a LaTeX table to this .tex file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write them as a Markdown table to this .md file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write them to this .csv file.")] = None,
 ) -> None:
     """Score codes against factors by every published metric.
 
@@ -52,55 +94,166 @@ def score(
 
       unbraid score codes.npz --metrics mig,dci_lasso --json scores.json
 
+      unbraid score codes.npy --labels labels.csv --columns shape,hue --kinds shape=categorical --period hue=360
+
+      unbraid score seed0.npz seed1.npz seed2.npz --metrics mig,dci_lasso --latex table.tex
+
       unbraid score codes.npz --metrics mig,sap,snc --null 99
 
       unbraid score runs/3f6c0f0a8d1e2b47 --html scores.html
 
       unbraid score codes.npz --metrics zero_shot --gap "elevation > 0.79 and red > green + 0.15"
     """
-    if (file is None) != example:
-        raise ValueError("give one representation FILE, or --example for the shipped one")
-    _check_outputs({".json": json, ".html": html})
+    if bool(files) == example:
+        raise ValueError(
+            "give one representation FILE, or --example for the shipped one; several FILEs are put side by side"
+        )
+    tables = {".tex": latex, ".md": markdown, ".csv": csv}
+    _check_outputs({".json": json, ".html": html, **tables})
     from dataclasses import replace
 
     from unbraid._trust import Untrusted, trusting
-    from unbraid.representation import Representation, example_path
-    from unbraid.runs.folder import find_codes
+    from unbraid.representation import example_path
     from unbraid.runs.objects import objects_of
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
 
     chosen = "all" if metrics == "all" else _listed(metrics)
     choose(trusting(chosen))
-    path = file or example_path()
-    representation = Representation.load(find_codes(path))
-    every = representation.names
-    names = every if factors is None else tuple(_listed(factors))
-    representation = representation.keep_factors(names)
+    paths = expanded(files) if files else [example_path()]
+    if len(paths) > 1 and (json or html):
+        raise ValueError(
+            "--json and --html are of one card; several are put side by side by --latex, --markdown, --csv"
+        )
+    about = {"kinds": _by_name("--kinds", kinds), "period": _numbers("--period", period), "missing": _values(missing)}
+    about = {name: value for name, value in about.items() if value is not None}
+    cards: dict[str, ScoreCard] = {}
+    for path in paths:
+        representation, chosen_factors = _labelled(path, labels, factors, about)
+        names = representation.names
 
-    def objects() -> Representation:
-        return objects_of(path, trust=trusted(trust_code, trust_data))().keep_factors(names)
+        def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
+            return objects_of(path, trust=trusted(trust_code, trust_data))().keep_factors(names)
 
-    whole = objects if path.is_dir() else None
-    with metric_progress() as progress:
-        try:
-            card = score_codes(
-                representation, metrics=chosen, seed=seed, gap=gap, objects=whole, null=null, progress=progress
-            )
-        except Untrusted:
-            raise
-        except ValueError as error:
-            raise ValueError(f"{path}: {error}") from error
-    chosen_factors = () if names == every else names
-    card = replace(card, path="the shipped example" if example else str(path), chosen_factors=chosen_factors)
+        own = not labels and not about  # factors as the run has them
+        with metric_progress() as progress:
+            try:
+                card = score_codes(
+                    representation, metrics=chosen, seed=seed, gap=gap, null=null, progress=progress,
+                    objects=objects if path.is_dir() and own else None,
+                )  # fmt: skip
+            except Untrusted:
+                raise
+            except ValueError as error:
+                raise ValueError(f"{path}: {error}") from error
+        called = "the shipped example" if example else str(path)
+        cards[called] = replace(card, path=called, chosen_factors=chosen_factors)
+        if path.is_dir() and own:
+            typer.echo(_kept(path, cards[called]), err=True)
+    from unbraid.tables import compare, save_table
+
     outs = [out for out in (json, html) if out is not None]
     for out in outs:
-        card.save(out)
-    _print(card)
-    if path.is_dir():
-        typer.echo(_kept(path, card), err=True)
+        next(iter(cards.values())).save(out)
+    head, rows = compare(_called(cards))
+    for out in tables.values():
+        if out is not None:
+            save_table(out, head, rows)
+            outs.append(out)
+    if len(cards) == 1:
+        _print(next(iter(cards.values())))
+    else:
+        _print_beside(head, rows, cards)
     for out in outs:
         typer.echo(f"wrote {out}", err=True)
+
+
+def _labelled(
+    path: Path, labels: Path | None, factors: str | None, about: dict[str, Any]
+) -> "tuple[Representation, tuple[str, ...]]":
+    """Codes with the factors asked for, and their names where they are not all."""
+    from unbraid._tables import read_columns
+    from unbraid.representation import POSTERIOR, Representation
+    from unbraid.runs.folder import find_codes
+
+    held = Representation.load(find_codes(path))
+    chosen = None if factors is None else _listed(factors)
+    if labels is None and not about:
+        names = held.names if chosen is None else tuple(chosen)
+        return held.keep_factors(names), () if names == held.names else names
+    columns: dict[str, Any] = dict(zip(held.names, held.factors.T, strict=True))
+    if labels is not None:
+        columns = read_columns(labels)
+    elif not columns:
+        raise ValueError(f"{path}: it holds codes alone; --labels FILE gives them factors")
+    else:
+        known = {
+            name: kind for name, kind in zip(held.names, held.kinds, strict=True) if name not in about.get("period", {})
+        }
+        about = {**about, "kinds": known | about.get("kinds", {})}
+        if chosen is not None:
+            about["kinds"] = {name: kind for name, kind in about["kinds"].items() if name in chosen}
+    posterior = {name: getattr(held, name) for name in POSTERIOR}
+    try:
+        made = Representation.of(held.codes, columns, columns=chosen, **about, **posterior)
+    except ValueError as error:
+        raise ValueError(f"{labels or path}: {error}") from error
+    return made, () if chosen is None else tuple(chosen)
+
+
+def _by_name(option: str, text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    pairs = [part.partition("=") for part in _listed(text)]
+    for name, equals, value in pairs:
+        if not equals or not name.strip() or not value.strip():
+            raise ValueError(f"{option} {text}: write NAME=VALUE, with commas between")
+    return {name.strip(): value.strip() for name, _, value in pairs}
+
+
+def _numbers(option: str, text: str | None) -> dict[str, float] | None:
+    found: dict[str, float] = {}
+    for name, value in (_by_name(option, text) or {}).items():
+        times_pi = value.removesuffix("pi").rstrip("*") if value.endswith("pi") else None
+        try:
+            found[name] = float(value) if times_pi is None else float(times_pi or 1) * pi
+        except ValueError:
+            raise ValueError(f"{option} {name}={value}: {value!r} is no number, such as 360 or 2pi") from None
+    return found or None
+
+
+def _values(text: str | None) -> list[float | str] | None:
+    """Each as text and, where it is one, as a number."""
+    if text is None:
+        return None
+    values: list[float | str] = []
+    for part in text.split(","):
+        values.append(part.strip())
+        with suppress(ValueError):
+            values.append(float(part))
+    return values
+
+
+def _called(cards: "Mapping[str, ScoreCard]") -> "dict[str, ScoreCard]":
+    """By the shortest names that differ: of files without folder and suffix, where that suffices."""
+    stems = [Path(path).stem for path in cards]
+    names = stems if len(set(stems)) == len(stems) else list(cards)
+    return dict(zip(names, cards.values(), strict=True))
+
+
+def _print_beside(head: list[str], rows: list[list[str]], cards: "Mapping[str, ScoreCard]") -> None:
+    table = Table(pad_edge=False, box=SIMPLE_HEAD)
+    for place, name in enumerate(head):
+        table.add_column(name, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row)
+    Console().print(table, markup=False)
+    notes = {path: card.notes for path, card in cards.items()}
+    if len(set(notes.values())) == 1:
+        notes = {"all": next(iter(notes.values()))}
+    for path, each in notes.items():
+        for note in each:
+            typer.echo(f"note: {note}" if path == "all" else f"note: {path}: {note}")
 
 
 def _kept(run: Path, card: "ScoreCard") -> str:
@@ -122,9 +275,10 @@ def _check_outputs(outputs: dict[str, Path | None]) -> None:
         if path is None:
             continue
         if path.suffix != suffix:
-            raise ValueError(f"--{suffix[1:]} {path}: the name must end in {suffix}")
+            option = {".tex": "latex", ".md": "markdown"}.get(suffix, suffix[1:])
+            raise ValueError(f"--{option} {path}: the name must end in {suffix}")
         if not path.parent.is_dir():
-            raise FileNotFoundError(f"--{suffix[1:]} {path}: the folder {path.parent} does not exist")
+            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
 
 
 def _print(card: "ScoreCard") -> None:

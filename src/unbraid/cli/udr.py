@@ -1,6 +1,7 @@
 """`unbraid udr`: rank models without labels."""
 
 import json as json_format
+import re
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,11 +12,23 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._paths import expanded
 from unbraid.cli._progress import stage_progress
 
 
 def udr(
-    files: Annotated[list[Path], typer.Argument(help="Two or more representation files of the same samples.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Two or more files of codes of the same samples, runs, or a folder of them.")
+    ],
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="folder|name|LABEL,...",
+            help="Compare models within groups only: the folder of each file; its name less the number at its end "
+            "(beta4-0.npy is of beta4); or one label for each.",
+            show_default=False,
+        ),
+    ] = None,
     similarity: Annotated[Literal["lasso", "spearman"], typer.Option(help="How two latents are compared.")] = "lasso",
     alpha: Annotated[
         str, typer.Option(help='Penalty of the lasso; "cv": by cross-validation for each two models, as the paper.')
@@ -35,17 +48,21 @@ def udr(
 ) -> None:
     """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
 
-    The files must hold codes of the same samples in the same order. Latents that tell nothing of their sample are left
+    The files hold codes of the same samples in the same order, and need no labels: .npy, .npz, .safetensors, .parquet
+    or .csv. Latents that tell nothing of their sample are left
     out; of a file without log_variances, all count as informative.
 
     Examples:
 
       unbraid udr seed0.npz seed1.npz seed2.npz
 
+      unbraid rank codes/*.npy --groups name
+
       unbraid udr runs/*.npz --similarity spearman --n-comparisons 5 --json udr.json
 
       unbraid udr runs/*.npz --alpha cv --informative kl
     """
+    files = expanded(files)
     if len(files) < 2:
         raise ValueError(f"udr compares models with each other; give two or more files (got {len(files)})")
     if json is not None and not json.parent.is_dir():
@@ -56,6 +73,7 @@ def udr(
     with stage_progress("comparing models") as progress:
         ranking = rank(
             files,
+            groups=None if groups is None else _groups(groups, files),
             similarity=similarity,
             alpha=penalty(alpha),
             informative=informative,
@@ -73,6 +91,7 @@ def udr(
             "informative": informative,
             "kl_threshold": kl_threshold,
             "best": ranking.best,
+            **({} if groups is None else {"groups": dict(zip(ranking.runs, ranking.families, strict=True))}),
             "scores": {run: float(value) for run, value in zip(ranking.runs, ranking.scores, strict=True)},
             "notes": list(ranking.notes),
             "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in ranking.pairs],
@@ -83,12 +102,34 @@ def udr(
     table.add_column("rank", justify="right")
     table.add_column("UDR", justify="right")
     table.add_column("informative latents", justify="right")
-    table.add_column("model")
+    if groups is not None:
+        table.add_column("group")
+    table.add_column("model", overflow="fold")
     for place, model in enumerate(ranking.best_first, start=1):
-        table.add_row(str(place), f"{ranking.scores[model]:.3f}", str(ranking.informative[model]), ranking.runs[model])
-    Console().print(table)
+        group = [] if groups is None else [ranking.families[model]]
+        numbers = f"{ranking.scores[model]:.3f}", str(ranking.informative[model])
+        table.add_row(str(place), *numbers, *group, ranking.runs[model])
+    Console().print(table, markup=False)
+    if groups is not None:
+        best: dict[str, int] = {}
+        for model in ranking.best_first:
+            best.setdefault(ranking.families[model], model)
+        for group, model in best.items():
+            typer.echo(f"best of {group}: {ranking.runs[model]} ({ranking.scores[model]:.3f})")
     for note in ranking.notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def _groups(said: str, files: list[Path]) -> list[str]:
+    """One label for each file."""
+    if said == "folder":
+        return [path.parent.name or "." for path in files]
+    if said == "name":
+        return [re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", path.stem) or path.stem for path in files]
+    labels = [label.strip() for label in said.split(",")]
+    if len(labels) != len(files):
+        raise ValueError(f"--groups: {len(labels)} labels for {len(files)} files; or say folder, or name")
+    return labels
 
 
 def penalty(text: str) -> float | Literal["cv"]:

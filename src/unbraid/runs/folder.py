@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._records import check_record, read_object
-from unbraid.representation import SUFFIXES
+from unbraid.representation import READABLE
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 
 CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
@@ -47,7 +47,7 @@ def find_codes(path: Path) -> Path:
     Raises:
         FileNotFoundError, ValueError: as `read_folder`; and where the run diverged.
     """
-    if path.is_file() or path.suffix in SUFFIXES:
+    if path.is_file() or path.suffix in READABLE:
         return path
     if (path / ADDED_CODES).is_file():
         return path / ADDED_CODES

@@ -44,8 +44,9 @@ def add(
 
     Args:
         study: with a folder.
-        files: representation files (.npz, .safetensors, .parquet), or folders of runs that `unbraid.train` made. Their
-            rows are the images of the study: `sample_of(study)` says which, `encode_sample` encodes them.
+        files: representation files or codes alone (.npy, .npz, .csv, ...; nothing then tells another order of rows),
+            or folders of runs that `unbraid.train` made. Their rows are the images of the study: `sample_of(study)`
+            says which, `encode_sample` encodes them.
         family: of all of them; a run folder brings its own. Files need one.
         setting: hyperparameters of all of them; a run folder brings its own, and its setting is those of them that are
             not the family's defaults.
@@ -173,6 +174,8 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
             f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images. "
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
+    if not given.names:  # codes alone: that their rows are those images, in that order, is the user's word
+        given = replace(given, factors=expected, names=space.names, kinds=space.kinds)
     own_names = given.names != tuple(f"factor_{k}" for k in range(given.factors.shape[1]))
     if given.factors.shape[1] != len(space.names) or (own_names and given.names != space.names):
         raise ValueError(f"{where}: its factors are {', '.join(given.names)}; the study's, {', '.join(space.names)}")

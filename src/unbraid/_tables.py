@@ -1,0 +1,203 @@
+"""Columns and matrices from files that know nothing of factors: .npy, .npz, .csv, .parquet, .safetensors.
+
+Nothing is unpickled, and what a file declares is compared with its length before memory is taken for it.
+"""
+
+import csv
+import json
+import tokenize
+import zipfile
+from collections.abc import Mapping
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from unbraid._extras import require
+
+TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
+NO_VALUE = {"", "na", "n/a", "nan", "none", "null"}  # in a .csv file
+
+
+def read_columns(path: str | Path) -> dict[str, Any]:
+    """The columns of a table of labels by name; columns of a matrix are factor_0, factor_1, ...
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is not what its name says; the message names it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return read_csv(path)
+    if suffix == ".parquet":
+        table = read_parquet(path)
+        return {name: table[name].to_pandas() for name in table.column_names}
+    if suffix not in TABLES:
+        raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
+    arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path) if suffix == ".npz" else read_tensors(path)[0]
+    columns: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.dtype.names is not None:  # a structured array
+            columns |= {field: array[field] for field in array.dtype.names}
+        elif array.ndim == 2:
+            own = f"{name}_" if name and name != "factors" else "factor_"
+            columns |= {f"{own}{k}": column for k, column in enumerate(array.T)}
+        elif array.ndim == 1:
+            columns[name or "factor_0"] = array
+    return columns
+
+
+def read_npy(path: Path) -> Any:
+    """The array of a .npy file."""
+    try:
+        with path.open("rb") as file:
+            return _array(file, path.stat().st_size)
+    except (ValueError, EOFError, OSError, MemoryError, SyntaxError, TypeError) as error:
+        raise ValueError(f"{path}: not a readable .npy file ({error})") from error
+
+
+def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
+    """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+        names = [name for name in members if wanted is None or name in wanted]
+        arrays = {}
+        for name in names:
+            with archive.open(members[name]) as member:
+                arrays[name] = _array(member, members[name].file_size)
+        return arrays
+
+
+def names_in(path: Path) -> list[str]:
+    """What a .npz file holds."""
+    with zipfile.ZipFile(path) as archive:
+        return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def _array(file: Any, length: int) -> Any:
+    """One array, once its header is seen to declare as much as there is."""
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, _, dtype = read_header(file)
+    except (SyntaxError, TypeError, tokenize.TokenError) as error:
+        raise ValueError(f"its header cannot be read: {error}") from error
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects, which are never loaded")
+    if any(isinstance(size, bool) or size < 0 for size in shape):
+        raise ValueError(f"its header declares the shape {shape}")
+    if prod(shape) * dtype.itemsize > length:
+        raise ValueError(f"its header declares {shape} of {dtype}, more than the {length:,} bytes there are")
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arrays of a .safetensors file by name, bfloat16 as float32, and its metadata."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="numpy") as file:
+            names, found = list(file.keys()), dict(file.metadata() or {})
+            of_brain = [name for name in names if file.get_slice(name).get_dtype() == "BF16"]
+            arrays = {name: file.get_tensor(name) for name in names if name not in of_brain}
+        if of_brain:
+            with path.open("rb") as raw:
+                arrays |= {name: _bfloat16(raw, name) for name in of_brain}
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a readable .safetensors file ({error})") from error
+    return arrays, found
+
+
+def _bfloat16(file: BinaryIO, name: str) -> Any:
+    file.seek(0)
+    length = int.from_bytes(file.read(8), "little")
+    entry = json.loads(file.read(length))[name]
+    begin, end = entry["data_offsets"]
+    file.seek(8 + length + begin)
+    halves = np.frombuffer(file.read(end - begin), dtype="<u2").astype(np.uint32)
+    return (halves << 16).view(np.float32).reshape(entry["shape"])
+
+
+def read_parquet(path: Path) -> Any:
+    """The pyarrow table of a .parquet file."""
+    require("pyarrow", "table", "reading .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_table(path)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path}: not a readable .parquet file ({error})") from error
+
+
+def read_csv(path: Path) -> dict[str, Any]:
+    """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
+
+    The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            file.seek(0)
+            delimiter = max(",;\t", key=first.count)
+            lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
+    except (UnicodeDecodeError, csv.Error, OSError) as error:
+        raise ValueError(f"{path}: not a readable .csv file ({error})") from error
+    if not lines:
+        raise ValueError(f"{path}: the file is empty")
+    headed = any(_number(cell) is None for cell in lines[0])
+    names = [cell.strip() for cell in lines[0]] if headed else [f"factor_{k}" for k in range(len(lines[0]))]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
+    rows = lines[1:] if headed else lines
+    for number, row in enumerate(rows, start=1 + headed):
+        if len(row) != len(names):
+            raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
+    return {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
+
+
+def _column(cells: list[str]) -> Any:
+    try:
+        return np.array([float(cell) if cell.strip().lower() not in NO_VALUE else np.nan for cell in cells])
+    except ValueError:
+        return np.array([None if cell.strip().lower() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """Codes, and what else there is, of a table: code_0, ...; factor_<name>; or, without such names, codes alone.
+
+    Raises:
+        ValueError: a column of codes holds text.
+    """
+    ours = any(name.removeprefix("code_").isdigit() and name.startswith("code_") for name in names)
+    arrays: dict[str, Any] = {}
+    for array, prefix in (("codes", "code_"), ("log_variances", "log_variance_"), ("prior_kl", "prior_kl_")):
+        own = (
+            [name for name in names if name.startswith(prefix) and name.removeprefix(prefix).isdigit()] if ours else []
+        )
+        own.sort(key=lambda name, prefix=prefix: int(name.removeprefix(prefix)))
+        own = names if not ours and array == "codes" else own
+        for name in own:
+            if columns[name].dtype.kind not in "biuf":
+                advice = "labels go into a file of their own (--labels), or beside columns code_0, code_1, ..."
+                raise ValueError(f"column {name!r} is no code: it holds {columns[name].dtype}; {advice}")
+        if own:
+            arrays[array] = np.stack([columns[name] for name in own], axis=1)
+    labels = {name.removeprefix("factor_"): columns[name] for name in names if ours and name.startswith("factor_")}
+    if labels and all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in labels.values()):
+        arrays |= {"factors": np.stack(list(labels.values()), axis=1), "factor_names": list(labels)}
+    elif labels:
+        arrays["labels"] = labels
+    return arrays

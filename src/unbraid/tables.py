@@ -1,0 +1,99 @@
+"""Scores of one or several models as a table for a paper: LaTeX, Markdown or CSV."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from unbraid._files import atomic_write
+
+if TYPE_CHECKING:
+    from unbraid.scorecard import ScoreCard
+
+Rows = Sequence[Sequence[str]]
+FORMATS = (".tex", ".md", ".csv")
+ESCAPED = str.maketrans(
+    {each: f"\\{each}" for each in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+SYMBOLS = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$"}
+
+
+def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
+    """Headlines side by side: a row for each metric, a column for each model, and their mean ± standard deviation.
+
+    Args:
+        cards: by the name of the model.
+        digits: after the point.
+
+    Returns:
+        The head and the rows, as text. The deviation is that of a sample (divided by n - 1), over the models that have
+        the metric; what a model lacks is "-". Arrows say which way is better.
+    """
+    metrics = list(dict.fromkeys(name for card in cards.values() for name in card))
+    rows = []
+    for name in metrics:
+        scored = [card.scored.get(name) for card in cards.values()]
+        numbers = [each.headline for each in scored if each is not None]
+        better = next(each.metric.higher_is_better for each in scored if each is not None)
+        row = [f"{name} {'↑' if better else '↓'}"]
+        row += ["-" if each is None else f"{each.headline:.{digits}f}" for each in scored]
+        if len(cards) > 1:
+            spread = f" ± {np.std(numbers, ddof=1):.{digits}f}" if len(numbers) > 1 else ""
+            row.append(f"{np.mean(numbers):.{digits}f}{spread}")
+        rows.append(row)
+    return ["metric", *cards, *(["mean ± sd"] if len(cards) > 1 else [])], rows
+
+
+def save_table(path: str | Path, head: Sequence[str], rows: Rows) -> None:
+    """Write a table; the suffix decides: .tex (booktabs), .md or .csv. Whole or not at all.
+
+    Raises:
+        ValueError: the suffix is another.
+        FileNotFoundError: the folder does not exist.
+    """
+    path = Path(path)
+    write = {".tex": latex, ".md": markdown, ".csv": comma_separated}.get(path.suffix)
+    if write is None:
+        raise ValueError(f"{path}: a table is saved as {', '.join(FORMATS)}")
+    with atomic_write(path) as temporary:
+        temporary.write_text(write(head, rows), encoding="utf-8")
+
+
+def latex(head: Sequence[str], rows: Rows) -> str:
+    """A tabular environment that needs the package booktabs."""
+    lines = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (head, *rows)]
+    columns = "l" + "r" * (len(head) - 1)
+    body = "\n".join(lines[1:])
+    return (
+        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{lines[0]}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+    )
+
+
+def markdown(head: Sequence[str], rows: Rows) -> str:
+    """A table as GitHub and most editors read it."""
+    rule = ["---", *["---:"] * (len(head) - 1)]
+    return "".join(
+        "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |\n" for row in (head, rule, *rows)
+    )
+
+
+def comma_separated(head: Sequence[str], rows: Rows) -> str:
+    """Comma-separated values with a head."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([head, *rows])
+    return text.getvalue()
+
+
+def _escaped(cell: str) -> str:
+    text = _one_line(cell).translate(ESCAPED)
+    for symbol, command in SYMBOLS.items():
+        text = text.replace(symbol, command)
+    return text
+
+
+def _one_line(cell: str) -> str:
+    return " ".join(cell.split())

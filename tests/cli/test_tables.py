@@ -1,0 +1,235 @@
+"""Codes and labels from files of any kind, several models side by side, ranking without labels."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbraid
+from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
+from unbraid.representation import Representation
+from unbraid.tables import compare, latex
+
+RNG = np.random.default_rng(0)
+N = 200
+SHAPE = RNG.integers(3, size=N)
+HUE = RNG.random(N) * 360
+CODES = np.rint(8 * np.stack([SHAPE + RNG.normal(0, 0.1, N), np.cos(np.radians(HUE)), RNG.normal(size=N)], axis=1))
+NAMES = np.array(["ellipse", "heart", "square"])
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    with (tmp_path / "labels.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["shape", "hue", "spoilt"])
+        writer.writerows(
+            [NAMES[s] if k % 10 else "", f"{h!r}", "a" if k % 2 else 1]
+            for k, (s, h) in enumerate(zip(SHAPE, HUE.tolist(), strict=True))
+        )
+    np.save(tmp_path / "codes.npy", CODES)
+    return tmp_path
+
+
+def codes_files(home: Path) -> list[Path]:
+    pandas, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    from safetensors.torch import save_file
+
+    np.savez(home / "codes.npz", anything=CODES)
+    save_file({"z": torch.tensor(CODES, dtype=torch.bfloat16)}, home / "codes.safetensors")
+    frame = pandas.DataFrame(CODES, columns=["neuron a", "neuron b", "neuron c"])
+    frame.to_csv(home / "named.csv", index=False)
+    frame.to_parquet(home / "codes.parquet")
+    np.savetxt(home / "bare.csv", CODES, delimiter=",")
+    return [
+        home / name
+        for name in ("codes.npy", "codes.npz", "codes.safetensors", "named.csv", "bare.csv", "codes.parquet")
+    ]
+
+
+def test_codes_are_read_from_files_of_any_kind(home: Path) -> None:
+    for path in codes_files(home):
+        held = Representation.load(path)
+        assert held.codes.tolist() == CODES.tolist(), path
+        assert held.names == ()
+
+
+def test_labels_beside_codes_are_scored_as_in_python(unbraid_cli, home: Path) -> None:  # noqa: F811
+    out = home / "scores.json"
+    code, printed, error = unbraid_cli(
+        "score", str(home / "codes.npy"), "--labels", str(home / "labels.csv"), "--columns", "shape,hue",
+        "--kinds", "shape=categorical", "--period", "hue=360", "--metrics", "mig,snc", "--json", str(out),
+    )  # fmt: skip
+    assert code == 0, error
+    used = np.arange(N) % 10 > 0
+    labels = {"shape": NAMES[SHAPE][used], "hue": HUE[used]}
+    card = unbraid.score(CODES[used], labels, period={"hue": 360}, metrics=["mig", "snc"])
+    written = json.loads(out.read_text())
+    assert {name: each["values"] for name, each in written["metrics"].items()} == {
+        name: card.scored[name].values for name in card
+    }
+    assert written["input"]["factors"][0]["levels"] == list(NAMES)
+    assert "180 of 200 rows are scored" in printed
+
+
+def test_a_table_may_hold_codes_and_labels_of_text(home: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(CODES, columns=["code_0", "code_1", "code_2"]).assign(factor_shape=NAMES[SHAPE])
+    frame.to_csv(home / "both.csv", index=False)
+    frame.to_parquet(home / "both.parquet")
+    for name in ("both.csv", "both.parquet"):
+        held = Representation.load(home / name)
+        assert (held.codes.tolist(), held.factors[:, 0].tolist()) == (CODES.tolist(), SHAPE.tolist())
+        assert held.levels == (tuple(NAMES),)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--columns", "shap"], "did you mean 'shape'"),
+        (["--columns", "spoilt,hue", "--kinds", "hue=round"], "there are categorical, ordinal, continuous, cyclic"),
+        (["--columns", "hue", "--period", "hue=0"], "above 0"),
+        (["--columns", "hue", "--period", "hue=whole"], "is no number, such as 360 or 2pi"),
+        (["--columns", "hue", "--period", "hue"], "write NAME=VALUE"),
+    ],
+)
+def test_options_that_fit_no_label_are_one_line(unbraid_cli, home: Path, arguments: list[str], said: str) -> None:  # noqa: F811
+    files = ["score", str(home / "codes.npy"), "--labels", str(home / "labels.csv"), "--metrics", "mig"]
+    code, _, error = unbraid_cli(*files, *arguments)
+    assert code == 2
+    assert said in error
+    assert error.count("\n") == 1
+
+
+def test_labels_of_another_length_name_both(unbraid_cli, home: Path) -> None:  # noqa: F811
+    np.save(home / "short.npy", CODES[:-1])
+    code, _, error = unbraid_cli("score", str(home / "short.npy"), "--labels", str(home / "labels.csv"))
+    assert code == 2
+    assert "codes (199, 3) and labels of 200 rows" in error
+
+
+@pytest.mark.parametrize(
+    ("header", "said"),
+    [
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 8), }", "more than the"),
+        ("{'descr': '<f8', 'fortran_order': False, 'shape': (-1, 8), }", "declares the shape (-1, 8)"),
+        ("{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }", "pickled objects, which are never loaded"),
+        ("{'descr': ", "its header cannot be read"),
+    ],
+)
+def test_what_a_header_declares_is_compared_with_the_file(tmp_path: Path, header: str, said: str) -> None:
+    padded = header.encode() + b" " * (117 - len(header)) + b"\n"
+    array = b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded + bytes(64)
+    (tmp_path / "bad.npy").write_bytes(array)
+    with pytest.raises(ValueError) as told:
+        Representation.load(tmp_path / "bad.npy")
+    assert said in str(told.value)
+    import zipfile
+
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w") as archive:
+        archive.writestr("codes.npy", array)
+    with pytest.raises(ValueError) as told:
+        Representation.load(tmp_path / "bad.npz")
+    assert said in str(told.value)
+
+
+def test_three_models_side_by_side_as_latex(unbraid_cli, home: Path) -> None:  # noqa: F811
+    for seed in range(3):
+        noise = np.random.default_rng(seed).normal(0, 2, CODES.shape)
+        np.save(home / f"beta_{seed}.npy", CODES + noise)
+    files = [str(home / f"beta_{seed}.npy") for seed in range(3)]
+    outs = [home / f"table.{suffix}" for suffix in ("tex", "md", "csv")]
+    code, printed, error = unbraid_cli(
+        "score", *files, "--labels", str(home / "labels.csv"), "--columns", "shape,hue", "--period", "hue=360",
+        "--metrics", "mig,factor_leakage", "--latex", str(outs[0]), "--markdown", str(outs[1]), "--csv", str(outs[2]),
+    )  # fmt: skip
+    assert code == 0, error
+    labels = {"shape": np.where(np.arange(N) % 10 > 0, NAMES[SHAPE], ""), "hue": HUE}
+    scores = [
+        unbraid.score(np.load(file), labels, missing="", period={"hue": 360}, metrics=["mig"])["mig"].score
+        for file in files
+    ]
+    row = outs[2].read_text().splitlines()[1].split(",")
+    assert row == [
+        "mig ↑",
+        *(f"{each:.3f}" for each in scores),
+        f"{np.mean(scores):.3f} ± {np.std(scores, ddof=1):.3f}",
+    ]
+    assert outs[0].read_text().splitlines()[:3] == [
+        r"\begin{tabular}{lrrrr}",
+        r"\toprule",
+        r"metric & beta\_0 & beta\_1 & beta\_2 & mean $\pm$ sd \\",
+    ]
+    assert r"factor\_leakage $\downarrow$ & " in outs[0].read_text()
+    assert outs[1].read_text().startswith("| metric | beta_0 | beta_1 | beta_2 | mean ± sd |\n| --- | ---: |")
+    assert "mean ± sd" in printed
+    assert "180 of 200 rows" in printed
+    code, _, error = unbraid_cli("score", *files[:2], "--json", str(home / "x.json"))
+    assert code == 2
+    assert "--json and --html are of one card" in error
+
+
+def test_latex_escapes_whatever_names_hold() -> None:
+    assert latex(["a_b & 50%", "{x}~\\"], []) == (
+        "\\begin{tabular}{lr}\n\\toprule\na\\_b \\& 50\\% & \\{x\\}\\textasciitilde{}\\textbackslash{} \\\\\n"
+        "\\midrule\n\n\\bottomrule\n\\end{tabular}\n"
+    )
+
+
+def test_a_model_without_a_metric_has_a_dash() -> None:
+    one = unbraid.score(CODES, SHAPE[:, None], metrics=["mig", "snc"])
+    other = unbraid.score(CODES, SHAPE[:, None], metrics=["mig"])
+    head, rows = compare({"one": one, "other": other}, digits=1)
+    assert head == ["metric", "one", "other", "mean ± sd"]
+    assert rows[1][2] == "-"
+    assert "±" not in rows[1][3]
+
+
+def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path) -> None:  # noqa: F811
+    (home / "codes").mkdir()
+    for group, spread in (("beta1", 4.0), ("beta4", 0.2)):
+        for seed in range(3):
+            rng = np.random.default_rng(seed)
+            codes = CODES[:, rng.permutation(3)] + rng.normal(0, spread, CODES.shape)
+            np.save(home / "codes" / f"{group}-{seed}.npy", codes)
+    for command in ("rank", "udr"):
+        out = home / "ranking.json"
+        code, printed, error = unbraid_cli(
+            command, str(home / "codes"), "--groups", "name", "--similarity", "spearman", "--json", str(out)
+        )
+        assert code == 0, error
+        assert "best of beta1: " in printed
+        content = json.loads(out.read_text())
+        assert "beta4" in content["best"]
+        assert sorted(content["groups"].values()) == ["beta1"] * 3 + ["beta4"] * 3
+        # Models of other groups are not compared.
+        assert sum(value is not None for row in content["pairs"] for value in row) == 2 * 3 * 2
+    code, _, error = unbraid_cli("rank", str(home / "codes"), "--groups", "a,b")
+    assert code == 2
+    assert "2 labels for 6 files" in error
+
+
+def test_codes_alone_have_no_scores_and_it_is_said_how_to_get_them(unbraid_cli, home: Path) -> None:  # noqa: F811
+    code, _, error = unbraid_cli("score", str(home / "codes.npy"))
+    assert code == 2
+    assert "no factors to be measured against: give labels (--labels)" in error
+    assert error.count("\n") == 1
+
+
+def test_codes_alone_with_a_posterior_make_a_page_without_factors(unbraid_cli, home: Path) -> None:  # noqa: F811
+    Representation(CODES / 8, log_variances=np.full(CODES.shape, -1.0)).save(home / "alone.npz")
+    code, _, error = unbraid_cli("score", str(home / "alone.npz"), "--html", str(home / "page.html"))
+    assert code == 0, error
+    assert "total correlation" in (home / "page.html").read_text().lower()
+
+
+def test_help_is_short_too(unbraid_cli) -> None:  # noqa: F811
+    code, printed, _ = unbraid_cli("score", "-h")
+    assert code == 0
+    assert "--labels" in printed
+
+
+def test_completion_can_be_installed(unbraid_cli) -> None:  # noqa: F811
+    assert "--install-completion" in unbraid_cli("--help")[1]
