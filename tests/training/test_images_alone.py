@@ -210,7 +210,7 @@ def test_scores_without_factors(tmp_path: Path) -> None:
         codes.codes, rng.integers(3, size=(80, 2)), metrics="elbo_terms", log_variances=np.zeros((80, 3))
     )
     assert card["elbo_terms"].total_correlation == told["elbo_terms"].total_correlation
-    with pytest.raises(ValueError, match=r"these codes have no factors to be measured against; unbraid\.rank"):
+    with pytest.raises(ValueError, match="these codes have no factors to be measured against"):
         unbraid.score(codes, metrics=["mig", "sap"])
     for suffix in (".npz", ".safetensors", ".parquet"):
         codes.save(tmp_path / f"codes{suffix}")
