@@ -142,6 +142,12 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"$r_{jk}$ is the correlation of $z_j$ and $v_k$ on one half of the rows, $r'_{jk}$ that on the other half; the "
             r"halves change places, and the score is the mean of both.",
         ),
+        "r2": (
+            r"R^2 = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "
+            r"\frac{\sum_n (v_k^{(n)} - a_k - w_k^{\top} z^{(n)})^2}{\sum_n (v_k^{(n)} - \bar{v}_k)^2} \right)",
+            r"The intercept $a_k$ and the weights $w_k$ are fitted to one half of the rows, the sums run over the other half; "
+            r"the halves change places, and the score is the mean of both.",
+        ),
         "udr": (
             r"\mathrm{UDR}_{ij} = \frac{1}{d_i + d_j} \left( \sum_b \frac{r_b^2 \, I_{\mathrm{KL}}(b)}{\sum_a R(a, b)} + "
             r"\sum_a \frac{r_a^2 \, I_{\mathrm{KL}}(a)}{\sum_b R(a, b)} \right)",

@@ -100,6 +100,7 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "d_lsbd": (LSBD,),
         "independence_score": ("painter2020linear",),
         "mcc": ("khemakhem2020ice", "hyvarinen2016unsupervised"),
+        "r2": ("vonkugelgen2021self",),
         "udr": (UDR,),
         # Families
         "pca": ("pearson1901lines", DCI),

@@ -28,6 +28,7 @@ from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity
 from unbraid.metrics.nk import nk
+from unbraid.metrics.r2 import r2
 from unbraid.metrics.sap import sap
 from unbraid.metrics.snc import snc
 from unbraid.metrics.udr import udr
@@ -61,6 +62,7 @@ __all__ = [
     "mlp_accuracy",
     "modularity",
     "nk",
+    "r2",
     "sap",
     "snc",
     "udr",

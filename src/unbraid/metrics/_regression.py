@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, mean_and_scale, standardised
 from unbraid.metrics._sharing import shared
 from unbraid.metrics.d_lsbd import cyclic_sizes
@@ -54,6 +55,15 @@ def notes_on_blocks(inputs: Inputs) -> tuple[str, ...]:
         f"factor {factor} ({kind}): {how[kind]} are predicted together"
         for factor, kind in enumerate(inputs.kinds)
         if kind in how
+    )
+
+
+def notes_on_parts(blocks: Blocks, ways: list[tuple[IntArray, IntArray]]) -> tuple[str, ...]:
+    """Factors that are constant on a part of the rows."""
+    spread = np.stack([by_block(np.ptp(blocks.columns[rows], axis=0), blocks.owner) for rows in ways[0]])
+    return tuple(
+        unreadable(f"factor {factor} is constant on a part of the rows")
+        for factor in np.flatnonzero((spread == 0.0).any(axis=0))
     )
 
 

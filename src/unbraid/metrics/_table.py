@@ -27,6 +27,7 @@ from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
 from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk, nk_of_noise
+from unbraid.metrics.r2 import r2, r2_of_noise
 from unbraid.metrics.sap import sap, sap_of_noise
 from unbraid.metrics.snc import snc, snc_of_noise
 from unbraid.metrics.udr import udr
@@ -426,6 +427,20 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             misses="Whether other codes tell the same; straight lines only: no code reads an unordered factor whole.",
             source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
             stochastic=True,
+        ),
+        "r2": Metric(
+            r2,
+            title="Coefficient of determination",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(-math.inf, 1.0),
+            chance=r2_of_noise,
+            means="How much of each factor's variance a line through all codes predicts, on held-out rows.",
+            misses="Blind to rotation and to all but straight lines; below 0 where codes are many and rows few.",
+            source="von Kügelgen et al. 2021, experiments",
+            stochastic=True,
+            aligned=False,
         ),
     }
 )

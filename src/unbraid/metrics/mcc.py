@@ -9,9 +9,17 @@ from scipy.stats import rankdata
 
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
-from unbraid.metrics._chance import Noise, drawn, unreadable
+from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._inputs import Inputs, check_inputs, standardised
-from unbraid.metrics._regression import Blocks, as_blocks, by_block, explained, least_squares, notes_on_blocks
+from unbraid.metrics._regression import (
+    Blocks,
+    as_blocks,
+    by_block,
+    explained,
+    least_squares,
+    notes_on_blocks,
+    notes_on_parts,
+)
 from unbraid.metrics.dci import train_valid_test
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -129,7 +137,7 @@ def mcc(
         notes=(
             *notes_on_blocks(inputs),
             *_notes_on_lost(len(lost), inputs, unmatched),
-            *(_notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
+            *(notes_on_parts(blocks, ways) if fit == "halves" else _notes_on_fit(inputs, sizes, alignment)),
         ),
     )
 
@@ -236,15 +244,6 @@ def _notes_on_lost(lost: int, inputs: Inputs, unmatched: Unmatched) -> tuple[str
     if not lost:
         return ()
     return (f"{inputs.n_codes} codes for {inputs.n_factors} factors: {lost} of them have no code, and {how}",)
-
-
-def _notes_on_parts(blocks: Blocks, ways: list[tuple[IntArray, IntArray]]) -> tuple[str, ...]:
-    """Factors that are constant on a part of the rows."""
-    spread = np.stack([by_block(np.ptp(blocks.columns[rows], axis=0), blocks.owner) for rows in ways[0]])
-    return tuple(
-        unreadable(f"factor {factor} is constant on a part of the rows")
-        for factor in np.flatnonzero((spread == 0.0).any(axis=0))
-    )
 
 
 def _notes_on_fit(inputs: Inputs, sizes: Sequence[int] | None, alignment: Alignment) -> tuple[str, ...]:

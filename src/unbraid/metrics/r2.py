@@ -1,0 +1,108 @@
+"""Coefficient of determination (R^2)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid._shown import Shown
+from unbraid.metrics._chance import Noise, unreadable
+from unbraid.metrics._inputs import Inputs, check_inputs, standardised
+from unbraid.metrics._regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
+from unbraid.metrics.dci import train_valid_test
+from unbraid.types import ArrayLike, FloatArray, Kind
+
+ROWS_PER_CODE = 2  # fewer training rows for each code, and least squares mostly fits noise
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class R2(Shown):
+    score: float  # factors from codes, mean of per_factor
+    codes_from_factors: float  # mean of per_code
+    per_factor: FloatArray  # (n_factors,)
+    per_code: FloatArray  # (n_codes,) each code from all factors
+    notes: tuple[str, ...] = ()
+
+
+def r2(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    sizes: Sequence[int] | None = None,
+    test_codes: ArrayLike | None = None,
+    test_factors: ArrayLike | None = None,
+) -> R2:
+    """How well all codes together predict each factor linearly, on rows that were not fitted to.
+
+    Least squares with an intercept. An ordered factor is read as a number, a cyclic one as its cosine and sine, a
+    categorical one as an indicator of each level; R^2 = 1 - errors / variances, both summed over these columns.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
+        factors: (n_samples, n_factors) levels or real values.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        seed: draws the halves, of which each is predicted by the fit to the other.
+        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
+        test_codes: (n, n_codes) rows to predict instead; all rows of `codes` are then fitted to.
+        test_factors: (n, n_factors) their factors.
+
+    Returns:
+        R2. `score` at most 1, higher is better, mean of `per_factor`; not cut off at 0. `codes_from_factors` is the
+        other direction, the mean of `per_code`: codes that hold nothing count there, and a constant one as 0.
+        Chance: about -n_codes / n of n training rows, see `r2_of_noise`; a note says where these are less than twice
+        as many as codes. Invariant to rotation: it says that codes tell the factors, not that each tells one.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, a factor is constant, or only one test argument is given.
+
+    Reference:
+        von Kügelgen et al. 2021, "Self-Supervised Learning with Data Augmentations Provably Isolates Content from
+        Style", experiments (linear regression). Differs: both halves are predicted in turn.
+
+    Example:
+        >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
+        >>> round(r2(grid + 5.0, grid).score, 12)
+        1.0
+    """
+    inputs = check_inputs(codes, factors, kinds, seed)
+    split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
+    blocks, z = as_blocks(split.inputs, sizes), standardised(split.inputs.codes)
+    way = (split.train, split.test)
+    ways = [way, way[::-1]] if test_codes is None else [way]
+    each = np.arange(inputs.n_codes)
+    v, owner = blocks.columns, blocks.owner
+    forward = [explained(least_squares(z[fit], v[fit], z[rest]), v[rest], owner) for fit, rest in ways]
+    backward = [explained(least_squares(v[fit], z[fit], v[rest]), z[rest], each) for fit, rest in ways]
+    per_factor, per_code = np.mean(forward, axis=0), np.mean(backward, axis=0)
+    return R2(
+        score=float(per_factor.mean()),
+        codes_from_factors=float(per_code.mean()),
+        per_factor=per_factor,
+        per_code=per_code,
+        notes=(
+            *notes_on_blocks(inputs),
+            *notes_on_parts(blocks, ways),
+            *_notes_on_freedom(min(len(fit) for fit, _ in ways), inputs.n_codes),
+        ),
+    )
+
+
+def r2_of_noise(inputs: Inputs) -> Noise:
+    """1 - (n + 1) / (n - n_codes - 2) for n rows in a half: about 0 on many rows, far below on few."""
+    n, d = inputs.n_samples // 2, inputs.n_codes
+    if n < ROWS_PER_CODE * d or n < d + 4:
+        return Noise(-1.0, 1.0)  # the result says that it cannot be read
+    # The expected error of least squares on normal inputs, in variances of the target, which a half underestimates.
+    blown_up = (n - 2) / (n - d - 2)
+    expected = 1 - (n + 1) / (n - 1) * blown_up
+    # Of the error, the part that the fit shares with the target by luck, and that of how far weights stray.
+    spread = blown_up * np.sqrt((4 * (d + 1) + 2 * (d + 1)) / n**2)
+    return Noise(float(expected), float(spread / np.sqrt(inputs.n_factors)))
+
+
+def _notes_on_freedom(n_rows: int, n_codes: int) -> tuple[str, ...]:
+    if n_rows >= max(ROWS_PER_CODE * n_codes, n_codes + 4):
+        return ()
+    return (unreadable(f"least squares on {n_codes} codes fits {n_rows} rows whatever they hold"),)

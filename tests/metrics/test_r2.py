@@ -1,0 +1,100 @@
+"""R^2 against scikit-learn, worked examples and measured noise."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.metrics import r2_score
+
+from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
+from unbraid.metrics import r2
+from unbraid.metrics._inputs import check_inputs, split_rows
+from unbraid.metrics.r2 import r2_of_noise
+
+FACTORS = grid_factors(6)
+GRID = np.tile([(a, b) for a in range(4) for b in range(2)], (25, 1))
+
+
+def test_both_directions_are_those_of_scikit_learn() -> None:
+    codes = entangled_codes(FACTORS) * [1.0, 1e3, 1e-3] + 7.0
+    halves = split_rows(len(FACTORS), (0.5, 0.5), 2)
+    result = r2(codes, FACTORS, seed=2)
+    for inputs, targets, got in ((codes, FACTORS, result.per_factor), (FACTORS, codes, result.per_code)):
+        expected = [
+            r2_score(
+                targets[rest],
+                LinearRegression().fit(inputs[fit], targets[fit]).predict(inputs[rest]),
+                multioutput="raw_values",
+            )
+            for fit, rest in (halves, halves[::-1])
+        ]
+        np.testing.assert_allclose(got, np.mean(expected, axis=0), atol=1e-10)
+    assert result.score == pytest.approx(result.per_factor.mean())
+    assert result.codes_from_factors == pytest.approx(result.per_code.mean())
+
+
+def test_worked_examples() -> None:
+    turned = np.column_stack([GRID.sum(axis=1), GRID[:, 0] - GRID[:, 1]])
+    result = r2(turned, GRID)
+    assert (result.score, result.codes_from_factors) == pytest.approx((1.0, 1.0))
+    half = r2(GRID[:, :1], GRID, test_codes=GRID[:, :1], test_factors=GRID)
+    assert half.per_factor == pytest.approx([1.0, 0.0])
+    assert half.score == pytest.approx(0.5)
+
+
+def test_a_copy_shifted_by_five_scores_one() -> None:
+    """Without an intercept it does not."""
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((400, 2))
+    assert r2(values + 5.0, values).score == pytest.approx(1.0)
+    slopeless = LinearRegression(fit_intercept=False).fit(values + 5.0, values)
+    assert r2_score(values, slopeless.predict(values + 5.0)) < 0.95
+
+
+def test_given_rows_are_what_is_judged() -> None:
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((2, 60, 2))
+    other, true = rng.standard_normal((2, 30, 2))
+    expected = r2_score(true, LinearRegression().fit(codes, factors).predict(other))
+    assert r2(codes, factors, test_codes=other, test_factors=true).score == pytest.approx(expected)
+    with pytest.raises(ValueError, match="together"):
+        r2(codes, factors, test_codes=other)
+
+
+def test_a_circle_and_classes_are_read_as_blocks() -> None:
+    angle = 2 * np.pi * FACTORS[:, 2:] / 8
+    both = np.hstack([np.cos(angle), np.sin(angle)])
+    cyclic = {"kinds": ["cyclic"], "test_codes": both[:, :1], "test_factors": FACTORS[:, 2:]}
+    assert r2(both, FACTORS[:, 2:], kinds=["cyclic"]).score == pytest.approx(1.0)
+    assert r2(both[:, :1], FACTORS[:, 2:], **cyclic).score == pytest.approx(0.5)
+    classes, codes = FACTORS[:, :1], np.eye(3)[FACTORS[:, 0]]
+    relabelled = np.array([5, 70, 3])[classes]
+    assert r2(codes, relabelled, kinds=["categorical"]).score == pytest.approx(1.0)
+    assert r2(codes[:, :1], relabelled, kinds=["categorical"]).score == pytest.approx(
+        r2(codes[:, :1], classes, kinds=["categorical"]).score
+    )
+
+
+def test_rotation_changes_nothing_and_dead_codes_count_backwards_only() -> None:
+    assert r2(rotated_codes(FACTORS), FACTORS).score == pytest.approx(1.0)
+    result = r2(np.column_stack([perfect_codes(FACTORS), np.full(len(FACTORS), 0.1)]), FACTORS)
+    assert result.score == pytest.approx(1.0)
+    np.testing.assert_allclose(result.per_code, [1, 1, 1, 0], atol=1e-12)
+
+
+@pytest.mark.parametrize(("n_samples", "n_codes", "n_factors"), [(60, 3, 2), (200, 30, 3), (400, 100, 1)])
+def test_chance_is_what_noise_scores(n_samples: int, n_codes: int, n_factors: int) -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 4, (n_samples, n_factors))
+    scores = [r2(rng.standard_normal((n_samples, n_codes)), factors, seed=seed).score for seed in range(30)]
+    stated = r2_of_noise(check_inputs(np.zeros((n_samples, n_codes)), factors))
+    assert np.mean(scores) == pytest.approx(stated.score, abs=3 * np.std(scores) / np.sqrt(30) + 0.01)
+    assert 0.5 * stated.spread < np.std(scores) < 1.5 * stated.spread
+
+
+def test_noise_that_would_fit_in_sample_is_below_nothing_and_doubted() -> None:
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((300, 256)), rng.standard_normal((300, 2))
+    assert LinearRegression().fit(codes, factors).score(codes, factors) > 0.8
+    result = r2(codes, factors)
+    assert result.score < -0.5
+    assert "least squares on 256 codes fits 150 rows whatever they hold" in result.notes[-1]
