@@ -1,0 +1,107 @@
+"""A counter-example to what a metric declares is searched for, not waited for: ranges and invariances of the table."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+
+from tests.contracts.search import CASES, SCALES, Case
+from unbraid.metrics import METRICS, NotDefined, udr
+from unbraid.types import FloatArray
+
+PLAIN = sorted(name for name, metric in METRICS.items() if not metric.needs)
+FAST = {"beta_vae_score": {"n_train": 200, "n_test": 100}, "factor_vae_score": {"n_train": 200, "n_test": 100}}
+ONE_UNIT = {"irs", "d_lsbd", "independence_score"}  # not each code for itself, but all together
+DAILY, SLOW = 6, 60
+SEARCH: dict[str, Any] = {
+    "deadline": None,
+    "derandomize": True,
+    "database": None,
+    "suppress_health_check": list(HealthCheck),
+}
+
+
+def headline(name: str, case: Case, codes: FloatArray) -> float | None:
+    """None where the metric is not defined."""
+    metric = METRICS[name]
+    try:
+        result = metric.function(codes, case.factors, kinds=case.kinds, **FAST.get(name, {}))
+    except NotDefined:
+        return None
+    per_factor = getattr(result, "per_factor", None)
+    assert per_factor is None or (per_factor.shape == (len(case.kinds),) and np.isfinite(per_factor).all())
+    return float(getattr(result, metric.headline))
+
+
+def changed(change: str, codes: FloatArray, seed: int) -> FloatArray:
+    rng = np.random.default_rng((seed, 2))
+    codes = codes.astype(float)
+    if change == "permute":
+        return codes[:, rng.permutation(codes.shape[1])]
+    if change == "flip":
+        return codes * rng.choice([-1.0, 1.0], codes.shape[1])
+    if change == "scale":
+        # Powers of two: rounding may break ties, which is no fault of a metric.
+        return codes * 2.0 ** np.rint(np.log2(rng.choice(SCALES, codes.shape[1])))
+    return np.insert(codes, rng.integers(codes.shape[1] + 1), 0.3, axis=1)
+
+
+def check(name: str, case: Case) -> None:
+    metric, codes = METRICS[name], case.codes
+    low, high = metric.range
+    before = headline(name, case, codes)
+    if before is None:
+        return
+    assert np.isfinite(before)
+    assert low - 1e-9 <= before <= high + 1e-9
+    for change in sorted(metric.invariant_to):
+        after = headline(name, case, changed(change, codes, case.seed))
+        assert after == pytest.approx(before, abs=metric.tolerance), change
+    assert headline(name, case, np.array(codes, order="C")) == before
+    for scale in SCALES if name in ONE_UNIT else ():
+        unit = 2.0 ** np.rint(np.log2(scale))
+        assert headline(name, case, codes.astype(float) * unit) == pytest.approx(before, abs=1e-9), scale
+
+
+@pytest.mark.parametrize("name", PLAIN)
+@settings(max_examples=DAILY, **SEARCH)
+@given(case=CASES)
+def test_no_case_breaks_what_is_declared(name: str, case: Case) -> None:
+    check(name, case)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLAIN)
+@settings(max_examples=SLOW, **SEARCH)
+@given(case=CASES)
+def test_no_case_of_many_breaks_what_is_declared(name: str, case: Case) -> None:
+    check(name, case)
+
+
+def check_udr(case: Case, alpha: Any) -> None:
+    """Signs, order and units of latents say nothing of how much models agree; equal ones may share weights anyhow."""
+    assume(case.extra not in ("twin", "levels"))
+    models = [case.codes.astype(float), changed("flip", case.codes[:, ::-1], 1), changed("scale", case.codes, 2)]
+    scores = udr(models, alpha=alpha).scores
+    assert np.isfinite(scores).all()
+    assert (scores >= 0).all()
+    others = [
+        changed(change, model, case.seed) for change, model in zip(("scale", "permute", "flip"), models, strict=True)
+    ]
+    np.testing.assert_allclose(udr(others, alpha=alpha).scores, scores, atol=1e-6)
+
+
+@pytest.mark.parametrize("alpha", ["cv", 0.1])
+@settings(max_examples=DAILY, **SEARCH)
+@given(case=CASES)
+def test_no_case_breaks_what_udr_declares(alpha: Any, case: Case) -> None:
+    check_udr(case, alpha)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("alpha", ["cv", 0.1])
+@settings(max_examples=SLOW, **SEARCH)
+@given(case=CASES)
+def test_no_case_of_many_breaks_what_udr_declares(alpha: Any, case: Case) -> None:
+    check_udr(case, alpha)
