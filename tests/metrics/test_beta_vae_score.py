@@ -129,3 +129,13 @@ def test_squares_of_codes_need_not_be_numbers() -> None:
     assert large == pytest.approx([plain, plain], abs=0.01)
     tiny = beta_vae_score(codes * 1e-250, FACTORS, **settings)
     assert sorted(tiny.per_factor) == pytest.approx([0.0, 0.0, 1.0])
+
+
+def test_levels_of_few_rows_cannot_be_read_even_from_rows_held_out() -> None:
+    """Of ten draws of noise .22 to .73: half of a level's four rows look alike by luck."""
+    codes, settings = np.random.default_rng(0).standard_normal((400, 10)), {"n_train": 100, "n_test": 50}
+    even = np.stack([np.arange(400) % 2, np.arange(400) // 2 % 3], axis=1)
+    rare = np.where(np.arange(400)[:, None] < 4, [3, 0], even)
+    assert not beta_vae_score(codes, even, held_out=True, **settings).notes
+    notes = beta_vae_score(codes, rare, held_out=True, **settings).notes
+    assert notes == ("cannot be read at this size: noise strays far from chance where levels have down to 4 rows",)

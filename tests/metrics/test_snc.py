@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.examples import grid_factors, perfect_codes
-from unbraid.metrics import snc
+from unbraid.metrics import nk, snc
 from unbraid.metrics._alignment import align, beyond_luck, training_information
 from unbraid.metrics._information import binned_information
 from unbraid.metrics._inputs import check_inputs
@@ -216,6 +216,18 @@ def test_two_factors_never_share_a_code() -> None:
     assert align(np.array([[0.9, 0.8], [0.1, 0.5]])).tolist() == [0, 1]
     assert align(np.array([[0.9, 0.8], [0.5, 0.1]])).tolist() == [1, 0]
     assert align(np.array([[0.2, 0.8]])).tolist() == [-1, 0]
+
+
+def test_no_factor_is_given_a_dead_code() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (60, 2))
+    codes = factors[:, 1:] + 0.3 * rng.standard_normal((60, 1))
+    for metric in (snc, nk):
+        alone, beside = metric(codes, factors), metric(np.column_stack([np.full(60, 0.3), codes]), factors)
+        assert alone.alignment.tolist() == [-1, 0]
+        assert beside.alignment.tolist() == [-1, 1]
+        assert beside.per_factor[0] == alone.per_factor[0] == 0.0
+        assert metric(np.ones((60, 3)), factors).score == 0.0
 
 
 def test_luck_is_told_from_knowledge() -> None:

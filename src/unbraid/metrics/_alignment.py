@@ -8,7 +8,7 @@ from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._information import mutual_information
 from unbraid.metrics._inputs import Levels
 from unbraid.metrics._sharing import shared
-from unbraid.metrics._trial import Trial
+from unbraid.metrics._trial import Trial, live_codes
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 BINS = 20
@@ -25,6 +25,12 @@ def align(worth: FloatArray) -> IntArray:
     alignment = np.full(worth.shape[1], -1)
     alignment[factors] = codes
     return alignment
+
+
+def align_live(trial: Trial, worth: FloatArray) -> IntArray:
+    """`align` among the codes that vary over the training rows: a dead one tells no factor, and none is given it."""
+    live = np.sort(live_codes(trial)[0])
+    return np.append(live, -1)[align(worth[live])]
 
 
 @shared

@@ -183,7 +183,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How well each factor's own code, cut into intervals, names the factor's level.",
             misses="Does not see whether other codes tell the same; a level in several intervals of its code.",
             source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
-            version=2,
+            version=3,
             stochastic=True,
         ),
         "nk": Metric(
@@ -197,7 +197,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             means="How much accuracy a perceptron on all codes loses without the factor's own code.",
             misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
             source="Mahon et al. 2023 (SNC/NK), section 4.3",
-            version=4,
+            version=5,
             stochastic=True,
             tolerance=0.03,
         ),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._alignment import align, beyond_luck, training_information
+from unbraid.metrics._alignment import align_live, beyond_luck, training_information
 from unbraid.metrics._chance import Noise
 from unbraid.metrics._inputs import Inputs
 from unbraid.metrics._probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
@@ -114,20 +114,20 @@ def nk_of_noise(inputs: Inputs) -> Noise:
 def _alignment(rows: Trial, full: Perceptrons, seed: int) -> tuple[IntArray, list[str]]:
     information = training_information(rows)
     telling = beyond_luck(rows, information)
-    alignment = align(information)
+    alignment = align_live(rows, information)
     notes = []
     unsure = [k for k, code in enumerate(alignment) if code >= 0 and not telling[code, k]]
     if unsure:
         worth = np.where(telling, information, 0.0)
         for factor in unsure:
             worth[:, factor] += TIE * np.maximum(importance(rows, full, factor, seed), 0.0)
-        alignment = align(worth)
+        alignment = align_live(rows, worth)
         notes.append(
             f"no free code alone tells about factor {', '.join(map(str, unsure))}: aligned to the code whose shuffling "
             "costs the perceptron on all codes most"
         )
     notes += [
-        f"factor {factor} has no code of its own (fewer codes than factors): it scores 0"
+        f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0"
         for factor in np.flatnonzero(alignment < 0)
     ]
     return alignment, notes

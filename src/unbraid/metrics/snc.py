@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unbraid._arguments import check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._alignment import BINS, align, training_information
+from unbraid.metrics._alignment import BINS, align_live, training_information
 from unbraid.metrics._bins import ROUNDING, Binning
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import notes_on_bins
@@ -100,13 +100,13 @@ def snc(
         check_whole("min_bin_size, where not None,", min_bin_size, 1)
     rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
     information = training_information(rows, binning)
-    alignment = align(information)
+    alignment = align_live(rows, information)
     chance, accuracy = guessing(rows).copy(), np.zeros(len(alignment))
     notes = [*rows.notes, *notes_on_bins(rows.inputs, BINS, binning)]
     for factor, code in enumerate(alignment):
         if code < 0:
             accuracy[factor] = chance[factor]
-            notes.append(f"factor {factor} has no code of its own (fewer codes than factors): it scores 0")
+            notes.append(f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0")
             continue
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
         found = [_judge(rows, factor, sign * rows.codes[:, code], bins, min_bin_size) for sign in (1.0, -1.0)]
