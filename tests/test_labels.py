@@ -257,3 +257,26 @@ def test_pages_and_figures_say_levels_by_name(tmp_path: Any) -> None:
     held = card.representation
     axes = plot_important_codes(card["mig"], held.codes, held.factors, kinds=held.kinds, levels=held.levels)
     assert [text.get_text() for text in axes[0].get_xticklabels()] == list(NAMES)
+
+
+def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_path: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from unbraid.tables import compare, save_table
+
+    shape = NAMES[SHAPE].astype(object)
+    shape[RNG.permutation(N)[: N // 10]] = None
+    labels = pandas.DataFrame({"shape": shape, "hue": HUE})
+    images = torch.tensor(CODES, dtype=torch.float32)
+    encoders = [torch.nn.Linear(3, 3) for _ in range(3)]
+    cards = {
+        f"seed {seed}": unbraid.score(encode(images), labels, period={"hue": 360}, metrics=["mig", "snc"])
+        for seed, encode in enumerate(encoders)
+    }
+    save_table(tmp_path / "table.tex", *compare(cards))
+    scores = [card["mig"].score for card in cards.values()]
+    expected = f"{np.mean(scores):.3f} $\\pm$ {np.std(scores, ddof=1):.3f} \\\\"
+    row = next(line for line in (tmp_path / "table.tex").read_text().splitlines() if line.startswith("mig"))
+    assert row == " & ".join(["mig $\\uparrow$", *(f"{each:.3f}" for each in scores), expected])
+    assert {card.notes[0] for card in cards.values()} == {
+        "216 of 240 rows are scored, those that lack no label (missing: shape 24)"
+    }

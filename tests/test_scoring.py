@@ -336,3 +336,12 @@ def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest
     monkeypatch.setattr("unbraid.scoring.METRICS", {**METRICS, "mig": row})
     with pytest.raises(KeyboardInterrupt):
         unbraid.score(CODES, FACTORS, metrics=["mig", "modularity"])
+
+
+def test_an_encoder_is_scored_on_a_dataset_by_its_name() -> None:
+    def encode(images: np.ndarray) -> np.ndarray:
+        return images[..., 0].mean(axis=1)[:, ::16]
+
+    by_name = unbraid.score_encoder(encode, "square", n_samples=100, metrics=["mig"])
+    opened = unbraid.score_encoder(encode, unbraid.datasets.load("square"), n_samples=100, metrics=["mig"])
+    assert by_name["mig"].score == opened["mig"].score

@@ -204,7 +204,7 @@ def score_each(
 
 def score_encoder(
     encode: Callable[[Any], Any],
-    dataset: "FactorDataset",
+    dataset: "FactorDataset | str",
     *,
     n_samples: int = 10_000,
     batch_size: int = 256,
@@ -217,7 +217,7 @@ def score_encoder(
         encode: from images, uint8 (n, height, width, channels), to codes (n, n_codes), or to the pair
             (codes, log_variances), and third, where the prior is not the standard normal, `prior_kl` of
             `Representation`. NumPy arrays or torch tensors.
-        dataset: a `FactorDataset`, as `unbraid.datasets.load` returns.
+        dataset: a `FactorDataset`, as `unbraid.datasets.load` returns, or the name of one.
         n_samples: images drawn uniformly without replacement; all of them where the dataset is smaller. As many again
             make up whole objects for metrics that need these.
         batch_size: images per call of `encode`.
@@ -233,9 +233,14 @@ def score_encoder(
     for name, count in (("n_samples", n_samples), ("batch_size", batch_size)):
         check_whole(name, count, 1)
     check_whole("seed", seed, 0)
+    if isinstance(dataset, str):
+        from unbraid.datasets import load
+
+        dataset = load(dataset)
+    opened = dataset
 
     def objects() -> Representation:
-        return encoded_objects(encode, dataset, n_samples, batch_size, seed)
+        return encoded_objects(encode, opened, n_samples, batch_size, seed)
 
     representation = encoded(encode, dataset, n_samples, batch_size, seed)
     return score(representation, seed=seed, **{"objects": objects, **arguments})

@@ -41,3 +41,11 @@ def test_conditions_select_their_rows(text: str, expected: np.ndarray) -> None:
 def test_anything_else_is_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         predicate(text, NAMES)
+
+
+def test_one_equals_sign_is_pointed_at() -> None:
+    with pytest.raises(ValueError, match="equal is written =="):
+        predicate("color = 2", ["color"])
+    with pytest.raises(ValueError) as told:
+        predicate("color >= ", ["color"])
+    assert "==" not in str(told.value)

@@ -176,6 +176,21 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
     assert f"best model, leaving out pca: {study.known_folder() / 'runs' / best}" in shown
 
 
+def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
+    invoke("study", "rank", study.known_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex")
+    ranking = rank_study(study)
+    runs = pd.read_csv(tmp_path / "runs.csv")
+    assert runs["run"].tolist() == [ranking.runs[at] for at in ranking.best_first]
+    assert np.allclose(runs["udr.score"], np.sort(ranking.scores)[::-1])
+    rows = (tmp_path / "settings.tex").read_text().splitlines()
+    assert rows[2].startswith("family & setting & runs & UDR & mig")
+    settings = ranking.per_setting()
+    assert len(rows) == 6 + len(settings)
+    for family, median in zip(settings["family"], settings["median"], strict=True):
+        name = family.replace("_", "\\_")
+        assert any(row.startswith(f"{name} & ") and f" & {median:.3f} & " in row for row in rows)
+
+
 def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
     content = json.loads(invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--json"))
     assert content["options"]["similarity"] == "lasso"

@@ -1,5 +1,6 @@
 """Folders that commands are given."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -25,3 +26,15 @@ def expanded(files: list[Path]) -> list[Path]:
     if len(set(found)) < len(found):
         raise ValueError("one of the files is given twice")
     return found
+
+
+def check_outputs(outputs: Mapping[str, Path | None]) -> None:
+    """Minutes of work should not end in a file that cannot be written."""
+    for suffix, path in outputs.items():
+        if path is None:
+            continue
+        if path.suffix != suffix:
+            option = {".tex": "latex", ".md": "markdown"}.get(suffix, suffix[1:])
+            raise ValueError(f"--{option} {path}: the name must end in {suffix}")
+        if not path.parent.is_dir():
+            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")

@@ -13,7 +13,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
-from unbraid.cli._paths import expanded
+from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
@@ -111,7 +111,7 @@ def score(
             "give one representation FILE, or --example for the shipped one; several FILEs are put side by side"
         )
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
-    _check_outputs({".json": json, ".html": html, **tables})
+    check_outputs({".json": json, ".html": html, **tables})
     from dataclasses import replace
 
     from unbraid._trust import Untrusted, trusting
@@ -269,18 +269,6 @@ def _kept(run: Path, card: "ScoreCard") -> str:
 
 def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _check_outputs(outputs: dict[str, Path | None]) -> None:
-    """Minutes of scoring should not end in a file that cannot be written."""
-    for suffix, path in outputs.items():
-        if path is None:
-            continue
-        if path.suffix != suffix:
-            option = {".tex": "latex", ".md": "markdown"}.get(suffix, suffix[1:])
-            raise ValueError(f"--{option} {path}: the name must end in {suffix}")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
 
 
 def _print(card: "ScoreCard") -> None:

@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.udr import penalty
@@ -60,6 +61,9 @@ def rank(
     ] = None,
     top: Annotated[int, typer.Option(help="Rows of the table of runs.")] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    latex: Annotated[Path | None, typer.Option(help="Write the medians by setting to this .tex file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write all runs, the best first, to this .csv file.")] = None,
     trust_code: TrustCode = None,
 ) -> None:
     """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
@@ -74,9 +78,13 @@ def rank(
       unbraid study rank study/ --similarity spearman --compare all --top 5
 
       unbraid study rank study/ --json > ranking.json
+
+      unbraid study rank study/ --latex settings.tex --csv runs.csv
     """
     if top < 1:
         raise ValueError(f"--top must be at least 1; got {top}")
+    tables = {".tex": latex, ".md": markdown, ".csv": csv}
+    check_outputs(tables)
     from unbraid.analysis.suitability import best_suitable
     from unbraid.cli.study import opened
     from unbraid.studies.storage.remote import publish
@@ -92,6 +100,7 @@ def rank(
     checks = _checks(frame, ranking, metric)
     paths = {run.id: run.path for run in study.runs()}
     chosen = best_suitable(ranking, checks)
+    _save(table, tables)
     if json:
         typer.echo(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
         return
@@ -186,6 +195,29 @@ def _print_settings(console: Console, table: Any) -> None:
         medians = rows[["udr.score", *metrics]].median().to_dict()
         shown.add_row(family, setting, str(len(rows)), f"{medians['udr.score']:.3f}", *_numbers(medians, metrics))
     console.print(shown, markup=False)
+
+
+def _save(table: Any, outputs: Mapping[str, Path | None]) -> None:
+    from unbraid.analysis.natural_order import natural
+    from unbraid.tables import save_table
+
+    metrics = _metrics(table)
+    runs = [[str(row[name]) for name in table.columns] for row in table.to_dict("records")]
+    groups = sorted(
+        table.groupby(["family", "setting"], sort=False), key=lambda group: (group[0][0], natural(group[0][1]))
+    )
+    settings = []
+    for (family, setting), rows in groups:
+        medians = rows[["udr.score", *metrics]].median().to_dict()
+        settings.append([family, setting, str(len(rows)), f"{medians['udr.score']:.3f}", *_numbers(medians, metrics)])
+    for suffix, path in outputs.items():
+        if path is None:
+            continue
+        if suffix == ".csv":
+            save_table(path, list(table.columns), runs)
+        else:
+            save_table(path, ["family", "setting", "runs", "UDR", *map(_short, metrics)], settings)
+        typer.echo(f"wrote {path}", err=True)
 
 
 def _fitting(console: Console, table: Any, taken: Sequence[int]) -> list[str]:

@@ -2,6 +2,7 @@
 
 import ast
 import operator
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -47,7 +48,8 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
     try:
         tree = ast.parse(text, mode="eval").body
     except SyntaxError as error:
-        raise ValueError(f"condition {text!r} cannot be read: {error.msg} at character {error.offset}") from error
+        hint = "; equal is written ==" if re.search(r"(?<![<>=!])=(?!=)", text) else ""
+        raise ValueError(f"condition {text!r} cannot be read: {error.msg} at character {error.offset}{hint}") from error
     columns = {name: column for column, name in enumerate(names)}
 
     def value(node: ast.expr, factors: FloatArray) -> Any:
