@@ -29,7 +29,7 @@ def align(worth: FloatArray) -> IntArray:
 
 def align_live(trial: Trial, worth: FloatArray) -> IntArray:
     """`align` among the codes that vary over the training rows: a dead one tells no factor, and none is given it."""
-    live = np.sort(live_codes(trial)[0])
+    live = live_codes(trial)[0]  # in an order of their own, so that of equally good alignments no column decides
     return np.append(live, -1)[align(worth[live])]
 
 
