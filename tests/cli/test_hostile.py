@@ -87,6 +87,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "score": [("run --metrics mig", 0), ("codes.npz --metrics mig", 0)],
     "metrics": [("", 0)],
     "udr": [("codes.npz run/codes.safetensors", 0)],
+    "rank": [("codes.npz run/codes.safetensors", 0)],
     "families": [("", 0)],
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
     "continue": [("run --steps 100", 2)],
