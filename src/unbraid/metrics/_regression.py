@@ -50,7 +50,7 @@ def as_blocks(inputs: Inputs, sizes: Sequence[int] | None = None) -> Blocks:
 
 def notes_on_blocks(inputs: Inputs) -> tuple[str, ...]:
     """How factors are read that are not one column."""
-    how = {"cyclic": "its cosine and sine", "categorical": "an indicator of each level"}
+    how = {"cyclic": "its cosine and sine", "categorical": "indicators of its levels"}
     return tuple(
         f"factor {factor} ({kind}): {how[kind]} are predicted together"
         for factor, kind in enumerate(inputs.kinds)
