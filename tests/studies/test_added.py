@@ -80,6 +80,14 @@ def test_added_codes_are_scored_ranked_and_compared_like_the_studys(study, tmp_p
     assert [entry["name"] for entry in scores["input"]["factors"]] == ["y", "x"]
 
 
+def test_codes_alone_are_given_the_factors_of_the_study(study, tmp_path):
+    np.save(tmp_path / "bare.npy", PLACES)
+    with_factors = saved(tmp_path / "whole.npz")
+    bare, whole = add(study, [tmp_path / "bare.npy", with_factors], family="mine")
+    table = study.results().set_index("run")
+    assert table.loc[bare.id, "mig.score"] == table.loc[whole.id, "mig.score"]
+
+
 def test_more_metrics_reach_what_was_added(study, tmp_path):
     add(study, [saved(tmp_path / "mine.npz")], family="mine")
     richer = opened(tmp_path, YAML.replace("[mig]", "[mig, sap]"))
