@@ -191,7 +191,7 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
         own = names if not ours and array == "codes" else own
         for name in own:
             if columns[name].dtype.kind not in "biuf":
-                advice = "labels go into a file of their own (--labels), or beside columns code_0, code_1, ..."
+                advice = "labels go into a file of their own, or beside columns code_0, code_1, ..."
                 raise ValueError(f"column {name!r} is no code: it holds {columns[name].dtype}; {advice}")
         if own:
             arrays[array] = np.stack([columns[name] for name in own], axis=1)

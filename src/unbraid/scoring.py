@@ -112,10 +112,8 @@ def score(
                 scored[name] = result
     if not scored:
         if not representation.names:
-            raise ValueError(
-                "these codes have no factors to be measured against: give labels (--labels); unbraid rank compares "
-                "models without"
-            )
+            without = "give labels; `rank` compares models without them"
+            raise ValueError(f"these codes have no factors to be measured against: {without}")
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
     if null:

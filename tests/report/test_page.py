@@ -379,7 +379,7 @@ def test_notes_name_the_factors_that_they_count() -> None:
         trees(CODES, FACTORS),
         notes=("factors 0 and 2 share a plane", "factor 1 is cut; factor 12 is not", "factors 0, 1 and 2"),
     )
-    base = score(CODES, FACTORS, metrics="mig", names=SPACE.names)
+    base = score(CODES, FACTORS, metrics="mig", kinds=SPACE.kinds, names=SPACE.names)
     scored = Scored(own(), result, 0.0, chance=Noise(0.1), factors=base.representation.names)
     card = replace(base, scored={"t": scored})
     notes = [

@@ -385,7 +385,8 @@ def config_of(
 def code_of(plan: Plan, member: Member) -> dict[str, str]:
     """Digests of the source of a family and a network of the user's own, by name; {} where neither is."""
     names = trusted_in([plan.family, dict(member.hyper)])
-    return {str(name): source_digest(name, imported(name, "code", "name it yourself")) for name in names}
+    kinds = {name: "family" if str(name) == str(plan.family) else "network" for name in names}
+    return {str(name): source_digest(name, imported(name, kinds[name], "name it yourself")) for name in names}
 
 
 def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
