@@ -1,5 +1,6 @@
 """What a metric gives where codes and factors have nothing to do with each other: the same rows, shuffled."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -45,9 +46,9 @@ class Null:
         return {"scores": self.scores.tolist(), **numbers}
 
 
-def shuffled(representation: Representation, rng: np.random.Generator) -> Representation:
-    """The same codes, with their posteriors, beside factors of other rows."""
-    rows = rng.permutation(len(representation))
+def shuffled(representation: Representation, seed: Sequence[int]) -> Representation:
+    """The same codes, with their posteriors, beside factors of other rows; the same rows for the same seed."""
+    rows = np.random.default_rng(seed).permutation(len(representation))
     moved = {name: getattr(representation, name) for name in ("codes", *POSTERIOR)}
     return replace(representation, **{name: array[rows] for name, array in moved.items() if array is not None})
 

@@ -134,10 +134,9 @@ def _beside_null(
 ) -> dict[str, Scored]:
     """The same with the null of each metric that looks at factors."""
     draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
-    apart = {name for name in draws if scored[name].objects is not None}
+    apart = [name for name in draws if scored[name].objects is not None]
     sources = [(representation, [name for name in draws if name not in apart], gap)]
     sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
-    rng = np.random.default_rng(seed)
     for done in range(n_shuffles):
 
         def told(name: str, _: int, __: int, done: int = done) -> None:
@@ -146,7 +145,7 @@ def _beside_null(
 
         for held, names, its_gap in sources:
             rows = {name: scored[name].metric for name in names}
-            for name, each in score_each(shuffled(held, rng), rows, seed=seed, gap=its_gap, progress=told):
+            for name, each in score_each(shuffled(held, [seed, done]), rows, seed=seed, gap=its_gap, progress=told):
                 if isinstance(each, Exception):
                     raise each
                 draws[name].append(each.headline)

@@ -346,6 +346,14 @@ def test_damaged_or_foreign_files_are_named(ranking: Ranking, tmp_path: Path) ->
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     with pytest.raises(ValueError, match=r"lasso\.npz is damaged"):
         read_ranking(path)
+    write_ranking(path, ranking)
+    for name, wrong in (("doubted", 3), ("notes", None), ("options", {"alpha": 0.1, "kl": 1}), ("options", [])):
+        described = {"format": 1, "options": {}, "left_out": {}, "notes": [], "doubted": [], name: wrong}
+        with np.load(path) as archive:
+            kept = {each: archive[each] for each in archive.files if each != "described"}
+        np.savez(path, **kept, described=np.array(json.dumps(described)))
+        with pytest.raises(ValueError, match=r"lasso\.npz is damaged .*; remove it to rank again"):
+            read_ranking(path)
     np.savez(path, described=np.array(json.dumps({"format": 99})))
     with pytest.raises(ValueError, match="its format is 99; this version of unbraid reads 1"):
         read_ranking(path)

@@ -57,8 +57,7 @@ class RankingOptions:
     `kl_threshold`; "kl": those whose mean KL from the prior is above it, as in the paper, where a constant offset or a
     variance that nobody uses counts as information, and models that learnt nothing may be ranked best.
     `alpha`: .1, as the authors' code; "cv" as the paper, where latents of models that learnt nothing get weights of 10
-    and more. By both defaults UDR goes with supervised metrics within settings at .53 (the paper's figure is .54), by
-    "kl" and "cv" at .04, over 42 models of which many had learnt nothing.
+    and more. `docs/ranking.md` says what was measured.
     `compare`: "same-hyperparameters" compares the seeds of one setting, as the paper for choosing a setting;
     "same-family" all runs of a family, the paper's UDR-A2A, for choosing a model; "all" crosses families as well.
     """

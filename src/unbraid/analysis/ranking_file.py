@@ -91,6 +91,13 @@ def read_ranking(path: Path) -> Ranking:
             "Remove it to rank again"
         )
     arrays = _arrays(path)
+    try:
+        return _ranking(described, arrays)
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        raise ValueError(f"{path} is damaged ({error}); remove it to rank again") from error
+
+
+def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
     informative = arrays["informative"].tolist()
     return Ranking(
         runs=tuple(arrays["runs"].tolist()),
