@@ -47,3 +47,12 @@ def test_what_cannot_be_is_refused(shrink: float, said: str) -> None:
 def test_an_unknown_option_names_this_one_too() -> None:
     with pytest.raises(ValueError, match="antialias.*shrink"):
         load("sprites", size=32)
+
+
+@pytest.mark.parametrize("factor", [1, 11, 16])  # the last sums that 16 bits hold, and larger ones
+def test_sums_of_large_blocks_do_not_overflow(factor: int) -> None:
+    pixels = np.random.default_rng(0).integers(200, 256, size=(3, factor, 2 * factor, 3), dtype=np.uint8)
+    pixels[0] = 255
+    source = ArrayDataset(pixels, FactorSpace(("a",), (3,), ("ordinal",)))
+    means = pixels.reshape(3, 1, factor, 2, factor, 3).mean(axis=(2, 4))
+    assert np.array_equal(ShrunkImages(source, factor).images(np.arange(3)), np.floor(means + 0.5))
