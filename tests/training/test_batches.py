@@ -5,7 +5,9 @@ import pytest
 import torch
 from scipy import stats
 
-from unbraid.training import batches
+from unbraid.datasets import load
+from unbraid.families.base import Context, Draw
+from unbraid.training import batches, draws
 
 KEYS = batches.streams([0, 1, 2], "images/images/0")
 
@@ -80,6 +82,19 @@ def test_a_member_draws_the_same_in_any_company(draw):
     assert together.shape == (3, 33, 3)
     assert (draw(KEYS[2:], 9, (33, 3)) == together[2:]).all()
     assert not (draw(KEYS[2:], 10, (33, 3)) == together[2:]).all()
+
+
+@pytest.mark.parametrize("kind", ["normal", "uniform", "permutation"])
+def test_steps_drawn_together_are_the_steps_drawn_one_by_one(kind, monkeypatch: pytest.MonkeyPatch):
+    """Chunks of four steps of three members, come to in any order, as a resumed training comes to them."""
+    monkeypatch.setattr(draws, "NUMBERS", 4 * 3 * 33 * 5 + 1)
+    images = draws.Images(load("square"), torch.device("cpu"))
+    given = draws.Draws([0, 1, 2], Context({"width": 5}, 64, 33, 100), images)
+    keys = batches.streams([0, 1, 2], f"{kind}/noise/0")
+    one_by_one = {"normal": batches.normal, "uniform": batches.uniform, "permutation": batches.permutations}[kind]
+    for step in (6, 7, 8, 0, 98):
+        made = given(Draw("noise", kind, ("width",)), step, step, 0)["noise"]
+        assert torch.equal(made, one_by_one(keys, step, (33, 5)))
 
 
 def test_permutations_shuffle_each_column_by_itself():

@@ -29,12 +29,12 @@ def random_bits(keys: Tensor, positions: Tensor) -> Tensor:
     return _mix(keys + positions * _GAMMA)
 
 
-def uniform(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
-    """(n_members, *shape) on (0, 1), single precision."""
+def uniform(keys: Tensor, step: int | Tensor, shape: Sequence[int]) -> Tensor:
+    """(n_members, *shape) on (0, 1), single precision; the step of all members, or (n_members,) that of each."""
     return _uniform(keys, step, shape).float().clamp(max=1 - 2**-24)
 
 
-def normal(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
+def normal(keys: Tensor, step: int | Tensor, shape: Sequence[int]) -> Tensor:
     """(n_members, *shape) standard normal, single precision; Box and Muller's way."""
     count = math.prod(shape)
     half = -(-count // 2)
@@ -45,7 +45,7 @@ def normal(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
     return both[:, :count].float().reshape(len(keys), *shape)
 
 
-def permutations(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
+def permutations(keys: Tensor, step: int | Tensor, shape: Sequence[int]) -> Tensor:
     """(n_members, *shape) int64; along the first axis of `shape` every column is a shuffle of its own."""
     return _uniform(keys, step, shape).argsort(dim=1)
 
@@ -63,13 +63,13 @@ def epoch_positions(keys: Tensor, start: int, count: int, n_images: int) -> Tens
     bits = max(2, (n_images - 1).bit_length())
     positions = _feistel(epoch_keys, positions, bits)
     while bool((outside := positions >= n_images).any()):
-        positions = torch.where(outside, _feistel(epoch_keys, positions, bits), positions)
+        positions[outside] = _feistel(epoch_keys[outside], positions[outside], bits)
     return positions
 
 
-def _uniform(keys: Tensor, step: int, shape: Sequence[int]) -> Tensor:
+def _uniform(keys: Tensor, step: int | Tensor, shape: Sequence[int]) -> Tensor:
     # Steps get keys of their own rather than stretches of one stream: no count of draws to agree upon.
-    at_step = random_bits(keys, torch.tensor(step + 1, dtype=torch.int64, device=keys.device))
+    at_step = random_bits(keys, torch.as_tensor(step, device=keys.device) + 1)
     positions = torch.arange(1, math.prod(shape) + 1, dtype=torch.int64, device=keys.device)
     bits = random_bits(at_step[:, None], positions)
     return ((_shifted(bits, 11).double() + 0.5) * 2**-53).reshape(len(keys), *shape)

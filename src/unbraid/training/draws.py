@@ -1,5 +1,6 @@
 """What the players of a family are given at a step, for all members of a population."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,8 @@ from unbraid.families.base import Context, Draw, Player, Supply
 from unbraid.models.networks import as_floats
 from unbraid.training import batches
 
-CHUNK = 64  # steps whose image positions are worked out at once
+CHUNK = 64  # steps whose draws are worked out at once
+NUMBERS = 1 << 18  # but no more than so many numbers, one step's at least
 RESIDENT_BYTES = 16 << 30  # datasets up to this size are copied, as they are, onto an accelerator
 
 
@@ -82,6 +84,7 @@ class Draws:
         self.items = _stacked_items([each for each in supplies if each], context, self.home)
         self._keys: dict[str, Tensor] = {}
         self._chunks: dict[str, tuple[int, Tensor]] = {}
+        self._noise: dict[str, tuple[int, Tensor]] = {}
         self._step = -1
         self._made: dict[str, dict[str, Tensor]] = {}
 
@@ -111,8 +114,18 @@ class Draws:
         if draw.kind == "given":
             return self._given(draw, keys, purpose, turn)
         sizes = (self.context.settings[size] if isinstance(size, str) else size for size in draw.shape)
-        made = _MAKERS[draw.kind](keys, step, (*self._leading(draw), *sizes)).to(self.images.device)
-        return {draw.name: made.to(self.images.dtype) if made.is_floating_point() else made}
+        return {draw.name: self._drawn(draw.kind, keys, purpose, step, (*self._leading(draw), *sizes))}
+
+    def _drawn(self, kind: str, keys: Tensor, purpose: str, step: int, shape: Sequence[int]) -> Tensor:
+        """Noise for this step, (n_members, *shape), made together with that of the steps around it."""
+        count = max(1, min(CHUNK, NUMBERS // (len(keys) * math.prod(shape))))
+        number, offset = divmod(step, count)
+        if self._noise.get(purpose, (-1, None))[0] != number:
+            steps = number * count + torch.arange(count, device=self.home)
+            made = _MAKERS[kind](keys.repeat_interleave(count), steps.repeat(len(keys)), shape)
+            made = made.unflatten(0, (len(keys), count)).to(self.images.device)
+            self._noise[purpose] = (number, made.to(self.images.dtype) if made.is_floating_point() else made)
+        return self._noise[purpose][1][:, offset]
 
     def _leading(self, draw: Draw) -> tuple[int, ...]:
         if not draw.of:
@@ -154,7 +167,7 @@ def _stacked_items(supplies: Sequence[Supply], context: Context, home: torch.dev
     }
 
 
-_MAKERS: dict[str, Callable[[Tensor, int, Sequence[int]], Tensor]] = {
+_MAKERS: dict[str, Callable[[Tensor, int | Tensor, Sequence[int]], Tensor]] = {
     "normal": batches.normal,
     "uniform": batches.uniform,
     "permutation": batches.permutations,
