@@ -25,6 +25,7 @@ CONTENT: dict[str, Any] = {
     "batch_size": 8,
     "device": "cpu",
     "precision": "float32",
+    "hold_out": {"images": 0.1, "every": 5, "patience": 2},
     "supervision": {"pairs": 3},
     "facts": {
         "circles": 1, "euclidean": 0, "turning": ["x"], "blocks": ["x"], "values": [3], "latents": 2,
@@ -37,7 +38,7 @@ CONTENT: dict[str, Any] = {
 }  # fmt: skip
 ENDED: dict[str, Any] = {
     "state": "finished", "step": 10, "reason": None, "seconds": 1, "last": {"kl": 0.5}, "unbraid": "0.1.0",
-    "continued": {"run": "0f", "step": 5},
+    "continued": {"run": "0f", "step": 5}, "held_out": {"step": 5, "elbo": -0.5, "stopped": True},
 }  # fmt: skip
 INTEGER, FINITE, TEXT = "input should be a valid integer", "input should be a finite number", "should be a valid string"
 SETTING = "input should be a finite number or a text"
@@ -75,6 +76,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "config.json batch_size": [(0, "greater than or equal to 1"), ([8], INTEGER)],
     "config.json device": [("cpu; rm", "match pattern"), ("", "match pattern"), (None, TEXT)],
     "config.json precision": [("half", "'float32', 'bfloat16' or 'float64'"), (32, "'float32'")],
+    "config.json hold_out": [(3, "input should be a valid dictionary"), ([], "dictionary")],
+    "config.json hold_out.images": [(0, "greater than 0; got 0"), (2.0**64, "less than or equal to"), ("1", "number")],
+    "config.json hold_out.every": [(0, "greater than or equal to 1"), (5.0, INTEGER)],
+    "config.json hold_out.patience": [(-1, "greater than or equal to 0"), (True, INTEGER)],
     "config.json supervision": [([], "valid dictionary")],
     "config.json supervision.pairs": [(-1, "greater than or equal to 0"), (1.5, INTEGER)],
     "config.json facts": [([], "dictionary"), (None, "dictionary")],
@@ -94,6 +99,10 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "status.json continued": [("0f", "dictionary"), ([], "dictionary")],
     "status.json continued.run": [(3, TEXT), (None, TEXT)],
     "status.json continued.step": [(-1, "greater than or equal to 0"), ("5", INTEGER)],
+    "status.json held_out": [(0.5, "dictionary"), ([], "dictionary")],
+    "status.json held_out.step": [(-1, "greater than or equal to 0"), (5.0, INTEGER)],
+    "status.json held_out.elbo": [("0.5", "valid number"), ([], "valid number")],
+    "status.json held_out.stopped": [(1, "valid boolean"), (None, "valid boolean")],
 }  # fmt: skip
 for fact in ("circles", "latents", "n_classes", "codes", "n_actions", "relations"):
     WRONG[f"config.json facts.{fact}"] = [(0, "greater than or equal to 1"), ("2", INTEGER), (1 << 17, "65536")]
@@ -180,7 +189,16 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
     del holder[f"{last}_"]
     del holder[last]
     (folder / name).write_text(json.dumps(before))
-    optional = place in ("supervision", "facts", "codes", "code", "probe", "continued") or place.startswith("facts.")
+    optional = place in (
+        "supervision",
+        "facts",
+        "codes",
+        "code",
+        "probe",
+        "continued",
+        "hold_out",
+        "held_out",
+    ) or place.startswith("facts.")
     if optional:
         read_folder(folder)
         return

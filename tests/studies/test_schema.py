@@ -55,6 +55,16 @@ def test_where_runs_are_trained_is_no_part_of_what_they_are():
     assert [run.id for run in expand(there, AROUND)] == [run.id for run in expand(study(), AROUND)]
 
 
+def test_images_kept_out_are_part_of_what_runs_are():
+    (plain,), (held,) = expand(study(), AROUND), expand(study(hold_out=0.1, hold_out_every=9, patience=2), AROUND)
+    assert "hold_out" not in plain.config
+    assert held.config["hold_out"] == {"images": 0.1, "every": 9, "patience": 2}
+    assert held.id != plain.id
+    for wrong in ({"hold_out": 1.5}, {"hold_out": True}, {"patience": 2}):
+        with pytest.raises(ValueError, match="hold_out"):
+            expand(study(**wrong), AROUND)
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

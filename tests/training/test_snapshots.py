@@ -70,6 +70,13 @@ def test_stacked_members_have_tables_of_their_own() -> None:
     assert stacked[0].snapshots["kl"][0] != stacked[1].snapshots["kl"][0]
 
 
+def test_a_prior_is_read_with_every_hyperparameter() -> None:
+    """That of MTD's blocks has one that is no structural setting."""
+    plan = Plan("mtd", 1, 8, "cpu", "float32", snapshots=Snapshots(1, ("mig",)))
+    (found,) = train_here(plan, [member("mtd", network="dense", factors="shade")], TINY)
+    assert (found.snapshots["kl"] > 0).all()
+
+
 @pytest.mark.parametrize(
     ("given", "said"),
     [

@@ -44,6 +44,13 @@ def train(
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
     snapshots: Annotated[int, typer.Option(help="Keep metrics at so many evenly spaced steps.")] = 0,
     snapshot_metrics: Annotated[str, typer.Option(help="Which, with commas between.")] = "mig",
+    hold_out: Annotated[
+        float, typer.Option(help="Images that no training sees, a share below 1 or how many: their ELBO is kept.")
+    ] = 0,
+    hold_out_every: Annotated[int, typer.Option(help="Steps between two evaluations of it.")] = 500,
+    patience: Annotated[
+        int, typer.Option(help="Stop after so many evaluations without a new best, and keep the best; 0: never.")
+    ] = 0,
 ) -> None:
     """Train a family, for every combination of the values given and every seed.
 
@@ -74,7 +81,8 @@ def train(
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
             preset=preset, out=out, checkpoint_every=checkpoint_every, snapshots=snapshots,
-            snapshot_metrics=[name.strip() for name in snapshot_metrics.split(",")], progress=report, **given,
+            snapshot_metrics=[name.strip() for name in snapshot_metrics.split(",")],
+            hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=report, **given,
         )  # fmt: skip
     print_runs(runs)
 
@@ -163,6 +171,8 @@ def print_runs(runs: "list[Run]") -> None:
         state = run.status["state"]
         if state == "diverged":
             state += f" at step {run.status['step']}: {run.status['reason']}"
+        elif run.status.get("held_out", {}).get("stopped"):
+            state += f", stopped early at step {run.status['step']}"
         table.add_row(run.path.name, str(run.config["seed"]), *settings, *numbers, state)
     Console().print(table, markup=False)
     typer.echo(f"in {runs[0].path.parent}")

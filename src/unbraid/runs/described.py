@@ -21,6 +21,7 @@ def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -
         "seed": config["seed"],
         "state": status["state"],
         "reason": status["reason"],
+        "judged": _judged(config, status),
         "step": status["step"],
         "seconds": _time_text(status["seconds"]),
         "version": status["unbraid"],
@@ -49,17 +50,35 @@ def _command(config: Mapping[str, Any]) -> str | None:
         words += ["--data", f"{name}={json.dumps(value)}"]
     for name, value in _chosen(config).items():
         words += ["--set", f"{name}={value}"]
-    for name in ("steps", "batch_size", "device", "precision"):
-        words += [f"--{name.replace('_', '-')}", str(config[name])]
+    for name, value in _plan(config).items():
+        words += [f"--{name.replace('_', '-')}", str(value)]
     return shlex.join(words)
 
 
 def _python(config: Mapping[str, Any]) -> str:
     source = config["dataset"]
     dataset = "dataset" if source["name"] is None else repr({"name": source["name"], **source["options"]})
-    plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
-    given = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **plain}.items())
+    given = ", ".join(f"{name}={value!r}" for name, value in {**_chosen(config), **_plan(config)}.items())
     return f"import unbraid\n\nunbraid.train({config['family']!r}, {dataset}, seeds=[{config['seed']}], {given})"
+
+
+def _plan(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments of `unbraid.train` beside the hyperparameters."""
+    plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
+    if held := config.get("hold_out"):
+        count = held["images"] if held["images"] < 1 else int(held["images"])
+        plain |= {"hold_out": count, "hold_out_every": held["every"], "patience": held["patience"]}
+    return plain
+
+
+def _judged(config: Mapping[str, Any], status: Mapping[str, Any]) -> str | None:
+    """Which weights a run has that was judged by images kept out of its training."""
+    held = status.get("held_out")
+    if not held:
+        return None
+    best = config["hold_out"]["patience"] and held["elbo"] is not None
+    weights = f"The weights are those of step {held['step']}, the best." if best else "The weights are the last ones."
+    return f"Training stopped early, after step {status['step']}. {weights}" if held["stopped"] else weights
 
 
 def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:

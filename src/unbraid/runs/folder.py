@@ -13,7 +13,7 @@ from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
 WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.parquet"
 CHECKPOINT = "checkpoint.safetensors"
-SNAPSHOTS = "snapshots.parquet"
+SNAPSHOTS, HELD_OUT = "snapshots.parquet", "held_out.parquet"
 ADDED_CODES = "codes.npz"  # of a representation that was added to a study
 WORKING = ".part"  # ends the name of a folder whose run is not finished
 
@@ -87,7 +87,7 @@ def tidy(folder: Path, *, continuable: bool = False) -> None:
     Args:
         continuable: leave the last checkpoint, with which the training can go on.
     """
-    names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES, SNAPSHOTS, SCORES)
+    names = (CHECKPOINT, CONFIG, STATUS, WEIGHTS, CODES, CURVES, SNAPSHOTS, HELD_OUT, SCORES)
     unfinished = tuple(f".{name}." for name in names)
     for left in folder.iterdir():
         needless = left.name == CHECKPOINT and not continuable

@@ -65,6 +65,7 @@ def run_content(run: Run, *, compare: Run | None = None, dataset: FactorDataset 
         "generated": _generated(runs) if images else [],
         "curves": _curves(runs, [run.curves() for run in runs], "curves", "Losses and their parts over training steps"),
         "snapshots": _curves(runs, [run.snapshots() for run in runs], "snapshots", "Metrics over training steps"),
+        "held_out": _curves(runs, [run.held_out() for run in runs], "held_out", "ELBO of images kept out of training"),
         "comparison": _comparison(runs) if compare is not None else None,
     }
 

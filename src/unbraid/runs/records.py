@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, FiniteFloat
 from pydantic_core import PydanticCustomError
 
-from unbraid._records import Count, Natural, Record, Seconds, Setting, Text
+from unbraid._records import MOST, Count, Natural, Record, Seconds, Setting, Text
 from unbraid.types import Kind
 
 FORMAT = 1
@@ -75,6 +75,14 @@ class FactsRecord(Record):
     relations: Size = 1
 
 
+class HoldOutRecord(Record):
+    """`unbraid.training.held_out.HoldOut`, of a training that kept images out."""
+
+    images: Annotated[FiniteFloat, Field(gt=0, le=MOST)]
+    every: Count
+    patience: Natural
+
+
 class RunRecord(Record):
     """config.json of a run."""
 
@@ -87,6 +95,7 @@ class RunRecord(Record):
     batch_size: Count
     device: Device
     precision: Precision
+    hold_out: HoldOutRecord | None = None
     supervision: dict[Text, Natural] = {}
     facts: FactsRecord = FactsRecord()
     codes: list[PartRecord] = []
@@ -101,6 +110,14 @@ class OriginRecord(Record):
     step: Natural
 
 
+class JudgedRecord(Record):
+    """How the weights did on images kept out of training, and after how many steps they did."""
+
+    step: Natural
+    elbo: FiniteFloat | None  # nats; None: it was not finite
+    stopped: bool  # early, because it rose no more
+
+
 class StatusRecord(Record):
     """status.json of a run."""
 
@@ -111,3 +128,4 @@ class StatusRecord(Record):
     last: dict[Text, FiniteFloat]
     unbraid: Text
     continued: OriginRecord | None = None
+    held_out: JudgedRecord | None = None

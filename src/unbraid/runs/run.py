@@ -27,7 +27,7 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, CURVES, SNAPSHOTS, WEIGHTS, damaged, find_codes, read_folder
+from unbraid.runs.folder import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS, damaged, find_codes, read_folder
 from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
 from unbraid.types import ArrayLike, FloatArray
 
@@ -282,6 +282,13 @@ class Run:
     def snapshots(self) -> dict[str, FloatArray]:
         """`step` and, by name, metrics, `kl` in nats, how many latents were `informative`; {} where none were kept."""
         return _read_table(self.path / SNAPSHOTS) if (self.path / SNAPSHOTS).is_file() else {}
+
+    def held_out(self) -> dict[str, FloatArray]:
+        """`step`, and in nats the mean `elbo`, `reconstruction` and `kl` of images that no training saw.
+
+        {} where none were kept out. Which they are, `unbraid.training.held_out.held_out_rows` says.
+        """
+        return _read_table(self.path / HELD_OUT) if (self.path / HELD_OUT).is_file() else {}
 
     def _repr_html_(self) -> str:
         from unbraid.report.rendering import render

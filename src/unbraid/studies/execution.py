@@ -173,9 +173,10 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
     needed = heaviest = 0
     for (family, content), group in groupby(sorted(tasks, key=kind), kind):
         row, dataset = find_family(family), datasets[content]
-        members = [training_of(task.config)[1] for task in group]
+        trainings = [training_of(task.config) for task in group]
+        members = [member for _, member in trainings]
         check_images(dataset, members)
-        weights = check_members(row, dataset, members)
+        weights = check_members(row, dataset, trainings)
         needed += needed_space(dataset, weights, members, row)
         heaviest = max(heaviest, *weights.values())
     return needed + CHECKPOINTS * heaviest * min(n_cores(), len(tasks))

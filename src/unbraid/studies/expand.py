@@ -14,6 +14,7 @@ from unbraid.runs.folder import run_id
 from unbraid.scoring import choose
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.storage.store import StudyEnvironment
+from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan
 from unbraid.training.schedules import check_schedules
 from unbraid.training.train import config_of, members_of
@@ -40,9 +41,10 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
         ValueError: a family or setting that does not exist; the path of the key comes first.
     """
     found: dict[str, tuple[Plan, Member, dict[str, Any]]] = {}
+    held = hold_out_of(study.hold_out, study.hold_out_every, study.patience)
     for number, section in enumerate(study.families):
         steps, batch_size = section.steps or study.steps, section.batch_size or study.batch_size
-        plan = Plan(section.name, steps, batch_size, around.device, around.precision)
+        plan = Plan(section.name, steps, batch_size, around.device, around.precision, held)
         for member in family_members(section, study, f"families[{number}]"):
             try:
                 check_schedules(member.hyper, steps)

@@ -135,6 +135,11 @@ class StudyConfig(Section):
     checkpoint_every: NotNegative = 120.0  # seconds
     snapshots: Annotated[int, Field(ge=0, strict=True)] = 0  # of each run, by the metrics named next
     snapshot_metrics: Annotated[list[str], Field(min_length=1)] = ["mig"]
+    hold_out: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = (
+        0  # images that no training sees, a share below 1 or how many
+    )
+    hold_out_every: Count = 500  # steps between two evaluations of their ELBO
+    patience: Annotated[int, Field(ge=0, strict=True)] = 0  # of these without a new best; 0: no end
     metrics: Literal["all"] | list[str] = []
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None

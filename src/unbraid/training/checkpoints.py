@@ -37,6 +37,9 @@ class Checkpoint:
     seconds: float = 0.0
     snapshots: dict[str, list[float]] = field(default_factory=dict)  # by name, of equal lengths; "step" among them
     origin: tuple[str, int] | None = None  # the run that it continues, and how many steps that had taken
+    held_out: dict[str, list[float]] = field(default_factory=dict)  # by name, of equal lengths; "step" among them
+    best: MemberState | None = None  # weights at the best of these, where training stops by them
+    stopped: bool = False  # early, by these
 
 
 def identity(**facts: Any) -> dict[str, str]:
@@ -52,6 +55,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
         tensors[f"curve/{name}"] = torch.tensor(values, dtype=torch.float64)
     for name, value in checkpoint.pending.items():
         tensors[f"pending/{name}"] = value.reshape(())
+    for name, value in (checkpoint.best or {}).items():
+        tensors[f"best/{name}"] = value
     position = {
         "step": checkpoint.step,
         "seconds": checkpoint.seconds,
@@ -59,6 +64,8 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
         "curves": list(checkpoint.curves),  # the file does not keep the order of tensors
         "snapshots": checkpoint.snapshots,
         "origin": checkpoint.origin,
+        "held_out": checkpoint.held_out,
+        "stopped": checkpoint.stopped,
         "diverged": [checkpoint.diverged.step, checkpoint.diverged.reason] if checkpoint.diverged else None,
     }
     metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
@@ -92,10 +99,14 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     steps = tensors.pop("curve_steps").tolist()
     curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
     pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
+    best = {name.removeprefix("best/"): tensors.pop(name) for name in list(tensors) if name.startswith("best/")}
     diverged = Diverged(*position["diverged"]) if position["diverged"] else None
     origin = tuple(position["origin"]) if position.get("origin") else None
     place = position["step"], tensors, steps, curves, pending, position["counts"]
-    return Checkpoint(*place, diverged, position["seconds"], position.get("snapshots", {}), origin)
+    return Checkpoint(
+        *place, diverged, position["seconds"], position.get("snapshots", {}), origin,
+        position.get("held_out", {}), best or None, position.get("stopped", False),
+    )  # fmt: skip
 
 
 def architecture(state: MemberState) -> str:

@@ -73,6 +73,11 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
     row = find_family(plan.family)
     if begun.status["state"] != "finished":
         raise ValueError(f"{begun.path} diverged at step {begun.status['step']}: there is nothing to continue")
+    if begun.status.get("held_out", {}).get("stopped"):
+        raise ValueError(
+            f"{begun.path} stopped early, at step {begun.status['step']}, by the ELBO of images kept out; "
+            "with more steps it would stop there, too"
+        )
     if row.fit is not None:
         raise ValueError(f"{begun.path}: {plan.family} is computed, not trained in steps")
     if longer.steps <= plan.steps:

@@ -16,7 +16,7 @@ from unbraid._device import choose_device, choose_precision, dtype_of, reproduci
 from unbraid._files import DiskFull
 from unbraid._stopping import RAISED, stop_requests
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Context, Family, Logs
+from unbraid.families.base import Context, Family, Logs, Settings
 from unbraid.families.building import Member, build_member, recorded
 from unbraid.families.table import find_family
 from unbraid.runs.folder import CHECKPOINT
@@ -29,6 +29,7 @@ from unbraid.training.checkpoints import (
     save_checkpoint,
 )
 from unbraid.training.draws import Images
+from unbraid.training.held_out import Divided, HoldOut, divided, held_out_elbo, is_best, is_over
 from unbraid.training.population import Diverged, MemberState, NotStackable, Population, make_context, make_population
 from unbraid.training.snapshots import Snapshots, snapshot
 from unbraid.types import FloatArray, IntArray
@@ -40,13 +41,14 @@ CHECKPOINT_SECONDS = 120.0
 
 @dataclass(frozen=True)
 class Plan:
-    """What all members of a training share. Up to `precision` it decides the weights."""
+    """What all members of a training share. Up to `hold_out` it decides the weights."""
 
     family: str
     steps: int
     batch_size: int = 64
     device: str = "auto"
     precision: str = "auto"
+    hold_out: HoldOut = HoldOut()
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     snapshots: Snapshots = Snapshots()
 
@@ -91,6 +93,8 @@ class Trained:
     seconds: float  # of training, over all sessions; that of the whole population for a stacked member
     snapshots: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
     origin: tuple[str, int] | None = None  # the finished run that it continued, and how many steps that had taken
+    held_out: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
+    stopped: bool = False  # early; its weights are those of the best step in `held_out`
 
 
 def train_here(
@@ -124,7 +128,8 @@ def train_here(
     device = choose_device(plan.device)
     family = find_family(plan.family)
     folders = folders or [None] * len(members)
-    context = make_context(family, members, dataset, batch_size=plan.batch_size, steps=plan.steps)
+    images = divided(dataset, plan.hold_out)
+    context = make_context(family, members, images.seen, batch_size=plan.batch_size, steps=plan.steps)
     with reproducible(device), stop_requests() as asked:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
@@ -134,12 +139,12 @@ def train_here(
             for folder, fact in zip(folders, facts, strict=True)
         ]
         try:
-            _bring_to_the_end(plan, members, dataset, context, progress, folders, facts, report, asked, stacked)
+            _bring_to_the_end(plan, members, images, context, progress, folders, facts, report, asked, stacked)
         except NotStackable:
             for number in range(len(members)):
                 sent = None if report is None else partial(_sent_by, report, number)
                 one = slice(number, number + 1)
-                given = members[one], dataset, context, progress[one], folders[one], facts[one], sent, asked
+                given = members[one], images, context, progress[one], folders[one], facts[one], sent, asked
                 _bring_to_the_end(plan, *given, stacked=False)
     return [_trained(each) for each in progress]
 
@@ -147,7 +152,7 @@ def train_here(
 def _bring_to_the_end(
     plan: Plan,
     members: Sequence[Member],
-    dataset: FactorDataset,
+    images: Divided,
     context: Context,
     progress: Sequence[Checkpoint],
     folders: Sequence[Path | None],
@@ -160,10 +165,10 @@ def _bring_to_the_end(
         return
     device = choose_device(plan.device)
     population = make_population(
-        find_family(plan.family), members, dataset, context, device=device, precision=dtype_of(plan.precision),
+        find_family(plan.family), members, images.seen, context, device=device, precision=dtype_of(plan.precision),
         stacked=stacked,
     )  # fmt: skip
-    _Stretch(plan, population, dataset, progress, folders, facts, report).run(asked)
+    _Stretch(plan, population, images, progress, folders, facts, report).run(asked)
 
 
 def _sent_by(report: Callable[[Report], None], number: int, sent: Report) -> None:
@@ -182,14 +187,15 @@ class _Stretch:
         self,
         plan: Plan,
         population: Population,
-        dataset: FactorDataset,
+        images: Divided,
         progress: Sequence[Checkpoint],
         folders: Sequence[Path | None],
         facts: Sequence[Mapping[str, str]],
         report: Callable[[Report], None] | None,
     ) -> None:
-        self.plan, self.population, self.dataset, self.report = plan, population, dataset, report
+        self.plan, self.population, self.images, self.report = plan, population, images, report
         self.progress, self.folders, self.facts = progress, folders, facts
+        self.family, self.device = find_family(plan.family), choose_device(plan.device)
         # Where each begins to count. One that had diverged is over for good, and one that is done counts no more.
         self.begins = [plan.steps if _done(each, plan) else each.step for each in progress]
         self.start = min(self.begins)
@@ -219,12 +225,10 @@ class _Stretch:
                 raise DiskFull(f"{folder}: checkpoints need {needed >> 20} MiB of disk, {free >> 20} MiB are free")
 
     def _pending(self, names: Iterable[str]) -> Logs:
-        device = choose_device(self.plan.device)
-
         def of_all(name: str) -> Tensor:
             return torch.stack([each.pending.get(name, torch.zeros(())).reshape(()) for each in self.progress])
 
-        return {name: of_all(name).to(device) for name in names}
+        return {name: of_all(name).to(self.device) for name in names}
 
     def _at_work(self, step: int) -> list[bool]:
         """Whose doings by this step are their own: neither ahead, nor stopped."""
@@ -255,12 +259,16 @@ class _Stretch:
             for name, value in logs.items():
                 self.sums[name] = self.sums[name] + value if name in self.sums else value
                 self.counts[name] = self.counts.get(name, 0) + 1
-            for each in self.progress:
-                each.step = max(each.step, step + 1)
+            for each, begin in zip(self.progress, self.begins, strict=True):
+                each.step = step + 1 if begin <= step else each.step
             point = (step + 1) % self.every == 0 or step + 1 == self.plan.steps
             if point:
                 self._close_point(step + 1)
             self._snapshot(step + 1)
+            if stopped := self._judge(step + 1):
+                self._store(step + 1, time.monotonic() - began, seconds)
+                for index in stopped:
+                    self.begins[index] = self.plan.steps  # done
             now = time.monotonic()
             # Asking which members diverged waits for the device; one on a CPU has nothing to wait for.
             over = (point or alone) and self._over()
@@ -297,19 +305,40 @@ class _Stretch:
     def _snapshot(self, step: int) -> None:
         if step not in self.due:
             return
-        family, device = find_family(self.plan.family), choose_device(self.plan.device)
         at_work = self._at_work(step or 1)
-        for index, (each, member) in enumerate(zip(self.progress, self.population.members, strict=True)):
+        for index, each in enumerate(self.progress):
             if not at_work[index] or step in each.snapshots.get("step", ()):
                 continue
-            weights = _weights(self.population.state(index))
-            settings = self.population.context.settings
-            modules = build_member(family, self.dataset.image_shape, settings, member.seed).eval()
-            modules.load_state_dict(weights)
-            modules = modules.to(device)
-            found = snapshot(family, modules, settings, self.dataset, self.plan.snapshots.metrics, device)
+            found = snapshot(*self._model(index), self.images.whole, self.plan.snapshots.metrics, self.device)
             for name, value in {"step": float(step), **found}.items() if found else ():
                 each.snapshots.setdefault(name, []).append(value)
+
+    def _model(self, index: int) -> tuple[Family, torch.nn.ModuleDict, Settings]:
+        """A copy of a member as it is, to be asked about images; with every hyperparameter among its settings."""
+        family, settings, member = self.family, self.population.context.settings, self.population.members[index]
+        modules = build_member(family, self.images.whole.image_shape, settings, member.seed).eval()
+        modules.load_state_dict(_weights(self.population.state(index)))
+        return family, modules.to(self.device), {**member.hyper, **settings}
+
+    def _judge(self, step: int) -> list[int]:
+        """Judge members by the images kept out of training; which of them are to stop."""
+        over: list[int] = []
+        if self.images.unseen is None or not self.plan.hold_out.due(step):
+            return over
+        at_work = self._at_work(step)
+        for index, each in enumerate(self.progress):
+            if not at_work[index]:
+                continue
+            family, modules, settings = self._model(index)
+            found = held_out_elbo(family, modules, settings, self.images.unseen, self.device)
+            for name, value in {"step": float(step), **found}.items():
+                each.held_out.setdefault(name, []).append(value)
+            elbos, patience = each.held_out["elbo"], self.plan.hold_out.patience
+            if patience and is_best(elbos):
+                each.best = {name: value.cpu() for name, value in modules.state_dict().items()}
+            each.stopped = is_over(elbos, patience)
+            over += [index] * each.stopped
+        return over
 
     def _send(self, step: int) -> None:
         if self.report:
@@ -342,11 +371,13 @@ def identity_of(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str,
         seed=member.seed,
         hyperparameters=recorded(find_family(plan.family), member.hyper),
         images=[len(dataset), *dataset.image_shape],
+        **plan.hold_out.recorded(),
     )
 
 
 def _done(progress: Checkpoint, plan: Plan) -> bool:
-    return progress.diverged is not None or (progress.step >= plan.steps and progress.state is not None)
+    over = progress.diverged is not None or progress.stopped
+    return over or (progress.step >= plan.steps and progress.state is not None)
 
 
 def _fitted(family: Family, member: Member, dataset: FactorDataset, context: Context) -> Trained:
@@ -364,10 +395,11 @@ def _weights(state: MemberState) -> MemberState:
 
 
 def _trained(progress: Checkpoint) -> Trained:
-    weights = _weights(progress.state or {})
-    snapshots = {name: np.array(values) for name, values in progress.snapshots.items()}
-    curves = {name: np.array(values) for name, values in progress.curves.items()}
-    steps = np.array(progress.curve_steps, dtype=np.int64)
-    return Trained(
-        weights, steps, curves, progress.diverged, progress.step, progress.seconds, snapshots, progress.origin
+    curves, snapshots, held_out = (
+        {name: np.array(values) for name, values in table.items()}
+        for table in (progress.curves, progress.snapshots, progress.held_out)
     )
+    return Trained(
+        progress.best or _weights(progress.state or {}), np.array(progress.curve_steps, dtype=np.int64), curves,
+        progress.diverged, progress.step, progress.seconds, snapshots, progress.origin, held_out, progress.stopped,
+    )  # fmt: skip

@@ -53,7 +53,7 @@ def snapshot(
     None where codes are not finite any more.
 
     Args:
-        family, modules, settings: the model; modules in evaluation mode.
+        family, modules, settings: the model; modules in evaluation mode, and all hyperparameters among the settings.
         dataset: of which the same images are encoded each time.
         metrics: names, as `unbraid.score` takes them.
         device: of the modules.

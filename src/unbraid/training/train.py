@@ -19,7 +19,7 @@ from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Family, check_value, code_parts
+from unbraid.families.base import Family, Settings, check_value, code_parts
 from unbraid.families.building import (
     Member,
     build_member,
@@ -35,6 +35,7 @@ from unbraid.models.networks import as_floats
 from unbraid.runs.folder import WORKING, run_id, tidy
 from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
+from unbraid.training.held_out import EVERY, HoldOut, check_elbo, check_hold_out, divided, hold_out_of
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.population import make_context, make_population
 from unbraid.training.schedules import check_schedules
@@ -75,6 +76,9 @@ def train(
     checkpoint_every: float = CHECKPOINT_SECONDS,
     snapshots: int = 0,
     snapshot_metrics: str | Sequence[str] = "mig",
+    hold_out: float = 0,
+    hold_out_every: int = EVERY,
+    patience: int = 0,
     progress: Callable[[TrainingProgress], None] | None = None,
     **hyperparameters: Any,
 ) -> list[Run]:
@@ -100,6 +104,11 @@ def train(
         snapshots: at how many evenly spaced steps, beside one before the first, metrics and informative latents are
             kept for `Run.snapshots`; runs that are there already get none.
         snapshot_metrics: names of `unbraid.metrics.METRICS`, or one.
+        hold_out: images that no training sees, a share of them below 1 or how many; the same for every seed. The ELBO
+            on them is kept for `Run.held_out`.
+        hold_out_every: steps between two evaluations of it.
+        patience: evaluations in a row without a new best after which training stops; the run has the weights of the
+            best one, also where it was not stopped. 0: it takes all steps, and has the last weights.
         progress: told about twice a second.
         **hyperparameters: of the family; a list trains each of its values.
 
@@ -117,7 +126,8 @@ def train(
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
     counts = whole("steps", steps, 1), whole("batch_size", batch_size, 1)
     kept = snapshots_of(snapshots, trusting(snapshot_metrics))
-    plan = Plan(family, *counts, device, precision, seconds_of(checkpoint_every), kept).resolved()
+    held = hold_out_of(hold_out, hold_out_every, patience)
+    plan = Plan(family, *counts, device, precision, held, seconds_of(checkpoint_every), kept).resolved()
 
     def read(done: int, total: int) -> None:
         if progress:
@@ -152,7 +162,7 @@ def train_into(
         for config in [config_of(plan, member, described, code_of(plan, member))]
     }
     row = find_family(plan.family)
-    weights = check_members(row, opened, members)
+    weights = check_members(row, opened, [(plan, member) for member in members])
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
     with terminable(), _claimed(folder, [name for name in configs if name not in done]):
@@ -278,21 +288,37 @@ def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
             raise ValueError("values outside 0 .. 1 need likelihood='gaussian'")
 
 
-def check_members(row: Family, dataset: FactorDataset, members: Sequence[Member]) -> dict[str, int]:
+def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple[Plan, Member]]) -> dict[str, int]:
     """Bytes of the weights, by structural settings.
 
     Raises:
-        ValueError: the networks do not fit the images, or the factors cannot give what the family must be told.
+        ValueError: the networks do not fit the images, the factors cannot give what the family must be told, or images
+            cannot be kept out as planned.
     """
     sizes: dict[str, int] = {}
-    for member in members:
+    seen = {each: divided(dataset, each).seen for each in {plan.hold_out for plan, _ in trainings}}
+    for plan, member in trainings:
+        dataset = seen[plan.hold_out]
+        check_hold_out(plan.hold_out, row, plan.steps)
         if (key := repr(structural_settings(row, [member]))) not in sizes:
-            settings = structural_settings(row, [member], dataset.space)
-            make_supply(row, dataset.space, settings, member.seed)
+            settings = _told(row, dataset, member, plan.hold_out)
+            if plan.hold_out.images:
+                check_elbo(row, tuple(dataset.image_shape), settings, member.hyper)
             if is_code(str(member.hyper.get("network", ""))) or all(row is not each for each in FAMILIES.values()):
                 rehearse(row, dataset, member)
             sizes[key] = weight_bytes(row, dataset, member)
     return sizes
+
+
+def _told(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut) -> Settings:
+    """The settings of a member, once it is sure that the images it sees give it what it must be told."""
+    try:
+        settings = structural_settings(row, [member], dataset.space)
+        make_supply(row, dataset.space, settings, member.seed)
+    except ValueError as error:
+        left = " (what hold_out leaves of them is none)" if hold_out.images and "grid" in str(error) else ""
+        raise ValueError(f"{error}{left}") from None
+    return settings
 
 
 def rehearse(row: Family, dataset: FactorDataset, member: Member) -> None:
@@ -379,6 +405,7 @@ def config_of(
         "batch_size": plan.batch_size,
         "device": plan.device,
         "precision": plan.precision,
+        **plan.hold_out.recorded(),
     }
 
 
@@ -391,7 +418,10 @@ def code_of(plan: Plan, member: Member) -> dict[str, str]:
 
 def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
     """The plan and the member that `config_of` described."""
-    plan = Plan(config["family"], config["steps"], config["batch_size"], config["device"], config["precision"])
+    plan = Plan(
+        config["family"], config["steps"], config["batch_size"], config["device"], config["precision"],
+        HoldOut(**config.get("hold_out", {})),
+    )  # fmt: skip
     return plan, Member(config["seed"], completed(find_family(plan.family), config["hyperparameters"]))
 
 

@@ -16,8 +16,9 @@ from unbraid._trust import trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
-from unbraid.runs.folder import CODES, CONFIG, CURVES, SNAPSHOTS, STATUS, WEIGHTS, tidy
+from unbraid.runs.folder import CODES, CONFIG, CURVES, HELD_OUT, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run, probe_images
+from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained
 from unbraid.types import FloatArray
 
@@ -44,9 +45,9 @@ def write_run(
     with atomic_write(working / WEIGHTS) as temporary:
         temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))
     _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
-    if trained.snapshots:
-        steps = trained.snapshots["step"].astype(np.int64)
-        _write_table(working / SNAPSHOTS, {**trained.snapshots, "step": steps})
+    for name, table in ((SNAPSHOTS, trained.snapshots), (HELD_OUT, trained.held_out)):
+        if table:
+            _write_table(working / name, {**table, "step": table["step"].astype(np.int64)})
     status = {
         "state": "diverged" if trained.diverged else "finished",
         "step": trained.diverged.step if trained.diverged else trained.step,
@@ -55,6 +56,8 @@ def write_run(
         "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
         "unbraid": unbraid.__version__,
     }
+    if trained.held_out:
+        status["held_out"] = _judged(config, trained)
     if trained.origin:
         status["continued"] = {"run": trained.origin[0], "step": trained.origin[1]}
     if not trained.diverged:
@@ -74,14 +77,23 @@ def _met(config: Mapping[str, Any], dataset: FactorDataset) -> dict[str, Any]:
     """What follows from the config and the factors of the dataset, and is no part of the run's id."""
     family, met = find_family(config["family"]), {}
     member = Member(config["seed"], completed(family, config["hyperparameters"]))
-    settings = structural_settings(family, [member], dataset.space)
-    if supply := make_supply(family, dataset.space, settings, member.seed):
+    space = divided(dataset, HoldOut(**config.get("hold_out", {}))).seen.space
+    settings = structural_settings(family, [member], space)
+    if supply := make_supply(family, space, settings, member.seed):
         met["supervision"] = dict(supply.used)
     if family.facts:
-        met["facts"] = json.loads(json.dumps(family.facts(dataset.space, structural_settings(family, [member]))))
+        met["facts"] = json.loads(json.dumps(family.facts(space, structural_settings(family, [member]))))
     if family.parts:
         met["codes"] = [asdict(part) for part in family.parts(settings)]
     return met
+
+
+def _judged(config: Mapping[str, Any], trained: Trained) -> dict[str, Any]:
+    """At which step the weights were judged best by images that no training saw, or the last ones were, and how."""
+    elbos, steps = trained.held_out["elbo"], trained.held_out["step"]
+    chosen = int(np.nanargmax(elbos)) if config["hold_out"]["patience"] and np.isfinite(elbos).any() else -1
+    elbo = float(elbos[chosen]) if np.isfinite(elbos[chosen]) else None
+    return {"step": int(steps[chosen]), "elbo": elbo, "stopped": trained.stopped}
 
 
 def _finite(curves: Mapping[str, FloatArray]) -> dict[str, FloatArray]:

@@ -65,7 +65,7 @@ def _check_families(runs: Sequence[Planned], kind: str, part: FactorDataset) -> 
         row = find_family(config["family"])
         if row.supervision:
             try:
-                check_members(row, part, [training_of(config)[1]])
+                check_members(row, part, [training_of(config)])
             except ValueError as error:
                 raise ValueError(f"{kind}: without some images, {error}") from None
 
