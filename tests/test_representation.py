@@ -1,5 +1,6 @@
 """Representation files: what is written is read back; what is unsound is refused by name."""
 
+import json
 import pickle
 from pathlib import Path
 
@@ -200,3 +201,48 @@ def test_former_names_are_taken_and_given_with_a_warning() -> None:
         assert made.factor_names == made.names  # pyright: ignore[reportAttributeAccessIssue]
     with pytest.raises(AttributeError, match="no attribute 'colour'"):
         made.colour  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018
+
+
+def test_names_of_codes_are_those_of_the_columns_and_last(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.eye(4), columns=["V1/7", "V1/9", "MT 3", "x"])
+    held = Representation.of(frame, {"shape": ["heart", "square", None, "square"]})
+    assert held.code_names == held.keep_factors([]).code_names == ("V1/7", "V1/9", "MT 3", "x")
+    for suffix in (".npz", ".safetensors", ".parquet"):
+        held.save(tmp_path / f"held{suffix}")
+        assert Representation.load(tmp_path / f"held{suffix}").code_names == held.code_names
+    frame.to_csv(tmp_path / "index.csv")  # pandas' index comes first, without a name
+    frame.to_csv(tmp_path / "plain.csv", index=False)
+    for name in ("index.csv", "plain.csv"):
+        read = Representation.load(tmp_path / name)
+        assert read.code_names == held.code_names
+        assert read.codes.tolist() == np.eye(4).tolist()
+
+
+def test_codes_without_names_are_called_by_their_numbers(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(np.eye(4))
+    frame.to_csv(tmp_path / "counted.csv", index=False)  # its first line is 0,1,2,3
+    read = Representation.load(tmp_path / "counted.csv")
+    assert len(read) == 4
+    assert read.code_names == Representation(frame).code_names == ()  # pyright: ignore[reportArgumentType]
+    assert read.code_labels() == ["code 0", "code 1", "code 2", "code 3"]
+    (tmp_path / "whole.csv").write_text("0,1\n1,0\n", encoding="utf-8")  # this may as well be data
+    assert len(Representation.load(tmp_path / "whole.csv")) == 2
+
+
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "a", "b", "c")])
+def test_names_of_codes_must_fit_and_differ(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="code_names must"):
+        Representation(np.eye(4), code_names=names)
+
+
+@pytest.mark.parametrize("name", ["factor_names", "factor_kinds", "factor_sizes", "code_names", "notes"])
+@pytest.mark.parametrize("value", [5, True, [["a"], ["b"]], {"a": 1}, [["a"], []]])
+def test_what_a_file_lists_is_a_list(tmp_path: Path, name: str, value: object) -> None:
+    from safetensors.numpy import save
+
+    arrays = {"codes": np.eye(3), "factors": np.eye(3)[:, :1]}
+    (tmp_path / "codes.safetensors").write_bytes(save(arrays, {"unbraid": json.dumps({name: value})}))
+    with pytest.raises(ValueError, match=f"codes.safetensors: {name} must be a list"):
+        Representation.load(tmp_path / "codes.safetensors")

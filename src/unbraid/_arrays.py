@@ -1,9 +1,25 @@
 """Arrays as people have them: NumPy, pandas, polars, torch, JAX, SciPy's sparse matrices, lists."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+
+def column_names(values: Any) -> tuple[str, ...]:
+    """Names of the columns of a frame; none where they only count, or where there are no columns."""
+    found = getattr(values, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
+    found = getattr(values, "columns", None) if found is None else found
+    return () if found is None else telling(tuple(found))
+
+
+def telling(names: Sequence[Any]) -> tuple[str, ...]:
+    """The names, or none where they only count, as `0, 1` and `factor_0, factor_1` do, or cannot be told apart."""
+    counted = any(list(names) == [f"{word}{k}" for k in range(len(names))] for word in ("", "factor_"))
+    if counted or len(set(names)) < len(names) or not all(isinstance(name, str) and name for name in names):
+        return ()
+    return tuple(names)
 
 
 def as_array(values: Any) -> npt.NDArray[Any]:

@@ -56,6 +56,7 @@ def encoded_at(
         names=space.names,
         kinds=space.kinds,
         sizes=space.sizes,
+        levels=space.levels,
     )
 
 

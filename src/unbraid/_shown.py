@@ -38,18 +38,23 @@ def told(value: Any) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def with_names(text: str, names: Sequence[str]) -> str:
-    """A sentence that counts factors by column ("factor 3", "factors 0 and 2"), calling them by their names.
+def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> str:
+    """A sentence that counts factors and codes by column ("factor 3", "codes 0 and 2"), calling them by their names.
 
-    Metrics know factors as columns; whoever shows what they say knows more. Names such as factor_3 tell nothing.
+    Metrics know factors and codes as columns; whoever shows what they say knows more. Names such as factor_3 tell
+    nothing, and codes without names keep their numbers.
     """
 
-    def named(column: re.Match[str]) -> str:
-        number = int(column[0])
-        known = number < len(names) and names[number] != f"factor_{number}"
-        return names[number] if known else column[0]
+    def replaced(word: str, names: Sequence[str], text: str) -> str:
+        def named(column: re.Match[str]) -> str:
+            number = int(column[0])
+            known = number < len(names) and names[number] != f"{word}_{number}"
+            return names[number] if known else column[0]
 
-    return re.sub(r"\bfactors? \d+(?:(?:,|,? and) \d+)*\b", lambda found: re.sub(r"\d+", named, found[0]), text)
+        counted = rf"\b{word}s? \d+(?:(?:,|,? and) \d+)*\b"
+        return re.sub(counted, lambda found: re.sub(r"\d+", named, found[0]), text)
+
+    return replaced("code", codes, replaced("factor", factors, text)) if codes else replaced("factor", factors, text)
 
 
 def _empty(value: Any) -> bool:

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from unbraid._arrays import telling
 from unbraid._extras import require
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
@@ -138,7 +139,8 @@ def read_parquet(path: Path) -> Any:
 def read_csv(path: Path) -> dict[str, Any]:
     """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
 
-    The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs.
+    The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs. A
+    first column without a name that numbers the rows is left out, as it is the index that pandas writes.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -150,7 +152,7 @@ def read_csv(path: Path) -> dict[str, Any]:
         raise ValueError(f"{path}: not a readable .csv file ({error})") from error
     if not lines:
         raise ValueError(f"{path}: the file is empty")
-    headed = any(_number(cell) is None for cell in lines[0])
+    headed = any(_number(cell) is None for cell in lines[0]) or _counts(lines)
     names = [cell.strip() for cell in lines[0]] if headed else [f"factor_{k}" for k in range(len(lines[0]))]
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
@@ -158,7 +160,16 @@ def read_csv(path: Path) -> dict[str, Any]:
     for number, row in enumerate(rows, start=1 + headed):
         if len(row) != len(names):
             raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
-    return {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
+    columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
+    if len(columns) > 1 and not names[0] and [row[0] for row in rows] == [str(k) for k in range(len(rows))]:
+        del columns[""]  # the index that pandas writes
+    return columns
+
+
+def _counts(lines: list[list[str]]) -> bool:
+    """Whether the first line numbers the columns, as pandas does where none has a name; whole numbers may be data."""
+    counted = lines[0] == [str(k) for k in range(len(lines[0]))]
+    return counted and any(not cell.strip().removeprefix("-").isdigit() for line in lines[1:] for cell in line)
 
 
 def _column(cells: list[str]) -> Any:
@@ -195,6 +206,8 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
                 raise ValueError(f"column {name!r} is no code: it holds {columns[name].dtype}; {advice}")
         if own:
             arrays[array] = np.stack([columns[name] for name in own], axis=1)
+    if not ours:
+        arrays["code_names"] = telling(names)
     labels = {name.removeprefix("factor_"): columns[name] for name in names if ours and name.startswith("factor_")}
     if labels and all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in labels.values()):
         arrays |= {"factors": np.stack(list(labels.values()), axis=1), "factor_names": list(labels)}

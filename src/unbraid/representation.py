@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid._arrays import as_array
+from unbraid._arrays import as_array, column_names
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
@@ -34,6 +34,7 @@ STORED = (
     "factor_kinds",
     "factor_sizes",
     "factor_levels",
+    "code_names",
     "notes",
 )  # in a file
 
@@ -58,9 +59,11 @@ class Representation(Shown):
             not the standard normal; optional, and only beside log_variances.
         levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
         notes: what a score card says of how the factors came about.
+        code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
+            text, or else none: codes are then called code 0, code 1, ...
 
     Raises:
-        ValueError: shapes disagree or a kind is unknown.
+        ValueError: shapes disagree, a kind is unknown or two codes have one name.
     """
 
     codes: FloatArray
@@ -72,8 +75,11 @@ class Representation(Shown):
     prior_kl: FloatArray | None = None
     levels: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    code_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "levels", tuple(map(tuple, self.levels)) if any(self.levels) else ())
+        object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
         for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
             if array is not None:
@@ -85,6 +91,13 @@ class Representation(Shown):
                 "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
                 f"got {self.codes.shape} and {self.factors.shape}"
             )
+        if self.code_names and len(self.code_names) != self.codes.shape[1]:
+            raise ValueError(
+                f"code_names must have one entry per code ({self.codes.shape[1]}); got {len(self.code_names)}"
+            )
+        for place, name in enumerate(self.code_names):
+            if name in self.code_names[:place]:
+                raise ValueError(f"code_names must differ from each other; {name!r} comes twice")
         n_factors = self.factors.shape[1]
         if not self.names:
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
@@ -114,6 +127,10 @@ class Representation(Shown):
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    def code_labels(self) -> list[str]:
+        """What each code is called: by its name, or code 0, code 1, ..."""
+        return list(self.code_names) or [f"code {code}" for code in range(self.codes.shape[1])]
 
     def mean_kl(self) -> FloatArray | None:
         """(n_codes,) KL of each latent's posterior from the prior, in nats, averaged over samples.
@@ -171,6 +188,7 @@ class Representation(Shown):
         columns: Sequence[str] | None = None,
         log_variances: Any = None,
         prior_kl: Any = None,
+        code_names: Sequence[str] = (),
     ) -> "Representation":
         """Codes with labels as people have them.
 
@@ -185,7 +203,7 @@ class Representation(Shown):
             period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
             columns: names of the labels to use, in this order; default all.
-            log_variances, prior_kl: as for `Representation`.
+            log_variances, prior_kl, code_names: as for `Representation`.
 
         Raises:
             ValueError: shapes disagree; a name or kind is unknown; a period is none; a column mixes text and numbers;
@@ -199,12 +217,13 @@ class Representation(Shown):
             >>> held.notes[0]
             '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
         """
+        about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes)}
         codes = as_array(codes)
         posterior: dict[str, Any] = {
             name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
         }
         if labels is None:
-            return cls(codes, **posterior)
+            return cls(codes, **posterior, **about)
         read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
         for name, array in {"codes": codes, **posterior}.items():
             if array.ndim != 2 or len(array) != len(read.used):
@@ -217,15 +236,15 @@ class Representation(Shown):
             posterior = {name: array[read.used] for name, array in posterior.items()}
         return cls(
             codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
-            levels=read.levels if any(read.levels) else (), notes=read.notes, **posterior,
+            levels=read.levels, notes=read.notes, **posterior, **about,
         )  # fmt: skip
 
     @classmethod
     def load(cls, path: str | Path) -> "Representation":
         """Read a representation file, .npz (never unpickled), .safetensors or .parquet, or codes alone, .npy or .csv.
 
-        A table (.csv, .parquet) has columns code_0, code_1, ... and factor_<name>, or holds codes in every column. An
-        .npz or .safetensors of a single array holds the codes, whatever it is called.
+        A table (.csv, .parquet) has columns code_0, code_1, ... and factor_<name>, or holds codes in every column,
+        which keep their names. An .npz or .safetensors of a single array holds the codes, whatever it is called.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -244,17 +263,20 @@ class Representation(Shown):
         if "codes" not in arrays:
             raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
         try:
+            code_names = _entries(arrays, "code_names", "U")
             if "labels" in arrays:
-                return cls.of(arrays["codes"], arrays["labels"], **{name: arrays.get(name) for name in POSTERIOR})
+                posterior = {name: arrays.get(name) for name in POSTERIOR}
+                return cls.of(arrays["codes"], arrays["labels"], code_names=code_names, **posterior)
             return cls(
                 codes=np.asarray(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
                 **{name: np.asarray(arrays[name]) for name in POSTERIOR if arrays.get(name) is not None},
-                names=tuple(map(str, arrays.get("factor_names", ()))),
-                kinds=tuple(map(str, arrays.get("factor_kinds", ()))),  # pyright: ignore[reportArgumentType]
-                sizes=None if arrays.get("factor_sizes") is None else tuple(map(int, arrays["factor_sizes"])),
+                names=_entries(arrays, "factor_names", "U"),
+                kinds=_entries(arrays, "factor_kinds", "U"),
+                sizes=_entries(arrays, "factor_sizes", "iu") or None,
                 levels=_levels(arrays.get("factor_levels")),
-                notes=tuple(map(str, arrays.get("notes", ()))),
+                notes=_entries(arrays, "notes", "U"),
+                code_names=code_names,
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
@@ -336,6 +358,17 @@ def _plain(column: Any) -> Any:
     return values if values.dtype.kind in "biufO" else values.astype(object)
 
 
+def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
+    """What a file lists under a name; nothing where it lists none."""
+    try:
+        found = np.asarray(() if arrays.get(name) is None else arrays[name])
+    except ValueError:  # lists of unequal lengths
+        found = np.empty((0, 0))
+    if found.ndim != 1 or (found.size and found.dtype.kind not in dtypes):
+        raise ValueError(f"{name} must be a list of {'names' if dtypes == 'U' else 'whole numbers'}")
+    return tuple(found.tolist())
+
+
 def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
     if text is None:
         return ()
@@ -354,6 +387,8 @@ def _described(representation: Representation) -> dict[str, Any]:
         described["factor_sizes"] = list(representation.sizes)
     if representation.levels:
         described["factor_levels"] = json.dumps(representation.levels)
+    if representation.code_names:
+        described["code_names"] = list(representation.code_names)
     if representation.notes:
         described["notes"] = list(representation.notes)
     return described

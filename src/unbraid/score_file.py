@@ -60,6 +60,7 @@ class SavedInput(_Part):
     factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
     notes: Annotated[list[Text], Field(max_length=1000)] = []
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
+    code_names: Annotated[list[Text], Field(max_length=1_000_000)] = []
 
 
 class SavedNoise(_Part):

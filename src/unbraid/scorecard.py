@@ -38,6 +38,7 @@ class Scored:
     chance: Noise | None = None  # what independent noise scores, where the metric states it
     null: Null | None = None  # what the same rows score shuffled, where that was asked for
     factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
+    codes: tuple[str, ...] = ()  # likewise
 
     @property
     def headline(self) -> float:
@@ -58,7 +59,7 @@ class Scored:
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the number."""
         told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
-        notes = [with_names(note, self.factors) for note in told]
+        notes = [with_names(note, self.factors, self.codes) for note in told]
         if self.objects is not None:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.null is not None:
@@ -268,6 +269,7 @@ class ScoreCard:
                 {"name": name, "kind": kind, "size": size, **({"levels": list(levels)} if levels else {})}
                 for name, kind, size, levels in described
             ],
+            **({"code_names": list(self.representation.code_names)} if self.representation.code_names else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
             **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
         }
@@ -362,6 +364,7 @@ def _held(saved: SavedInput) -> Representation:
         np.empty((0, len(saved.factors))),
         names=tuple(factor.name for factor in saved.factors),
         kinds=tuple(factor.kind for factor in saved.factors),
+        code_names=tuple(saved.code_names),
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
-from unbraid._arrays import as_array
+from unbraid._arrays import as_array, column_names
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._labels import is_plain
 from unbraid._null import null_of, shuffled
@@ -105,7 +105,7 @@ def score(
     with closing(score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)) as results:
         for name, result in results:
             if isinstance(result, NotDefined):
-                skipped[name] = with_names(str(result), representation.names)
+                skipped[name] = with_names(str(result), representation.names, representation.code_names)
             elif isinstance(result, Exception):
                 raise result
             else:
@@ -190,8 +190,11 @@ def score_each(
                 result = _call(name, metric, seen, _context(held, seed, None), store)
             with sharing(store):
                 chance = None if metric.chance is None else metric.chance(seen)
-            names = (representation if held is None else held).names
-            scored = Scored(metric, result, time.perf_counter() - started, held, chance, factors=names)
+            told = representation if held is None else held
+            scored = Scored(
+                metric, result, time.perf_counter() - started, held, chance,
+                factors=told.names, codes=told.code_names,
+            )  # fmt: skip
             _refuse_unsound(name, scored, inputs.factors.shape[1])
         except Exception as error:
             yield name, error
@@ -263,14 +266,16 @@ def _representation(
             raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
         representation = codes
     elif factors is None:
-        representation = Representation.of(check_matrix(codes, "codes", "n_codes"), log_variances=log_variances)
+        matrix = check_matrix(codes, "codes", "n_codes")
+        representation = Representation.of(matrix, log_variances=log_variances, code_names=column_names(codes))
     elif period is None and missing is None and not isinstance(kinds, Mapping) and is_plain(factors):
         representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes)
     else:
-        codes = check_matrix(codes, "codes", "n_codes")
+        matrix = check_matrix(codes, "codes", "n_codes")
         representation = Representation.of(
-            codes, factors, names=names, kinds=kinds, period=period, missing=missing, log_variances=log_variances
-        )
+            matrix, factors, names=names, kinds=kinds, period=period, missing=missing, log_variances=log_variances,
+            code_names=column_names(codes),
+        )  # fmt: skip
         if sizes is not None:
             check_entries("sizes", sizes, len(representation.names))
             representation = replace(representation, sizes=tuple(sizes))
@@ -300,6 +305,7 @@ def _of_numbers(
         names=tuple(names or ()),
         kinds=() if kinds is None else inputs.kinds,
         sizes=None if sizes is None else tuple(sizes),
+        code_names=column_names(codes),
     )
 
 

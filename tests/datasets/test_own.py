@@ -11,10 +11,12 @@ import pytest
 from PIL import Image
 
 from unbraid import datasets
+from unbraid._encoding import encoded_at
 from unbraid.datasets import from_array, from_folder
 from unbraid.datasets._store import content_of, write
 from unbraid.datasets.own import open_path
 from unbraid.factors import FactorSpace, FactorTable
+from unbraid.factors.space import told
 
 SHAPES, SIZES = ("box", "disc"), (0.5, 1.0, 2.0)
 
@@ -55,6 +57,15 @@ def test_samples_that_are_no_grid_become_a_table_in_their_order() -> None:
     expected = [angles, [0, 1, 2, 0, 1], [0, 0, 1, 0, 1]]
     np.testing.assert_array_equal(dataset.space.factors(np.arange(5)).T, expected)
     np.testing.assert_array_equal(dataset.images(np.array([4, 0]))[:, 0, 0, 0], [40, 0])
+
+
+@pytest.mark.parametrize("grid", [True, False])
+def test_names_of_levels_are_kept_through_to_codes(grid: bool) -> None:
+    factors = {"shape": ["heart", "square", "heart", "square"], "x": [0, 0, 1, 1]}
+    dataset = from_array(numbered(4), factors, grid=grid)
+    held = encoded_at(np.arange(4), lambda images: images.reshape(len(images), -1)[:, :2], dataset, 2)
+    assert held.levels == (("heart", "square"), ())
+    assert told(dataset.space, held.factors[3], (0, 1)) == ("shape square, x 1")
 
 
 def test_real_numbers_that_never_repeat_are_no_levels() -> None:

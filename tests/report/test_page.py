@@ -291,6 +291,21 @@ def test_inputs_of_any_shape_have_a_page(change: Callable[..., tuple[FloatArray,
     assert len(html) < 2_500_000
 
 
+def test_codes_are_called_by_their_names_in_the_card_its_file_and_its_page(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    names = tuple(f"unit {letter}" for letter in "abcd")
+    far = CODES[:, :4].copy()
+    far[0, 2] = 1e6
+    frame = pandas.DataFrame(far, columns=list(names))
+    card = score(frame, FACTORS, metrics="mig", kinds=SPACE.kinds, names=SPACE.names)
+    assert any(note.startswith("code unit c: ") for note in card.scored["mig"].notes)
+    card.save(tmp_path / "card.json")
+    assert ScoreCard.load(tmp_path / "card.json").representation.code_names == names
+    text = words(page(card))
+    assert "unit a" in text
+    assert not re.search(r"\bcode \d", text)
+
+
 def test_without_matrices_the_page_says_nothing_about_alignment(card: ScoreCard) -> None:
     bare = replace(card, scored={"n": Scored(own(headline="score"), _Score(0.5), 0.0)})
     html = page(bare)

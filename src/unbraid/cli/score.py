@@ -197,7 +197,9 @@ def _labelled(
             about["kinds"] = {name: kind for name, kind in about["kinds"].items() if name in chosen}
     posterior = {name: getattr(held, name) for name in POSTERIOR}
     try:
-        made = Representation.of(held.codes, columns, columns=chosen, **about, **posterior)
+        made = Representation.of(
+            held.codes, columns, columns=chosen, code_names=held.code_names, **about, **posterior
+        )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels or path}: {error}") from error
     return made, () if chosen is None else tuple(chosen)

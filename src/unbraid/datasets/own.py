@@ -15,6 +15,7 @@ from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows,
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.factors.space import named_levels
 from unbraid.types import KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
 FILE_COLUMN = "file"
@@ -279,7 +280,9 @@ def _dataset(source: Rows, columns: list[Column], kinds: Kinds, grid: bool | Non
         if grid:
             raise ValueError(f"{columns[0].table} is no grid: {refusal}")
     table = [real if kind == "continuous" else level for real, level, kind in zip(numbers, levels, found, strict=True)]
-    return OwnImages(source, FactorTable(names, found, np.stack(table, axis=1)))
+    return OwnImages(
+        source, FactorTable(names, found, np.stack(table, axis=1), levels=tuple(map(named_levels, values)))
+    )
 
 
 def _no_grid(

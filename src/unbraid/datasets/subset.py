@@ -51,9 +51,10 @@ class SubsetDataset:
         complete = _grid_of_levels(whole, self.positions, table) if isinstance(whole, FactorSpace) else None
         kept = np.flatnonzero((table != table[:1]).any(axis=0))
         if not len(kept):
-            return FactorTable(whole.names, whole.kinds, table)
+            return FactorTable(whole.names, whole.kinds, table, levels=whole.levels)
         names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in kept), strict=True)
-        return FactorTable(names, kinds, table[:, kept], complete)
+        levels = tuple(whole.levels[column] for column in kept) if whole.levels else ()
+        return FactorTable(names, kinds, table[:, kept], complete, levels)
 
     @property
     def image_shape(self) -> ImageShape:

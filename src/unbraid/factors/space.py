@@ -5,6 +5,7 @@ combination stands (`index`).
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import pi, prod
 from typing import TypeAlias
@@ -63,6 +64,11 @@ class FactorSpace:
         return prod(self.sizes)
 
     @property
+    def levels(self) -> tuple[tuple[str, ...], ...]:
+        """Names of the levels of each factor, of level 0 first; none where its values are numbers."""
+        return tuple(named_levels(values) for values in self.values or ())
+
+    @property
     def turns(self) -> tuple[int, ...]:
         """Levels once around: as many as there are, less one of a cyclic factor whose last level is its first again.
 
@@ -109,6 +115,7 @@ class FactorTable:
         table: (n_samples, n_factors), whole-numbered levels from 0, or real where the kind is "continuous".
         complete: the same images as a grid, in the same order, where they have every combination of the levels that
             are left of a larger grid; its levels are counted anew.
+        levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
 
     Raises:
         ValueError: the shapes disagree, names repeat, a kind is unknown, or a discrete factor holds anything but
@@ -124,6 +131,7 @@ class FactorTable:
     kinds: tuple[Kind, ...]
     table: FloatArray | IntArray
     complete: FactorSpace | None = None
+    levels: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.table.ndim != 2 or not len(self.names) == len(self.kinds) == self.table.shape[1]:
@@ -167,6 +175,18 @@ class FactorTable:
 
 
 Space: TypeAlias = FactorSpace | FactorTable
+
+
+def told(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> str:
+    """The levels of one sample in words: `shape heart, scale 2`."""
+    names = {k: space.levels[k] if space.levels else () for k in columns}
+    texts = [names[k][int(row[k])] if names[k] else f"{row[k]:g}" for k in names]
+    return ", ".join(f"{space.names[k]} {text}" for k, text in zip(names, texts, strict=True))
+
+
+def named_levels(values: Values) -> tuple[str, ...]:
+    """What the levels are called, where any of them is text."""
+    return tuple(map(str, values)) if any(isinstance(value, str) for value in values) else ()
 
 
 def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> None:

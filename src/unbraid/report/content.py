@@ -46,13 +46,14 @@ def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
 
 def description(card: Card, dead: IntArray) -> dict[str, Any]:
     """What was scored, and how to score it again."""
+    names = card["representation"].code_names
     return {
         "version": card["unbraid"],
         "seed": card["seed"],
         "path": card["path"],
         **{key: card["input"][key] for key in ("n_samples", "n_codes", "factors")},
         "notes": card["input"].get("notes", []),
-        "dead": dead.tolist(),
+        "dead": [names[code] if names else code for code in dead.tolist()],
         "reproduce": _reproduce(card),
         "sources": [(name, scored["metric"].title, scored["metric"].source) for name, scored in card["scored"].items()],
     }
@@ -74,12 +75,14 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
     # Column by column, so that a million samples are not copied at once.
     spread = [column.std(dtype=float) for column in representation.codes.T]
     scores = code_scores(card).values()
+    labels = representation.code_labels()
     owners: dict[int, list[str]] = {}
     for factor, code in zip(representation.names, aligned[0]["codes"] if aligned else (), strict=False):
         owners.setdefault(code, []).append(factor)
     return [
         {
             "code": code,
+            "name": labels[code],
             "spread": number_text(spread[code]),
             "kl": None if kl is None else number_text(kl[code]),
             "scores": [number_text(float(each[code])) if np.isfinite(each[code]) else "–" for each in scores],
@@ -105,6 +108,8 @@ def alignments(card: Card) -> list[dict[str, Any]]:
         if codes is None or np.shape(codes) != (len(card["representation"].names),):
             continue
         listed = [int(code) for code in codes]
+        if max(listed, default=-1) >= card["representation"].codes.shape[1]:  # of a metric of the user's own
+            continue
         same = next((each for each in found if each["codes"] == listed), None)
         if same is None:
             found.append({"codes": listed, "metrics": [name]})
@@ -135,6 +140,7 @@ def factor_table(
 ) -> dict[str, Any]:
     """For each factor the code it was aligned with, and the code that each matrix puts first with its share."""
     first = [(each["metrics"], _first_codes(each["matrix"])) for each in found]
+    labels = card["representation"].code_labels()
     rows = []
     for k, factor in enumerate(card["representation"].names):
         own = [each["codes"][k] for each in aligned]
@@ -144,8 +150,8 @@ def factor_table(
             {
                 "factor": factor,
                 "kind": card["representation"].kinds[k],
-                "own": [_code_cell(code, reference, dead) for code in own],
-                "choices": [_code_cell(code, reference, dead, share) for code, share in choices],
+                "own": [_code_cell(code, labels, reference, dead) for code in own],
+                "choices": [_code_cell(code, labels, reference, dead, share) for code, share in choices],
             }
         )
     return {
@@ -264,13 +270,15 @@ def _first_codes(matrix: FloatArray) -> list[tuple[int | None, float]]:
     ]
 
 
-def _code_cell(code: int | None, reference: int | None, dead: IntArray, share: float | None = None) -> dict[str, Any]:
-    named = code is not None and code >= 0
+def _code_cell(
+    code: int | None, labels: Sequence[str], reference: int | None, dead: IntArray, share: float | None = None
+) -> dict[str, Any]:
+    text = labels[code] if code is not None and code >= 0 else None
     return {
-        "text": f"code {code}" if named else "none",
-        "share": None if share is None or not named else f"{100 * share:.0f} %",
+        "text": text or "none",
+        "share": None if share is None or text is None else f"{100 * share:.0f} %",
         "differs": code != reference,
-        "dead": named and code in dead,
+        "dead": text is not None and code in dead,
     }
 
 

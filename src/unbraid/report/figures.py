@@ -44,7 +44,8 @@ def hinton_figures(
         shown = matrix[np.ix_(rows, columns)]
         place = {int(row): i for i, row in enumerate(rows)}
         heads = [_short(card["representation"].names[k]) for k in columns]
-        sides = [f"code {row}" for row in rows]
+        labels = card["representation"].code_labels()
+        sides = [_short(labels[row]) for row in rows]
         axes = plot_hinton(
             shown,
             row_names=sides,
@@ -78,7 +79,7 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
     if matrix is None:
         return []
     codes, factors = _sample(card)
-    levels = card["representation"].levels
+    levels, labels = card["representation"].levels, card["representation"].code_labels()
     figures = []
     for k, (name, kind) in enumerate(_named_kinds(card)[:SCATTERED_FACTORS]):
         related = [int(code) for code in np.argsort(-np.abs(matrix[:, k]), kind="stable")[:2] if matrix[code, k] != 0]
@@ -87,9 +88,9 @@ def scatter_figures(card: Card, matrix: FloatArray | None, dead: IntArray) -> li
             continue
         how: dict[str, Any] = {"kind": kind, "size": _size(card, k), "max_points": DOTS}
         named = levels[k] if levels else ()
-        figures.append(_against_code(codes, factors[:, k], related[0], f"scatter{k}", name, dead, how, named))
+        figures.append(_against_code(codes, factors[:, k], related[0], labels, f"scatter{k}", name, dead, how, named))
         if kind == "cyclic" and len(related) == 2:
-            plane = _over_plane(codes, factors[:, k], related, f"plane{k}", name, how)
+            plane = _over_plane(codes, factors[:, k], related, labels, f"plane{k}", name, how)
             figures.append(plane | {"text": f"Colours as in {figures[-1]['title']}."})
     return figures
 
@@ -111,7 +112,7 @@ def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
         factors,
         kinds=kinds,
         factor_names=names,
-        code_names=[f"code {code}" for code in shown],
+        code_names=[_short(card["representation"].code_labels()[code]) for code in shown],
         figure=new_grid(len(rows), len(shown), (min(WIDEST_PANEL, LATENT_WIDTH / len(shown)), 0.9)),
     )
     split = colouring_factor(factors, kinds)
@@ -166,6 +167,7 @@ def _against_code(
     codes: FloatArray,
     factor: FloatArray,
     code: int,
+    labels: Sequence[str],
     figure: str,
     name: str,
     dead: IntArray,
@@ -173,19 +175,25 @@ def _against_code(
     levels: Sequence[str],
 ) -> dict[str, Any]:
     buried = code in dead
-    names = {"code_name": f"code {code}", "factor_name": _short(name)}
+    names = {"code_name": _short(labels[code]), "factor_name": _short(name)}
     axes = plot_factor_code(codes[:, code], factor, greyed=buried, levels=levels, **names, **how)
     return {
-        "title": f"{name} in code {code}",
-        "svg": _svg(axes, figure, f"Scatter plot of code {code} against {name}", crop=False),
+        "title": f"{name} in {labels[code]}",
+        "svg": _svg(axes, figure, f"Scatter plot of {labels[code]} against {name}", crop=False),
         "text": f"{how['kind'].capitalize()}{'; this code is dead' if buried else ''}.",
     }
 
 
 def _over_plane(
-    codes: FloatArray, factor: FloatArray, pair: list[int], figure: str, name: str, how: dict[str, Any]
+    codes: FloatArray,
+    factor: FloatArray,
+    pair: list[int],
+    labels: Sequence[str],
+    figure: str,
+    name: str,
+    how: dict[str, Any],
 ) -> dict[str, Any]:
-    first, second = (f"code {code}" for code in pair)
+    first, second = (_short(labels[code]) for code in pair)
     axes = plot_code_plane(codes[:, pair], factor, code_names=(first, second), **how)
     label = f"Scatter plot of {first} against {second}, coloured by {name}"
     return {"title": f"{name} over {first} and {second}", "svg": _svg(axes, figure, label, crop=False)}

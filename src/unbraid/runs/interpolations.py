@@ -8,6 +8,7 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, all_objects, cyclic_columns, turned
+from unbraid.factors.space import told
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.runs.run import Run
 from unbraid.types import BoolArray, FloatArray, IntArray, Kind
@@ -133,8 +134,7 @@ class _Orbits:
         return self.dataset.images(turned(self.space, levels[None])[turns]) / np.float32(255)
 
     def named(self, levels: IntArray) -> str:
-        others = [k for k in range(len(levels)) if k not in self.cyclic]
-        return ", ".join(f"{self.space.names[k]} {levels[k]}" for k in others)
+        return told(self.space, levels, [k for k in range(len(levels)) if k not in self.cyclic])
 
 
 def _check(run: Run, **counts: int) -> None:

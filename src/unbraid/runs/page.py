@@ -10,6 +10,7 @@ from markupsafe import Markup
 from unbraid.datasets import DatasetMissing
 from unbraid.datasets.base import FactorDataset
 from unbraid.factors import FactorSpace, one_object
+from unbraid.factors.space import told
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.plots import plot_curves
@@ -84,7 +85,7 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         return []
     turned = Representation(
         run.encode(opened.images(index)), space.factors(index), names=space.names, kinds=space.kinds,
-        sizes=space.sizes,
+        sizes=space.sizes, levels=space.levels,
     )  # fmt: skip
     cyclic = [name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"]
     chosen = turned.keep_factors(cyclic)
@@ -95,9 +96,8 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
     scored = {"d_lsbd": Scored(METRICS["d_lsbd"], result, 0.0, factors=chosen.names)}
     shown = replace(card, representation=chosen, scored=scored).contents()
     figures = symmetry_figures(shown)
-    levels = ", ".join(
-        f"{name} {level:g}" for name, level in zip(space.names, turned.factors[0], strict=True) if name not in cyclic
-    )
+    others = [k for k, name in enumerate(space.names) if name not in cyclic]
+    levels = told(space, turned.factors[0], others)
     return [{**each, "text": f"{each['text']} One object: {levels}." if levels else each["text"]} for each in figures]
 
 

@@ -191,7 +191,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
     sizes = tuple(space.sizes)
-    return replace(given, factors=expected, names=space.names, kinds=space.kinds, sizes=sizes)
+    return replace(given, factors=expected, names=space.names, kinds=space.kinds, sizes=sizes, levels=space.levels)
 
 
 def _row(values: Any) -> str:
