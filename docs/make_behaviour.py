@@ -1,10 +1,12 @@
 """Score codes of known faults by every metric: docs/behaviour.json, which the pages about metrics show.
 
-python docs/make_behaviour.py    a minute or two on one core
+python docs/make_behaviour.py             a minute or two on one core
+python docs/make_behaviour.py mcc r2      these anew, the others as they are
 """
 
 import json
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -63,8 +65,8 @@ SITUATIONS: Mapping[str, Codes] = {
 }
 
 
-def scores_of(make: Codes) -> dict[str, float | None]:
-    """Headline of every metric; None where it has no meaning."""
+def scores_of(make: Codes, names: Sequence[str]) -> dict[str, float | None]:
+    """Headline of these metrics; None where one has no meaning."""
     factors = np.tile(SPACE.grid(), (REPEATS, 1))
     codes = make(factors, np.random.default_rng(0))
     card = score(
@@ -72,25 +74,34 @@ def scores_of(make: Codes) -> dict[str, float | None]:
             codes, factors, log_variances=np.full(codes.shape, LOG_VARIANCE),
             names=SPACE.names, kinds=SPACE.kinds, sizes=SPACE.sizes,
         ),
-        gap=GAP,
+        gap=GAP, metrics=["mig", *(name for name in names if name in METRICS)],
     )  # fmt: skip
-    found = {name: round(card.scored[name].headline, 3) if name in card.scored else None for name in METRICS}
-    # Siblings differ as trained models do: in the order and sign of their codes, and in whatever is random.
-    siblings = []
-    for seed in range(MODELS):
-        rng = np.random.default_rng(seed)
-        own = make(factors, rng)
-        siblings.append((own * rng.choice([-1, 1], own.shape[1]))[:, rng.permutation(own.shape[1])])
-    found["udr"] = round(float(udr(siblings).scores.mean()), 3)
-    # Rows that repeat a cell have no symmetry to speak of: each cell once.
-    once = score(make(SPACE.grid(), np.random.default_rng(0)), SPACE.grid(), kinds=SPACE.kinds, metrics="d_lsbd")
-    found["d_lsbd"] = round(once.scored["d_lsbd"].headline, 3)
+    found = {
+        name: round(card.scored[name].headline, 3) if name in card.scored else None for name in names if name in METRICS
+    }
+    if "udr" in names:
+        # Siblings differ as trained models do: in the order and sign of their codes, and in whatever is random.
+        siblings = []
+        for seed in range(MODELS):
+            rng = np.random.default_rng(seed)
+            own = make(factors, rng)
+            siblings.append((own * rng.choice([-1, 1], own.shape[1]))[:, rng.permutation(own.shape[1])])
+        found["udr"] = round(float(udr(siblings).scores.mean()), 3)
+    if "d_lsbd" in names:
+        # Rows that repeat a cell have no symmetry to speak of: each cell once.
+        once = score(make(SPACE.grid(), np.random.default_rng(0)), SPACE.grid(), kinds=SPACE.kinds, metrics="d_lsbd")
+        found["d_lsbd"] = round(once.scored["d_lsbd"].headline, 3)
     return found
 
 
 def main() -> None:
     """Write the file."""
-    table = {situation: scores_of(make) for situation, make in SITUATIONS.items()}
+    names = sys.argv[1:] or list(MEASURES)
+    kept = json.loads(FILE.read_text(encoding="utf-8")) if sys.argv[1:] else dict.fromkeys(SITUATIONS, {})
+    table = {}
+    for situation, make in SITUATIONS.items():
+        known = kept[situation] | scores_of(make, names)
+        table[situation] = {name: known[name] for name in MEASURES if name in known}
     FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     for name in MEASURES:
         print(f"{name:<20}", *(f"{'-' if (v := row[name]) is None else format(v, '.2f'):>7}" for row in table.values()))

@@ -15,10 +15,10 @@ import unbraid
 from tests.examples import entangled_codes, grid_factors
 from unbraid.datasets import ArrayDataset
 from unbraid.factors import FactorSpace
-from unbraid.metrics import METRICS
+from unbraid.metrics import METRICS, PRESETS
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._sharing import shared, sharing
-from unbraid.scoring import score_each
+from unbraid.scoring import choose, score_each
 
 FACTORS = grid_factors(8)
 CODES = entangled_codes(FACTORS)
@@ -94,6 +94,20 @@ def test_a_representation_scores_as_its_arrays_do() -> None:
     assert str(unbraid.score(representation, metrics=QUICK)) == str(apart)
     with pytest.raises(ValueError, match="brings its own factors"):
         unbraid.score(representation, FACTORS)
+
+
+def test_a_preset_stands_for_its_metrics() -> None:
+    card = unbraid.score(
+        CODES, FACTORS, metrics=["symmetry", "mig", "d_lsbd"], kinds=("categorical", "ordinal", "cyclic")
+    )
+    assert list(choose(["symmetry", "mig", "d_lsbd"])) == ["d_lsbd", "independence_score", "mig"]
+    assert {*card.scored, *card.skipped} == {"d_lsbd", "independence_score", "mig"}
+    assert choose("all") == METRICS
+    assert set(PRESETS["standard"]) < set(METRICS), "what takes long or answers a rare question is asked for by name"
+    for names in PRESETS.values():
+        assert set(names) <= set(METRICS)
+    with pytest.raises(ValueError, match="unknown metric 'symmetri'; .*symmetry"):
+        choose("symmetri")
 
 
 def test_progress_names_each_metric_before_it_runs() -> None:

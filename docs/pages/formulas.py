@@ -148,6 +148,14 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"The intercept $a_k$ and the weights $w_k$ are fitted to one half of the rows, the sums run over the other half; "
             r"the halves change places, and the score is the mean of both.",
         ),
+        "infomec": (
+            r"M = \frac{1}{|A|} \sum_{i \in A} \frac{\max_k S_{ik} / \sum_k S_{ik} - 1/K}{1 - 1/K}, \qquad "
+            r"S_{ik} = \frac{I(z_i; v_k)}{H(v_k)}, \qquad E = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "
+            r"\frac{\mathrm{CE}_k}{\mathrm{CE}_0} \right)",
+            r"$A$ are the active codes, $M$ modularity and $E$ explicitness; compactness is $M$ with factors and active "
+            r"codes in each other's place. $I$ is estimated by 10 nearest neighbours, $\mathrm{CE}$ is the cross-entropy "
+            r"of logistic regression on all codes, and on none.",
+        ),
         "udr": (
             r"\mathrm{UDR}_{ij} = \frac{1}{d_i + d_j} \left( \sum_b \frac{r_b^2 \, I_{\mathrm{KL}}(b)}{\sum_a R(a, b)} + "
             r"\sum_a \frac{r_a^2 \, I_{\mathrm{KL}}(a)}{\sum_b R(a, b)} \right)",

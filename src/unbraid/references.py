@@ -101,6 +101,7 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "independence_score": ("painter2020linear",),
         "mcc": ("khemakhem2020ice", "hyvarinen2016unsupervised"),
         "r2": ("vonkugelgen2021self",),
+        "infomec": ("hsu2023disentanglement", "hsu2024tripod"),
         "udr": (UDR,),
         # Families
         "pca": ("pearson1901lines", DCI),

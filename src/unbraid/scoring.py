@@ -18,7 +18,7 @@ from unbraid._shown import with_names
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
 from unbraid.factors import predicate
-from unbraid.metrics import LABEL_FREE, METRICS, Metric, NotDefined
+from unbraid.metrics import LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
 from unbraid.metrics._sharing import Store, alone, sharing
@@ -39,7 +39,7 @@ def score(
     codes: ArrayLike | Representation,
     factors: Any = None,
     *,
-    metrics: str | Sequence[str] = "all",
+    metrics: str | Sequence[str] = "standard",
     seed: int = 0,
     log_variances: ArrayLike | None = None,
     kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
@@ -52,7 +52,7 @@ def score(
     null: int = 0,
     progress: Progress | None = None,
 ) -> ScoreCard:
-    """Score codes by every metric, or by those named.
+    """Score codes by the metrics named, or by the standard ones.
 
     Args:
         codes: (n_samples, n_codes) real: an array, tensor, frame or sparse matrix; or a Representation that holds
@@ -61,8 +61,9 @@ def score(
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
             numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
             rows; `card.notes` say how many.
-        metrics: "all", or ids of `unbraid.metrics.METRICS`, or "package.module:function" for a function of your
-            own that takes (codes, factors) and returns a number or a Result with a `score`.
+        metrics: ids of `unbraid.metrics.METRICS`; names of its `PRESETS`, which answer one question each ("standard",
+            "identifiability", "disentanglement", "symmetry", "all", ...); or "package.module:function" for a
+            function of your own that takes (codes, factors) and returns a number or a Result with a `score`.
         seed: same seed, same numbers.
         log_variances: (n_samples, n_codes) of the posterior; `mig_exact` and `elbo_terms` need them.
         kinds: kind of each factor, in order or by name, {"hue": "cyclic"}; see `unbraid.metrics`. Others are guessed,
@@ -310,24 +311,27 @@ def _of_numbers(
 
 
 def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
-    """The rows of the metrics named, or of all of them; the user's own as `Trusted` names only.
+    """The rows of the metrics named, alone or by a preset; the user's own as `Trusted` names only.
 
     Raises:
         ValueError: a name is unknown, cannot be imported, or was not given by the user.
     """
-    if metrics == "all":
-        return dict(METRICS)
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
         raise ValueError("metrics is empty; name at least one, or say 'all'")
-    return {name: _own(name) if is_code(name) else _known(name) for name in names}
+    return {name: _own(name) if is_code(name) else _known(name) for name in without_presets(names)}
+
+
+def without_presets(names: Sequence[str]) -> tuple[str, ...]:
+    """Each metric once, those of a preset in its place."""
+    return tuple(dict.fromkeys(name for each in names for name in PRESETS.get(each, (each,))))
 
 
 def _known(name: str) -> Metric:
     if name in LABEL_FREE:
         raise ValueError(f"{name} compares several models and needs no labels: see unbraid.rank")
     if name not in METRICS:
-        raise ValueError(f"unknown metric {name!r}; {suggestion(name, METRICS)}")
+        raise ValueError(f"unknown metric {name!r}; {suggestion(name, [*METRICS, *PRESETS])}")
     return METRICS[name]
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import unbraid.cli.app
 from tests.processes import started
-from unbraid.metrics import MEASURES, METRICS
+from unbraid.metrics import MEASURES, METRICS, PRESETS
 from unbraid.representation import Representation
 
 
@@ -114,7 +114,7 @@ def test_the_example_is_at_hand(unbraid_cli) -> None:
 def test_metrics_lists_the_table(unbraid_cli) -> None:
     code, printed, _ = unbraid_cli("metrics")
     assert code == 0
-    assert all(name in printed for name in MEASURES)
+    assert all(name in printed for name in [*MEASURES, *PRESETS])
     code, printed, _ = unbraid_cli("metrics", "--json")
     assert json.loads(printed).keys() == MEASURES.keys()
 

@@ -17,7 +17,7 @@ from unbraid import Representation, Study, train
 from unbraid.datasets import from_array, from_torch, load
 from unbraid.datasets.digest import content_digest
 from unbraid.families import FAMILIES
-from unbraid.metrics import METRICS
+from unbraid.metrics import PRESETS
 from unbraid.plots import plot_latents
 from unbraid.runs.page import run_page
 from unbraid.runs.run import load_run
@@ -204,7 +204,7 @@ def test_scores_without_factors(tmp_path: Path) -> None:
     codes = Representation(rng.normal(size=(80, 3)), np.empty((80, 0)), log_variances=np.zeros((80, 3)))
     card = unbraid.score(codes)
     assert set(card.scored) == {"elbo_terms"}
-    assert set(card.skipped) == set(METRICS) - {"elbo_terms"}
+    assert set(card.skipped) == set(PRESETS["standard"]) - {"elbo_terms"}
     assert set(card.skipped.values()) == {"needs factors, and these images have none"}
     told = unbraid.score(
         codes.codes, rng.integers(3, size=(80, 2)), metrics="elbo_terms", log_variances=np.zeros((80, 3))

@@ -20,7 +20,7 @@ def list_metrics(
 
       unbraid metrics --json
     """
-    from unbraid.metrics import MEASURES
+    from unbraid.metrics import MEASURES, PRESETS
 
     if json:
         rows = {
@@ -48,3 +48,6 @@ def list_metrics(
         direction = "higher" if metric.higher_is_better else "lower"
         table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.source)
     Console().print(table)
+    typer.echo("Presets, which may stand for ids:")
+    for name, chosen in PRESETS.items():
+        typer.echo(f"  {name}: {'every metric' if name == 'all' else ', '.join(chosen)}")

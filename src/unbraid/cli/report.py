@@ -104,7 +104,7 @@ def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:
 
 
 def _score(run: Path, diverged: bool, trust: Collection[str]) -> None:
-    """Every metric, where the run has no scores yet."""
+    """The standard metrics, where the run has no scores yet."""
     from unbraid.runs.folder import SCORES
     from unbraid.scoring import choose
     from unbraid.studies.scores import complete_scores
@@ -112,4 +112,4 @@ def _score(run: Path, diverged: bool, trust: Collection[str]) -> None:
     if diverged or (run / SCORES).is_file():
         return
     with metric_progress() as progress:
-        complete_scores(run, list(choose("all")), trust=trust, progress=progress)
+        complete_scores(run, list(choose("standard")), trust=trust, progress=progress)

@@ -41,7 +41,7 @@ def score(
         ),
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
-    metrics: Annotated[str, typer.Option(help="Comma-separated ids (see `unbraid metrics`), or all.")] = "all",
+    metrics: Annotated[str, typer.Option(help="Comma-separated ids and presets, see `unbraid metrics`.")] = "standard",
     factors: Annotated[
         str | None,
         typer.Option(
@@ -120,7 +120,7 @@ def score(
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
 
-    chosen = "all" if metrics == "all" else _listed(metrics)
+    chosen = _listed(metrics)
     choose(trusting(chosen))
     paths = expanded(files) if files else [example_path()]
     if len(paths) > 1 and (json or html):

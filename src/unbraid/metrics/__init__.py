@@ -7,7 +7,7 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 """
 
 from unbraid.metrics._inputs import NotDefined
-from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, Metric
+from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, Metric
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -21,6 +21,7 @@ from unbraid.metrics.explicitness import explicitness
 from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_score
+from unbraid.metrics.infomec import infomec
 from unbraid.metrics.irs import irs
 from unbraid.metrics.mcc import mcc
 from unbraid.metrics.med import med
@@ -38,6 +39,7 @@ __all__ = [
     "LABEL_FREE",
     "MEASURES",
     "METRICS",
+    "PRESETS",
     "Metric",
     "NotDefined",
     "amari",
@@ -53,6 +55,7 @@ __all__ = [
     "factor_leakage",
     "factor_vae_score",
     "independence_score",
+    "infomec",
     "irs",
     "linear_accuracy",
     "mcc",

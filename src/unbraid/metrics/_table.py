@@ -20,6 +20,7 @@ from unbraid.metrics.explicitness import explicitness, explicitness_of_noise
 from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.independence_score import independence_of_noise, independence_score
+from unbraid.metrics.infomec import infomec
 from unbraid.metrics.irs import irs, irs_of_noise
 from unbraid.metrics.mcc import mcc, mcc_of_noise
 from unbraid.metrics.med import med, med_of_noise
@@ -57,6 +58,7 @@ class Metric:
     tolerance: float = 1e-9  # of those invariances; for trained probes their seed spread
     aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
     linear: bool = True  # cost grows linearly with the number of samples
+    standard: bool = True  # scored where none is named; others answer a rarer question, or take long
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
 
     @property
@@ -442,6 +444,22 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             aligned=False,
         ),
+        "infomec": Metric(
+            infomec,
+            title="InfoMEC",
+            headline="modularity",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            means="How much of the information in each code is about one factor, by nearest neighbours.",
+            misses="How much information there is: noise beats a rotation. Read explicitness beside it.",
+            source="Hsu et al. 2023 (Latent Quantization), section 5; Hsu et al. 2024 (Tripod)",
+            stochastic=True,
+            invariant_to=frozenset({"permute", "flip", "dead"}),
+            tolerance=0.02,
+            aligned=False,
+            standard=False,
+        ),
     }
 )
 
@@ -461,6 +479,16 @@ LABEL_FREE: Mapping[str, Metric] = MappingProxyType(
             needs="needs the codes of several models",
             stochastic=True,
         ),
+    }
+)
+# One question each, so that a card of every metric does not hide the few that answer it.
+PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "standard": tuple(name for name, row in METRICS.items() if row.standard),
+        "identifiability": ("mcc", "r2", "infomec", "mlp_accuracy"),
+        "disentanglement": ("dci_boosted", "mig", "snc", "nk", "mlp_accuracy"),
+        "symmetry": ("d_lsbd", "independence_score"),
+        "all": tuple(METRICS),
     }
 )
 MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE})

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._null import WITHIN, Null
-from unbraid.metrics import METRICS, Metric
+from unbraid.metrics import METRICS, PRESETS, Metric
 from unbraid.metrics._chance import Noise
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
@@ -284,7 +284,7 @@ def _code_cell(
 
 def _reproduce(card: Card) -> dict[str, str | None]:
     chosen = [*card["scored"], *card["skipped"], *card["failed"]]
-    every = set(chosen) == set(METRICS)
+    every = set(chosen) == set(PRESETS["standard"])
     only = "" if every else f"metrics={chosen!r}, "
     only += "" if card["gap"] is None else f"gap={card['gap']!r}, "
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'

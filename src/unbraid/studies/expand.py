@@ -11,7 +11,7 @@ from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
 from unbraid.runs.folder import run_id
-from unbraid.scoring import choose
+from unbraid.scoring import choose, without_presets
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.held_out import hold_out_of
@@ -137,7 +137,7 @@ def metric_names(study: StudyConfig) -> tuple[str, ...]:
     """The metrics every run is scored by."""
     if study.metrics == "all":
         return tuple(METRICS)
-    return tuple(dict.fromkeys(study.metrics))
+    return without_presets(study.metrics)
 
 
 def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:

@@ -36,8 +36,7 @@ def snapshots_of(n: Any, metrics: str | Sequence[str]) -> Snapshots:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
         raise ValueError(f"snapshots must be a whole number, 0 or more; got {n!r}")
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    choose(names)
-    return Snapshots(int(n), names)
+    return Snapshots(int(n), tuple(choose(names)))
 
 
 def snapshot(
