@@ -38,7 +38,7 @@ CONTENT: dict[str, Any] = {
 }  # fmt: skip
 ENDED: dict[str, Any] = {
     "state": "finished", "step": 10, "reason": None, "seconds": 1, "last": {"kl": 0.5}, "unbraid": "0.1.0",
-    "continued": {"run": "0f", "step": 5}, "held_out": {"step": 5, "elbo": -0.5, "stopped": True},
+    "continued": {"run": "0f", "step": 5}, "held_out": {"step": 5, "elbo": -0.5, "stopped": True}, "note": "none",
 }  # fmt: skip
 INTEGER, FINITE, TEXT = "input should be a valid integer", "input should be a finite number", "should be a valid string"
 SETTING = "input should be a finite number or a text"
@@ -99,6 +99,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "status.json continued": [("0f", "dictionary"), ([], "dictionary")],
     "status.json continued.run": [(3, TEXT), (None, TEXT)],
     "status.json continued.step": [(-1, "greater than or equal to 0"), ("5", INTEGER)],
+    "status.json note": [(3, TEXT), ([], TEXT)],
     "status.json held_out": [(0.5, "dictionary"), ([], "dictionary")],
     "status.json held_out.step": [(-1, "greater than or equal to 0"), (5.0, INTEGER)],
     "status.json held_out.elbo": [("0.5", "valid number"), ([], "valid number")],

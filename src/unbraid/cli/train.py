@@ -173,6 +173,8 @@ def print_runs(runs: "list[Run]") -> None:
             state += f" at step {run.status['step']}: {run.status['reason']}"
         elif run.status.get("held_out", {}).get("stopped"):
             state += f", stopped early at step {run.status['step']}"
+        if note := run.status.get("note"):
+            state += f", but {note}"
         table.add_row(run.path.name, str(run.config["seed"]), *settings, *numbers, state)
     Console().print(table, markup=False)
     typer.echo(f"in {runs[0].path.parent}")

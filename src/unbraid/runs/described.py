@@ -21,6 +21,7 @@ def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -
         "seed": config["seed"],
         "state": status["state"],
         "reason": status["reason"],
+        "note": status.get("note"),
         "judged": _judged(config, status),
         "step": status["step"],
         "seconds": _time_text(status["seconds"]),

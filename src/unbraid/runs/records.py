@@ -129,3 +129,4 @@ class StatusRecord(Record):
     unbraid: Text
     continued: OriginRecord | None = None
     held_out: JudgedRecord | None = None
+    note: Text | None = None  # why nobody would take it for a model that has learned

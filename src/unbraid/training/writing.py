@@ -18,6 +18,7 @@ from unbraid.families.building import Member, completed, make_supply, structural
 from unbraid.families.table import find_family
 from unbraid.runs.folder import CODES, CONFIG, CURVES, HELD_OUT, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run, probe_images
+from unbraid.training.doubts import doubt
 from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained
 from unbraid.types import FloatArray
@@ -63,6 +64,8 @@ def write_run(
     if not trained.diverged:
         run = Run(working, config, status, config["device"])
         run.representation(dataset).save(working / CODES)
+        if said := doubt(run, dataset, reconstructs="reconstruction" in trained.curves):
+            status["note"] = said
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
             config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
             _write(working / CONFIG, config)
