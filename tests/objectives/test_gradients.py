@@ -135,6 +135,14 @@ def test_derivatives_are_those_of_finite_differences(name: str) -> None:
     assert torch.autograd.gradcheck(lambda *given: OBJECTIVES[name](*given, torch.tensor(7))[0], inputs)
 
 
+@pytest.mark.parametrize("name", ["weighted", "stratified"])
+def test_derivatives_written_by_hand_can_be_derived_again(name: str) -> None:
+    x, y = posteriors(N, D)
+    inputs = (x.requires_grad_(), y.requires_grad_())
+    weight = torch.tensor(3.0, dtype=torch.float64)
+    assert torch.autograd.gradgradcheck(lambda *given: OBJECTIVES[name](*given, weight, torch.tensor(7))[0], inputs)
+
+
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_a_stacked_member_is_the_member_alone(name: str) -> None:
     members = [posteriors(N, D, seed) for seed in range(3)]

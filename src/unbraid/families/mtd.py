@@ -29,7 +29,7 @@ from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, o
 from unbraid.families.supervision import named_factors
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
-from unbraid.objectives.divergences import log_mixture, log_normal
+from unbraid.objectives.divergences import log_mixture, log_standard_normal
 from unbraid.objectives.likelihoods import decoded_images
 from unbraid.objectives.mtd import mtd, swap_loss
 
@@ -114,7 +114,7 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
         content, *blocks = codes.split((settings["content"], *[settings["block_size"]] * len(value_means)), dim=-1)
         pairs = zip(blocks, value_means, strict=True)
         parts = [log_mixture(block, means, torch.full_like(means, spread)) for block, means in pairs]
-        return torch.cat([log_normal(content, 0.0, 0.0), *parts], dim=-1)
+        return torch.cat([log_standard_normal(content), *parts], dim=-1)
 
     return density
 

@@ -36,7 +36,7 @@ from unbraid.models.parted_vae import (
     relaxed_classes,
     sharpness,
 )
-from unbraid.objectives.divergences import log_mixture, log_normal
+from unbraid.objectives.divergences import log_mixture, log_standard_normal
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 
@@ -106,7 +106,7 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     def density(codes: Tensor) -> Tensor:
         z, *u = codes.split((settings["latents"], *[settings["class_latents"]] * len(sizes)), dim=-1)
         parts = [log_mixture(*given) for given in zip(u, means, log_variances, strict=True)]
-        return torch.cat([log_normal(z, 0.0, 0.0), *parts], dim=-1)
+        return torch.cat([log_standard_normal(z), *parts], dim=-1)
 
     return density
 

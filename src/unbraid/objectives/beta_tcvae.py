@@ -7,7 +7,8 @@ import torch
 from torch import Tensor
 
 from unbraid.models.gaussian_vae import VAEOutputs
-from unbraid.objectives.divergences import log_normal
+from unbraid.objectives.divergences import log_standard_normal
+from unbraid.objectives.mixtures import mean_log_densities
 
 Estimator: TypeAlias = Literal["weighted", "stratified"]
 
@@ -76,17 +77,10 @@ def kl_terms(
         next to it.
     """
     sample = outputs.sample
-    by_dimension = log_normal(sample[:, None], outputs.mean[None], outputs.log_variance[None])  # sample, image, latent
     weights = log_weights(len(sample), n_train, estimator, device=sample.device).to(sample.dtype)
-    log_joint = torch.logsumexp(weights + by_dimension.sum(-1), 1)
-    log_marginals = torch.logsumexp(weights[..., None] + by_dimension, 1)
-    log_posterior = log_normal(sample, outputs.mean, outputs.log_variance).sum(-1)
-    prior = log_normal(sample, 0.0, 0.0) if log_prior is None else log_prior
-    return KLTerms(
-        (log_posterior - log_joint).mean(),
-        (log_joint - log_marginals.sum(-1)).mean(),
-        (log_marginals - prior).sum(-1).mean(),
-    )
+    posterior, joint, marginals = mean_log_densities(sample, (outputs.mean, outputs.log_variance), weights)
+    prior = log_standard_normal(sample) if log_prior is None else log_prior
+    return KLTerms(posterior - joint, joint - marginals, marginals - prior.sum(-1).mean())
 
 
 def beta_tcvae(

@@ -16,6 +16,11 @@ def log_normal(sample: Tensor, mean: Tensor | float, log_variance: Tensor | floa
     return -0.5 * ((sample - mean).square() * torch.exp(-log_variance) + log_variance + math.log(2 * math.pi))
 
 
+def log_standard_normal(sample: Tensor) -> Tensor:
+    """log N(sample; 0, 1), element by element."""
+    return -0.5 * (sample.square() + math.log(2 * math.pi))
+
+
 def log_mixture(values: Tensor, means: Tensor, log_variances: Tensor) -> Tensor:
     """Log density of each value (n, d) under an even mixture of Gaussians, each dimension by itself: (n, d).
 
