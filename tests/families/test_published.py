@@ -50,7 +50,11 @@ PRESETS: dict[str, dict[str, list[dict[str, Any]]]] = {
         "lsbd_paths": [{"supervision": "paths"}],
         "lsbd_objects": [{"supervision": "turntables", "gamma": 1, "euclidean": 5, "log_t_high": -5}],
     },
-    "parted_vae": {"semi_supervised": [{"labels": 10_000}]},
+    # main.py and training.py of Hajimiri et al.: `ReduceLROnPlateau` in both.
+    "parted_vae": {
+        "unsupervised": [{"schedule": "plateau"}],
+        "semi_supervised": [{"labels": 10_000, "schedule": "plateau"}],
+    },
     "weak_de": {"sprites": [{"classes": "shape+position_x+position_y"}]},
 }
 

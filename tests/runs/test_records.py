@@ -199,6 +199,7 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
         "continued",
         "hold_out",
         "held_out",
+        "note",
     ) or place.startswith("facts.")
     if optional:
         read_folder(folder)

@@ -9,12 +9,14 @@ from torch import nn
 
 import unbraid
 from tests.training.examples import TINY, member
+from unbraid.families.base import Plateau
 from unbraid.families.building import Member, build_member, completed, recorded, structural_settings
+from unbraid.families.parted_vae import PARTED_VAE
 from unbraid.families.table import FAMILIES
 from unbraid.objectives.beta_vae import beta_vae
 from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.training.population import Population, make_context, make_population
-from unbraid.training.schedules import clipped, rate_factor
+from unbraid.training.schedules import clipped, new_plateau, plateau_step, rate_factor
 
 STEPS = 9
 FAMILY = FAMILIES["beta_vae"]
@@ -105,7 +107,7 @@ def test_only_norms_above_the_largest_are_cut() -> None:
     [
         ({"rate_warmup": 20}, "rate_warmup must be less than the 20 steps of the training, or learning rates would"),
         ({"beta_warmup": 100}, "beta_warmup must be less than the 20 steps of the training, or beta would never be"),
-        ({"schedule": "cosin"}, "schedule must be one of constant, cosine, linear; got 'cosin'"),
+        ({"schedule": "cosin"}, "schedule must be one of constant, cosine, linear, plateau; got 'cosin'"),
         ({"clip": -1.0}, "clip must lie between 0"),
         ({"initialisation": "he"}, "initialisation must be one of pytorch, glorot; got 'he'"),
     ],
@@ -158,3 +160,69 @@ def test_glorot_leaves_learned_priors_and_the_other_seeds_alone() -> None:
     assert torch.equal(glorot["prior.u"], plain["prior.u"])
     assert not np.array_equal(glorot["vae.encoder.1.weight"], plain["vae.encoder.1.weight"])
     assert not torch.equal(glorot["vae.encoder.1.weight"], other["vae.encoder.1.weight"])
+
+
+@pytest.mark.parametrize(
+    "plateau", [Plateau(), Plateau(0.1, 1, 2, 1e-6), Plateau(0.01, 2, 3, 1e-4), Plateau(cooldown=0)]
+)
+def test_plateaus_are_those_of_pytorch(plateau: Plateau) -> None:
+    """Two members at once against its scheduler, over epochs of three losses that fall, rise and stay; also below 0."""
+    rng = np.random.default_rng(0)
+    losses = np.stack([np.exp(-np.arange(180) / 40) + rng.normal(0, 0.1, 180), rng.normal(-3, 1, 180)])
+    rates = [5e-4, 3e-3]
+    optimisers = [torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=rate) for rate in rates]
+    given = {"factor": 0.5, "patience": plateau.patience, "threshold": plateau.threshold, "threshold_mode": "rel"}
+    expected = [
+        torch.optim.lr_scheduler.ReduceLROnPlateau(each, cooldown=plateau.cooldown, eps=plateau.epsilon, **given)
+        for each in optimisers
+    ]
+    state, alone = new_plateau(2), new_plateau()
+    for number in range(180):
+        ends = number % 3 == 2
+        batch = torch.tensor(losses[:, number])
+        state = plateau_step(state, batch, torch.tensor(rates), plateau, ends=ends)
+        alone = plateau_step(alone, batch[0], rates[0], plateau, ends=ends)
+        for index, scheduler in enumerate(expected):
+            if ends:
+                scheduler.step(float(losses[index, number - 2 : number + 1].mean()))
+            rate = optimisers[index].param_groups[0]["lr"]
+            assert float(state[index, 0]) * rates[index] == pytest.approx(rate, rel=1e-12)
+        assert torch.equal(alone, state[0])
+    assert (state[:, 0] < 1).all()
+
+
+def test_a_rate_is_halved_where_the_loss_falls_no_more() -> None:
+    """PartedVAE's two players by their own plateaus; stopped and resumed as if nothing had happened."""
+    row, one = FAMILIES["parted_vae"], member("parted_vae", network="dense", schedule="plateau", learning_rate=0.0)
+    context = make_context(row, [one, one], TINY, batch_size=243, steps=12)
+    assert context.image_pass == 1
+    moving = [member("parted_vae", seed, network="dense", schedule="plateau", learning_rate=rate)
+              for seed, rate in ((0, 1e-3), (1, 2e-3))]  # fmt: skip
+    for members in ([one], moving):
+        made = make_population(row, members, TINY, context, device=torch.device("cpu"))
+        for step in range(12):
+            made.advance(step)
+        state = made.state(0)
+        assert {"plateau/labels", "plateau/vae"} <= state.keys()
+        again = make_population(row, members, TINY, context, device=torch.device("cpu"))
+        for index in range(len(members)):
+            again.load_state(index, state if index == 0 else made.state(index))
+        made.advance(12)
+        again.advance(12)
+        assert all(value.equal(again.state(0)[name]) for name, value in made.state(0).items())
+    alone = make_population(row, moving[1:], TINY, context, device=torch.device("cpu"))
+    for step in range(13):
+        alone.advance(step)
+    for name in ("plateau/labels", "plateau/vae"):
+        np.testing.assert_allclose(made.state(1)[name], alone.state(0)[name], rtol=1e-3)
+    assert PARTED_VAE.players[0].plateau == Plateau(0.1, 1, 2, 1e-6)
+    assert PARTED_VAE.players[1].plateau == Plateau(0.01, 1, 4, 1e-7)
+
+
+def test_without_progress_the_rate_falls_by_halves() -> None:
+    """With patience 1 and cooldown 4: at the third epoch that is no better, then every sixth."""
+    state, factors = new_plateau(), []
+    for _ in range(15):
+        state = plateau_step(state, torch.tensor(1.0), 1e-3, Plateau(), ends=True)
+        factors.append(float(state[0]))
+    assert factors == [1, 1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.25, 0.25, 0.25, 0.25, 0.25, 0.25, 0.125]

@@ -58,9 +58,10 @@ TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
         ),
         "schedule": Hyperparameter(
             "constant",
-            "of learning rates, after their warm-up; cosine and linear fall to 0 at the last step",
+            "of learning rates, after their warm-up; cosine and linear fall to 0 at the last step, plateau halves them "
+            "where the loss falls no more",
             kind="choice",
-            choices=("constant", "cosine", "linear"),
+            choices=("constant", "cosine", "linear", "plateau"),
             later=True,
         ),
         "rate_warmup": Hyperparameter(
@@ -125,6 +126,16 @@ class Adam:
     beta1: float | str = 0.9
     beta2: float | str = 0.999
     epsilon: float | str = 1e-8
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """When a player's learning rate is halved under the schedule "plateau"; an epoch is what shows every image."""
+
+    threshold: float = 1e-2  # share by which an epoch's loss must fall to be better
+    patience: int = 1  # epochs that may be no better
+    cooldown: int = 4  # epochs after a halving that do not count
+    epsilon: float = 1e-7  # by less than this it is not lowered
 
 
 @dataclass(frozen=True)
@@ -215,6 +226,7 @@ class Player:
     adam: Adam = field(default_factory=Adam)
     repeats: int = 1
     turn: Callable[[int, Context], int | None] | None = None  # how often it moved before this step; None: it waits
+    plateau: Plateau = field(default_factory=Plateau)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from unbraid.families.base import (
     LogDensity,
     Logs,
     Part,
+    Plateau,
     Player,
     Settings,
     Supervision,
@@ -181,7 +182,14 @@ PARTED_VAE = Family(
     title="PartedVAE",
     build=build_parted_vae,
     players=(
-        Player("labels", ("trunk", "classes"), label_loss, (Draw("labelled", "given"),), turn=label_turn),
+        Player(
+            "labels",
+            ("trunk", "classes"),
+            label_loss,
+            (Draw("labelled", "given"),),
+            turn=label_turn,
+            plateau=Plateau(threshold=1e-1, cooldown=2, epsilon=1e-6),
+        ),
         Player(
             "vae",
             ("trunk", "classes", "heads", "priors", "decoder"),
@@ -226,12 +234,14 @@ PARTED_VAE = Family(
         Part("z", "gaussian", settings["latents"]),
         *(Part(name, "gaussian", settings["class_latents"]) for name in settings["categoricals"]),
     ),
-    presets=MappingProxyType({"semi_supervised": ({"labels": 10_000},)}),
+    presets=MappingProxyType(
+        {"unsupervised": ({"schedule": "plateau"},), "semi_supervised": ({"schedule": "plateau", "labels": 10_000},)}
+    ),
     notes=(
         "With labels, a step of cross-entropy on a batch of them comes before every other step; it has moments of Adam "
         "of its own and trains what the classes are read from. Without, nothing differs but that this step is left "
         "out.",
-        "Defaults are the authors' for dSprites, without their schedule of learning rates. Classes are taken to be "
+        "Defaults are the authors' for dSprites; presets add their schedule of learning rates. Classes are taken to be "
         "equally frequent. The features come from one more layer than theirs, which lets any network be the trunk.",
         "Codes are the means of z, then of u for each categorical, under the likeliest classes; classes are no codes.",
     ),

@@ -82,7 +82,7 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         raise ValueError(f"{begun.path}: {plan.family} is computed, not trained in steps")
     if longer.steps <= plan.steps:
         raise ValueError(f"{begun.path} has taken {plan.steps} steps: steps, in all, must be more; got {longer.steps}")
-    if member.hyper["schedule"] != "constant":
+    if member.hyper["schedule"] in ("cosine", "linear"):
         raise ValueError(
             f"{begun.path}: its learning rate fell to 0 over {plan.steps} steps (schedule={member.hyper['schedule']}); "
             "more steps are another training from the start"

@@ -19,9 +19,9 @@ from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, Pla
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
 from unbraid.training.adam import AdamSettings, adam_update
 from unbraid.training.draws import Draws, Images, seeded
-from unbraid.training.schedules import beta_factor, clipped, rate_factor
+from unbraid.training.schedules import beta_factor, clipped, new_plateau, plateau_step, rate_factor
 
-MemberState = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/<player>/...": all that a member is
+MemberState = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/...", "plateau/...": all that a member is
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ class Alone:
         self.second = {name: _zeros(values) for name, values in self.trained.items()}
         self.adam = {player.name: _settings(player.adam, member.hyper, float) for player in family.players}
         self._diverged: Diverged | None = None
+        self.plateaus = _plateaus(family, member)
 
     def advance(self, step: int) -> Logs:
         logs: Logs = {}
@@ -168,6 +169,11 @@ class Alone:
         if hyper["clip"]:
             gradients = clipped(gradients, hyper["clip"])
         factor = rate_factor(step, self.context.steps, hyper["schedule"], hyper["rate_warmup"])
+        if (known := self.plateaus.get(player.name)) is not None:
+            factor *= float(known[0])
+            ends = count % (self.context.image_pass * player.repeats) == 0
+            rate = self.adam[player.name].learning_rate
+            known.copy_(plateau_step(known, loss.detach().cpu(), rate, player.plateau, ends=ends))
         adam_update(parameters, gradients, [*first], [*second], self.adam[player.name].at_rate(factor), count)
         return report, {name: value.detach() for name, value in kept.items()}
 
@@ -175,7 +181,7 @@ class Alone:
         return [self._diverged]
 
     def _tensors(self) -> MemberState:
-        return _named(dict(self.modules.state_dict()), self.first, self.second)
+        return _named(dict(self.modules.state_dict()), self.first, self.second, self.plateaus)
 
     def state(self, index: int) -> MemberState:
         _check_index(index, 1)
@@ -235,6 +241,7 @@ class Stacked:
         self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
         self.flaws = torch.zeros_like(self.stopped)
         self.known: list[Diverged | None] = [None] * len(members)  # had diverged when they were loaded
+        self.plateaus = _plateaus(family, members[0], len(members), device)
 
     def _per_member(self, number: Any) -> Tensor:
         numbers = torch.as_tensor(number, dtype=torch.float64).expand(len(self.members))
@@ -282,6 +289,10 @@ class Stacked:
         if self.numbers["clip"].any():
             gradients = clipped(gradients, self.hyper["clip"])
         adam = self.adam[player.name].at_rate(self._rate_factor(step))
+        if (known := self.plateaus.get(player.name)) is not None:
+            ends = count % (self.context.image_pass * player.repeats) == 0
+            rate, adam = self.adam[player.name].learning_rate, adam.at_rate(known[:, 0].clone())
+            known.copy_(plateau_step(known, losses.detach(), rate, player.plateau, ends=ends))
         adam_update(list(trained.values()), gradients, [*first], [*second], adam, count, self.alive)
         report = {f"loss/{player.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in kept.items()}
@@ -319,7 +330,7 @@ class Stacked:
         return reasons
 
     def _tensors(self) -> MemberState:
-        return _named({**self.parameters, **self.buffers}, self.first, self.second)
+        return _named({**self.parameters, **self.buffers}, self.first, self.second, self.plateaus)
 
     def state(self, index: int) -> MemberState:
         _check_index(index, len(self.members))
@@ -381,8 +392,23 @@ def _zeros(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: torch.zeros_like(value, requires_grad=False) for name, value in values.items()}
 
 
-def _named(model: MemberState, first: Mapping[str, MemberState], second: Mapping[str, MemberState]) -> MemberState:
+def _plateaus(
+    family: Family, member: Member, n_members: int | None = None, device: torch.device | None = None
+) -> dict[str, Tensor]:
+    """What the schedule "plateau" knows, by player; {} under another one."""
+    if member.hyper["schedule"] != "plateau":
+        return {}
+    return {player.name: new_plateau(n_members).to(device) for player in family.players}
+
+
+def _named(
+    model: MemberState,
+    first: Mapping[str, MemberState],
+    second: Mapping[str, MemberState],
+    plateaus: Mapping[str, Tensor],
+) -> MemberState:
     named = {f"model/{name}": value for name, value in model.items()}
+    named |= {f"plateau/{player}": value for player, value in plateaus.items()}
     for moment, players in (("first", first), ("second", second)):
         for player, values in players.items():
             named |= {f"{moment}/{player}/{name}": value for name, value in values.items()}

@@ -1,6 +1,7 @@
 """What changes in the course of a training: learning rates, the weight beta, and gradients that are too long.
 
-Rates and weights are functions of the step alone, so that a training that resumes needs none of them kept.
+Rates and weights are functions of the step alone, so that a training that resumes needs none of them kept; all but the
+schedule "plateau", which follows the loss: what it knows is part of the state of a member.
 """
 
 import math
@@ -9,6 +10,8 @@ from typing import Any
 
 import torch
 from torch import Tensor
+
+from unbraid.families.base import Plateau
 
 
 def check_schedules(hyper: Mapping[str, Any], steps: int) -> None:
@@ -25,13 +28,53 @@ def rate_factor(step: int, steps: int, schedule: str, warmup: float) -> float:
     """By what learning rates are multiplied at step number `step`, from 0.
 
     During the first `warmup` steps 1 / warmup, 2 / warmup, ... 1. Then, with x the part that is over of all steps
-    after these, 1 ("constant"), 1 - x ("linear") or (1 + cos(pi x)) / 2 ("cosine": Loshchilov and Hutter 2017, eq. 5,
-    without restarts).
+    after these, 1 ("constant", and "plateau", whose own factor comes on top), 1 - x ("linear") or
+    (1 + cos(pi x)) / 2 ("cosine": Loshchilov and Hutter 2017, eq. 5, without restarts).
     """
     if step < warmup:
         return (step + 1) / warmup
     over = (step - warmup) / (steps - warmup)
-    return {"constant": 1.0, "linear": 1 - over, "cosine": (1 + math.cos(math.pi * over)) / 2}[schedule]
+    return {"constant": 1.0, "plateau": 1.0, "linear": 1 - over, "cosine": (1 + math.cos(math.pi * over)) / 2}[schedule]
+
+
+def new_plateau(n_members: int | None = None) -> Tensor:
+    """What the schedule "plateau" knows of a player before its first move: (6,), or (n_members, 6).
+
+    In the order of columns: the factor of the learning rate, the best loss of an epoch, epochs in a row that were no
+    better, epochs for which it still waits, and of this epoch the sum of losses and their number.
+    """
+    state = torch.tensor([1.0, math.inf, 0, 0, 0, 0], dtype=torch.float64)
+    return state if n_members is None else state.repeat(n_members, 1)
+
+
+def plateau_step(state: Tensor, loss: Tensor, rate: float | Tensor, plateau: Plateau, *, ends: bool) -> Tensor:
+    """What is known after one more loss: the learning rate is halved where that of epochs falls no more.
+
+    An epoch is better that is below (1 - threshold) times the best one. After more than `patience` in a row that are
+    not the rate is halved, unless by less than `epsilon`, and then epochs are not counted for `cooldown` of them.
+
+    Args:
+        state: of `new_plateau`.
+        loss: of this move, () or (n_members,).
+        rate: the learning rate without any factor.
+        plateau: of the player.
+        ends: whether the epoch is over with this move.
+
+    Reference:
+        `torch.optim.lr_scheduler.ReduceLROnPlateau` with factor 0.5, as Hajimiri et al. 2021 use it.
+    """
+    factor, best, bad, waits, total, count = state.unbind(-1)
+    total, count = total + loss.double(), count + 1
+    if ends:
+        mean = total / count
+        better = mean < best * (1 - plateau.threshold)
+        best, bad = torch.where(better, mean, best), torch.where(better, 0, bad + 1)
+        bad, waits = torch.where(waits > 0, 0, bad), (waits - 1).clamp(min=0)
+        over = bad > plateau.patience
+        factor = torch.where(over & (factor * rate / 2 > plateau.epsilon), factor / 2, factor)
+        waits, bad = torch.where(over, plateau.cooldown, waits), torch.where(over, 0, bad)
+        total, count = torch.zeros_like(total), torch.zeros_like(count)
+    return torch.stack([factor, best, bad, waits, total, count], dim=-1)
 
 
 def beta_factor(step: int, warmup: float) -> float:
