@@ -21,14 +21,20 @@ Every figure is a function of `unbraid.plots`, and a command that writes it read
 unbraid figure information --example --out information.pdf --theme light --data information.csv
 ```
 
+Figures are as wide as a column of a journal, 89 mm, or as a page, 183 mm, with text of 7 to 8 points, so that nothing
+has to be scaled in the paper; `--width` takes any other width in mm. Of more than 40 codes the 24 that matter most are
+shown, and the figure says so; `--top 12` shows so many, `--codes z3,z7` or `--codes 3,7` those named, `--factors x,hue`
+these factors alone. The families of a study have one colour and mark in all of its figures.
+
 `.pdf` has its fonts embedded, `.svg` its text as outlines, `.png` 300 dots per inch. `--theme dark` is for dark pages,
 `--data` writes the numbers that the figure shows. Colours are told apart by all common kinds of colour vision. In
-Python, `unbraid.plots.save_figure(ax.figure, "f.pdf")` does so with whatever was drawn.
+Python, `unbraid.plots.save_figure(ax.figure, "f.pdf", width=89)` does so with whatever was drawn.
 
 ```python
 from unbraid.figures import draw, open_source
 
-drawn = draw("important-codes", open_source("codes.npz"), {"metric": "dci_lasso"})
+drawn = draw("hinton", open_source("codes.npz"), {"metric": "dci_lasso"}, width=89, top=12)  # or a Representation
+drawn.save("hinton.pdf")
 drawn.figure, drawn.data  # a matplotlib Figure, and the columns of the .csv
 ```"""
 KEPT = ROOT / "docs" / "images" / "figures"  # of a run or of a study, by docs/make_figure_pictures.py
@@ -85,8 +91,11 @@ def run_example(script: Path) -> Figure:
 
 def figures_overview() -> str:
     """The table of docs/figures.md."""
-    rows = ((f"`{name}`", row.needs, row.title, row.source) for name, row in FIGURES.items())
-    return table("figure | of | what it shows | after", "llll", rows)
+    rows = (
+        (f"`{name}`", row.needs, row.title, f"{row.width:g}", ", ".join(row.chooses), row.source)
+        for name, row in FIGURES.items()
+    )
+    return table("figure | of | what it shows | mm | choice of | after", "lllrll", rows)
 
 
 def figures() -> str:

@@ -23,6 +23,20 @@ def figure(
         ),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Write it to this .png, .svg or .pdf file.")] = None,
+    width: Annotated[
+        float | None,
+        typer.Option(metavar="MM", help="As wide as this; a column is 89, a page 183.", show_default="of the figure"),
+    ] = None,
+    codes: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Show these codes, by name or number, with commas between.")
+    ] = None,
+    factors: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Show these factors, with commas between.")
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Show so many codes, most important first.", show_default="24 of many"),
+    ] = None,
     theme: Annotated[Literal["light", "dark"], typer.Option(help="The page it is for.")] = "light",
     data: Annotated[Path | None, typer.Option(help="Write the numbers that it shows to this .csv file.")] = None,
     sets: Annotated[
@@ -35,6 +49,9 @@ def figure(
 ) -> None:
     """Draw a figure of a run, of a study or of a file of codes.
 
+    It is drawn at the width of a column or of a page of a journal, with text of 7 to 8 points. Of hundreds of codes it
+    shows those that matter most, and says of how many.
+
     In .pdf fonts are embedded, in .svg text is drawn as outlines; both look the same everywhere. Colours are told
     apart by all common kinds of colour vision.
 
@@ -43,6 +60,8 @@ def figure(
       unbraid figure hinton --example --out hinton.pdf
 
       unbraid figure information codes.npz --out information.svg --theme dark --data information.csv
+
+      unbraid figure hinton codes.npz --out hinton.pdf --width 183 --top 12 --factors x,hue
 
       unbraid figure traversals runs/3f6c0f0a8d1e2b47 --out traversals.png --set rows=2 --set steps=11
 
@@ -61,15 +80,22 @@ def figure(
         raise ValueError("give --out F.pdf, F.svg or F.png")
     _check_outputs(out, data)
     options = dict(_option(text) for text in sets or ())
-    drawn = draw(name, open_source(path and found_here(path), trusted(trust_code, trust_data)), options)
-    from unbraid.plots import save_figure
-
-    save_figure(drawn.figure, out, theme=theme)
+    source = open_source(path and found_here(path), trusted(trust_code, trust_data))
+    drawn = draw(
+        name, source, options, width=width, codes=_listed(codes), factors=_listed(factors), top=top,
+    )  # fmt: skip
+    drawn.save(out, theme=theme)
     if data is not None:
         drawn.save_data(data)
     for written in filter(None, (out, data)):
         typer.echo(f"wrote {written}")
+    if drawn.caption:
+        typer.echo(drawn.caption, err=True)
     return None
+
+
+def _listed(text: str | None) -> list[str]:
+    return [name.strip() for name in (text or "").split(",") if name.strip()]
 
 
 def _check_outputs(out: Path, data: Path | None) -> None:

@@ -14,16 +14,18 @@ from unbraid.metrics._interventions import combinations
 from unbraid.metrics.d_lsbd import turned_back
 from unbraid.plots import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
 from unbraid.plots.hinton import matrix_of
-from unbraid.plots.latents import colouring_factor, steps_of
+from unbraid.plots.latents import colouring_factor, fitting_codes, steps_of
+from unbraid.plots.scatter import level_name
 from unbraid.plots.style import FONT_SIZE, INK, level_colours, thinned
 from unbraid.report.content import dead_codes
 from unbraid.representation import Representation
 from unbraid.scoring import score
-from unbraid.types import FloatArray
+from unbraid.types import FloatArray, IntArray
 
 DOTS = 2_000
 LARGEST_SAMPLE = 20_000  # rows that a figure of means looks at
 LARGEST_GRID = 100_000  # images that are encoded for circles
+LONGEST_NAME = 24  # characters of a code beside its row
 
 
 def hinton(source: Source, *, metric: str = "dci_boosted", seed: int = 0) -> Drawn:
@@ -34,39 +36,52 @@ def hinton(source: Source, *, metric: str = "dci_boosted", seed: int = 0) -> Dra
         raise ValueError(
             f"{metric} has no matrix of codes and factors; dci_lasso, dci_forest, dci_boosted and mig have"
         )
-    matrix = matrix_of(result)
-    axes = plot_hinton(matrix, column_names=held.names, greyed=dead_codes(held).tolist())
+    if not matrix_of(result).any():
+        raise ValueError(f"{source.path}: by {metric} no code matters to any factor; --set metric=mig asks another")
     name = "importance" if hasattr(result, "importance") else "mutual_information"
-    return Drawn(_figure(axes), _cells(matrix, held, name))
+    return _squares(source, matrix_of(result), name)
 
 
 def information(source: Source, *, seed: int = 0) -> Drawn:
     """Mutual information of codes and factors, each factor's own code framed."""
-    held = source.representation
-    card = score(held, metrics=["mig", "snc"], seed=seed)
-    matrix, alignment = card["mig"].mutual_information, np.asarray(card["snc"].alignment)
+    card = score(source.representation, metrics=["mig", "snc"], seed=seed)
+    return _squares(source, card["mig"].mutual_information, "mutual_information", np.asarray(card["snc"].alignment))
+
+
+def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray | None = None) -> Drawn:
+    """The Hinton diagram of the codes and factors that are asked for."""
+    held, labels = source.representation, source.representation.code_labels()
+    columns = source.chosen.columns(held)
+    rows, caption = source.chosen.rows(labels, matrix[:, columns])
     axes = plot_hinton(
-        matrix, column_names=held.names, greyed=dead_codes(held).tolist(), alignment=alignment
+        matrix[:, columns], row_names=[_short(each) for each in labels], codes=rows.tolist(),
+        column_names=[held.names[k] for k in columns], greyed=dead_codes(held).tolist(),
+        alignment=None if alignment is None else alignment[columns],
     )  # fmt: skip
-    cells = _cells(matrix, held, "mutual_information")
-    own = [int(alignment[k]) == code for code in range(len(matrix)) for k in range(matrix.shape[1])]
-    return Drawn(_figure(axes), cells | {"aligned": own})
+    cells = ((_called(held, code), held.names[k], float(matrix[code, k])) for code in rows for k in columns)
+    data = long_form(cells, "code", "factor", name)
+    if alignment is not None:
+        data["aligned"] = [int(alignment[k]) == code for code in rows for k in columns]
+    return Drawn(_figure(axes), data, caption)
 
 
 def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Drawn:
     """Each factor against the code that matters most to it."""
     held = source.representation
-    matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])
+    columns = source.chosen.columns(held)
+    matrix = matrix_of(score(held, metrics=[metric], seed=seed)[metric])[:, columns]
+    shown = held.keep_factors([held.names[k] for k in columns])
     panels = plot_important_codes(
-        matrix, held.codes, held.factors, kinds=held.kinds, sizes=held.sizes, levels=held.levels,
-        factor_names=held.names, greyed=dead_codes(held).tolist(), max_points=DOTS,
+        matrix, shown.codes, shown.factors, kinds=shown.kinds, sizes=shown.sizes, levels=shown.levels,
+        factor_names=shown.names, code_names=[_short(each) for each in shown.code_labels()],
+        greyed=dead_codes(held).tolist(), max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
     rows = thinned(len(held), DOTS)
     best = np.abs(matrix).argmax(axis=0)
     data = long_form(
         (
-            (name, float(held.factors[row, k]), int(best[k]), float(held.codes[row, best[k]]))
-            for k, name in enumerate(held.names)
+            (name, float(shown.factors[row, k]), _called(held, int(best[k])), float(shown.codes[row, best[k]]))
+            for k, name in enumerate(shown.names)
             for row in rows
         ),
         "factor", "level", "code", "value",
@@ -76,24 +91,32 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
 
 def latents(source: Source) -> Drawn:
     """Mean of every live code at every level of every factor, positions as maps."""
-    held = source.representation
-    alive = np.setdiff1d(np.arange(held.codes.shape[1]), dead_codes(held))
+    whole = source.representation
+    alive = np.setdiff1d(np.arange(whole.codes.shape[1]), dead_codes(whole))
     if not len(alive):
         raise ValueError(f"{source.path}: every code is dead")
+    held = whole.keep_factors([whole.names[k] for k in source.chosen.columns(whole)])
+    if not held.names:
+        raise ValueError(f"{source.path}: these codes have no factors, over which they could be drawn")
+    labels, fitting = held.code_labels(), fitting_codes(source.chosen.width)
+    asked = source.chosen.codes or len(alive) <= fitting and not source.chosen.top
+    weights = np.ones(len(labels)) if asked else score(held, metrics="mig")["mig"].mutual_information
+    codes, caption = source.chosen.rows(labels, weights, most=fitting, among=alive)
     rows = thinned(len(held), LARGEST_SAMPLE)
     factors = held.factors[rows].astype(float)
     panels = plot_latents(
-        held.codes[rows][:, alive], factors, kinds=held.kinds, factor_names=held.names,
-        code_names=[f"code {code}" for code in alive],
+        held.codes[rows][:, codes], factors, kinds=held.kinds, factor_names=held.names,
+        code_names=[_short(labels[code]) for code in codes], width=source.chosen.width,
     )  # fmt: skip
     figure = _figure(panels[0][0])
     split = colouring_factor(factors, held.kinds)
     groups: list[str] = []
     if split is not None:
-        groups = [f"{held.names[split]} {level:g}" for level in np.unique(factors[:, split])]
+        named = held.levels[split] if held.levels else ()
+        groups = [f"{held.names[split]} {level_name(level, named)}" for level in np.unique(factors[:, split])]
         handles = [Line2D([], [], color=colour, linewidth=2) for colour in level_colours(len(groups))]
         legend = figure.legend(
-            handles, groups, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=len(groups), frameon=False,
+            handles, groups, loc="upper center", bbox_to_anchor=(0.5, 0.0), ncols=min(3, len(groups)), frameon=False,
             fontsize=FONT_SIZE - 1, labelcolor=INK,
         )  # fmt: skip
         for text in legend.get_texts():
@@ -101,24 +124,25 @@ def latents(source: Source) -> Drawn:
     places = {
         name: steps_of(factors[:, k], held.kinds[k])[0] for k, name in enumerate(held.names)
     }  # fmt: skip
-    shown = _means(panels, alive, groups, places)
-    return Drawn(figure, long_form(shown, "factor", "level", "level_y", "group", "code", "mean"))
+    shown = _means(panels, [_called(held, code) for code in codes], groups, places)
+    data = long_form(shown, "factor", "level", "level_y", "group", "code", "mean")
+    return Drawn(figure, data, caption)
 
 
-def _means(panels: Any, alive: Any, groups: list[str], places: Mapping[str, FloatArray]) -> Any:
+def _means(panels: Any, codes: list[int | str], groups: list[str], places: Mapping[str, FloatArray]) -> Any:
     """What the panels show: points of lines and dots, and cells of maps."""
     for row in panels:
         names = row[0].get_ylabel().split("\n")
         factor = " and ".join(names)
-        for code, ax in zip(alive, row, strict=True):
+        for code, ax in zip(codes, row, strict=True):
             for number, line in enumerate(ax.lines[1:]):  # the first is the line of zero
                 for x, y in np.asarray(line.get_xydata()):
-                    yield factor, x, "", groups[number] if len(ax.lines) > 2 else "", int(code), y
+                    yield factor, x, "", groups[number] if len(ax.lines) > 2 else "", code, y
             for image in ax.images:
                 for (y, x), mean in np.ndenumerate(np.ma.filled(image.get_array(), np.nan)):
-                    yield factor, places[names[0]][x], places[names[1]][y], "", int(code), mean
+                    yield factor, places[names[0]][x], places[names[1]][y], "", code, mean
             for x, y in ax.collections[1].get_offsets() if len(ax.collections) > 1 else ():
-                yield factor, x, "", "", int(code), y
+                yield factor, x, "", "", code, y
 
 
 def circles(source: Source) -> Drawn:
@@ -127,9 +151,14 @@ def circles(source: Source) -> Drawn:
     try:
         result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)
     except NotDefined as reason:
-        raise ValueError(f"{source.path}: {reason}") from None
+        told = "; important-codes draws angles of any value" if "cyclic" in held.kinds else ""
+        raise ValueError(f"{source.path}: {reason}{told}") from None
     rows = _one_object(held, result.subgroups)
     names = [held.names[factor] for factor in result.subgroups]
+    asked = source.chosen.columns(held)
+    drawn = [place for place, factor in enumerate(result.subgroups) if factor in asked]
+    if not drawn:
+        raise ValueError(f"{source.path}: {', '.join(source.chosen.factors)} is not cyclic; {', '.join(names)} is")
     others = np.delete(held.factors, result.subgroups, axis=1).astype(float)
     frequencies = result.frequencies[combinations(others)[rows[0]]]
     back = np.stack(
@@ -138,11 +167,11 @@ def circles(source: Source) -> Drawn:
             for k, frequency in enumerate(frequencies)
         ]
     )
-    panels = plot_circles(result, names=names, rows=rows, back=back)
+    panels = plot_circles(result, names=names, rows=rows, back=back, only=drawn, width=source.chosen.width)
     data = long_form(
         (
             (name, float(result.angles[row, k]), *map(float, result.projected[k][row]), *map(float, back[k][place]))
-            for k, name in enumerate(names)
+            for k, name in ((k, names[k]) for k in drawn)
             for place, row in enumerate(rows)
         ),
         "factor", "angle", "x", "y", "back_x", "back_y",
@@ -179,16 +208,21 @@ def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
     values = source.representation.mean_kl()
     if values is None:
         raise ValueError(f"{source.path}: no log_variances, and without them no KL")
-    order = np.argsort(-values, kind="stable")
-    data = {"code": order, "kl": values[order], "informative": values[order] > threshold}
-    return Drawn(_figure(plot_kl(values, threshold=threshold)), data)
+    labels = source.representation.code_labels()
+    shown, caption = source.chosen.rows(labels, values)
+    order = shown[np.argsort(-values[shown], kind="stable")]
+    axes = plot_kl(values, threshold=threshold, names=[_short(each) for each in labels], codes=shown.tolist())
+    codes = [_called(source.representation, code) for code in order]
+    return Drawn(_figure(axes), {"code": codes, "kl": values[order], "informative": values[order] > threshold}, caption)
 
 
-def _cells(matrix: FloatArray, held: Representation, name: str) -> dict[str, Any]:
-    rows = (
-        (code, factor, float(matrix[code, k])) for code in range(len(matrix)) for k, factor in enumerate(held.names)
-    )
-    return long_form(rows, "code", "factor", name)
+def _called(held: Representation, code: int) -> int | str:
+    """The name of a code, or its number."""
+    return held.code_names[code] if held.code_names else int(code)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _figure(axes: Any) -> Any:

@@ -11,6 +11,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid._files import atomic_write
+from unbraid.plots.theme import Theme, save_figure
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
 
@@ -21,6 +22,12 @@ class Drawn:
 
     figure: Figure
     data: Mapping[str, Column]
+    caption: str = ""  # what is left out
+    width: float | None = None  # mm
+
+    def save(self, path: str | Path, *, theme: Theme = "light") -> None:
+        """Write the figure as .pdf, .svg or .png, as wide as it was drawn for; see `unbraid.plots.save_figure`."""
+        save_figure(self.figure, path, theme=theme, width=self.width)
 
     def csv(self) -> str:
         """The columns as comma-separated text with a header; numbers to the last digit."""

@@ -7,6 +7,7 @@ import numpy as np
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_curves, plot_reconstructions, plot_traversals
+from unbraid.plots.paper import COLUMN
 from unbraid.types import FloatArray
 
 SMALLEST_TILE = 48  # pixels
@@ -15,13 +16,22 @@ if TYPE_CHECKING:
     from unbraid.runs.interpolations import Strips
 
 
-def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 2) -> Drawn:
+def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 0) -> Drawn:
     """What each code does: it goes through its range while the others stay."""
     from unbraid.runs.traversals import traverse
 
     found = traverse(source.run, rows=rows, steps=steps, shown=2 * steps, seed=seed)
+    weights = np.zeros(source.run.n_codes)
+    weights[found.codes] = found.variances if found.kl is None else found.kl
+    names = [f"code {code}" for code in range(source.run.n_codes)]
+    shown, caption = source.chosen.rows(names, weights, among=np.sort(found.codes))
+    kept = [place for place, code in enumerate(found.codes) if code in shown]
+    if not kept:
+        raise ValueError(f"{source.path}: of a circle of two codes, name the first")
+    found = found.only(kept)
     figure = plot_traversals(
-        found.images, found.originals, found.reconstructions, captions=found.captions, columns=columns,
+        found.images, found.originals, found.reconstructions, captions=found.captions,
+        columns=columns or _fitting(source), width=source.chosen.width,
         marked=None if found.informative is None else found.informative.tolist(),
     )  # fmt: skip
     data = long_form(
@@ -32,16 +42,16 @@ def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, 
         ),
         "code", "step", "value", "kl",
     )  # fmt: skip
-    return Drawn(figure, data)
+    return Drawn(figure, data, caption)
 
 
-def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 2) -> Drawn:
+def rotation_traversal(source: Source, *, rows: int = 4, steps: int = 12, seed: int = 0, columns: int = 0) -> Drawn:
     """Images generated once around each circle of the codes, or in the plane of each cyclic factor."""
     from unbraid.runs.interpolations import rotation_traversal
 
     found = rotation_traversal(source.run, rows=rows, steps=steps, seed=seed)
     how = "all else drawn from the prior" if found.first is None else "in its plane, from the image on the left"
-    return _strips(found, "circle", "angle", f"once around, {how}", columns)
+    return _strips(source, found, "circle", "angle", f"once around, {how}", columns)
 
 
 def object_interpolation(
@@ -51,12 +61,13 @@ def object_interpolation(
     from unbraid.runs.interpolations import object_interpolation
 
     found = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
-    return _strips(found, "way", "share", "a turn a row, between the images of the dataset", columns)
+    return _strips(source, found, "way", "share", "a turn a row", columns)
 
 
-def _strips(found: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:
+def _strips(source: Source, found: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:
     figure = plot_traversals(
-        _larger(found.images), captions=[f"{name}: {what}" for name in found.names], columns=columns,
+        _larger(found.images), captions=[f"{name}: {what}" for name in found.names],
+        columns=columns or _fitting(source), width=source.chosen.width,
         first=None if found.first is None else _larger(found.first),
         last=None if found.last is None else _larger(found.last),
     )  # fmt: skip
@@ -66,6 +77,11 @@ def _strips(found: "Strips", block: str, value: str, what: str, columns: int) ->
     )
     codes = [f"code_{code}" for code in range(found.codes.shape[-1])]
     return Drawn(figure, long_form(rows, block, "row", "step", value, *codes))
+
+
+def _fitting(source: Source) -> int:
+    """Blocks side by side: one in a column of a journal, two in a page."""
+    return max(1, round(source.chosen.width / COLUMN))
 
 
 def _larger(images: FloatArray) -> FloatArray:
@@ -84,12 +100,15 @@ def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed
     after = np.clip(source.run.decode(source.run.encode(before)), 0, 1)
     scaled = before / 255 if before.dtype == np.uint8 else before
     errors = ((scaled - after) ** 2).mean(axis=(1, 2, 3))
-    return Drawn(plot_reconstructions(scaled, after, columns=columns), {"image": chosen, "mean_squared_error": errors})
+    return Drawn(
+        plot_reconstructions(scaled, after, columns=columns, width=source.chosen.width),
+        {"image": chosen, "mean_squared_error": errors},
+    )
 
 
 def curves(source: Source, *, names: str = "") -> Drawn:
     """Losses and their parts over training."""
     logged = source.run.curves()
     chosen = [name.strip() for name in names.split(",") if name.strip()] or None
-    panels = plot_curves(logged, names=chosen)
+    panels = plot_curves(logged, names=chosen, width=source.chosen.width)
     return Drawn(panels[0].figure, {name: logged[name] for name in ["step", *(chosen or list(logged)[1:])]})  # pyright: ignore[reportArgumentType]

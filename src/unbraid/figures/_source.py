@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unbraid._extras import require
+from unbraid.figures._chosen import Chosen
+from unbraid.plots.paper import COLUMN
 from unbraid.representation import Representation, example_path
 from unbraid.runs.folder import ADDED_CODES, CODES, CONFIG, find_codes
 from unbraid.types import DataFrame
@@ -23,6 +25,7 @@ class Source:
     path: Path
     kind: Kind
     trust: Collection[str] = ()  # names of the user's own networks that the run may have
+    chosen: Chosen = Chosen(COLUMN)
 
     @cached_property
     def representation(self) -> Representation:
@@ -62,11 +65,11 @@ class Source:
         return SAID[self.kind]
 
 
-def open_source(path: str | Path | None, trust: Collection[str] = ()) -> Source:
+def open_source(path: str | Path | Representation | None, trust: Collection[str] = ()) -> Source:
     """Find out what a path holds; without one, the shipped example of codes.
 
     Args:
-        path: file or folder.
+        path: file or folder; or codes in memory.
         trust: names of your own networks that a run may have; see `unbraid.load_run`.
 
     Raises:
@@ -75,6 +78,10 @@ def open_source(path: str | Path | None, trust: Collection[str] = ()) -> Source:
     """
     if path is None:
         return Source(example_path(), "codes")
+    if isinstance(path, Representation):
+        source = Source(Path("codes"), "codes")
+        source.__dict__["representation"] = path
+        return source
     path = Path(path)
     if path.is_dir():
         if (path / ADDED_CODES).is_file():

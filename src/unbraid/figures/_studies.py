@@ -11,15 +11,17 @@ from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
+from unbraid.plots.style import family_marks
 from unbraid.types import DataFrame
 
+MOST_NAMES = 20  # of settings beside a matrix; where there are more, families are named
 DECADES = 8.0  # ratio of the largest to the smallest hyperparameter from which its axis is logarithmic
 
 
 def boxes(source: Source, *, column: str = "") -> Drawn:
     """A score by setting: quartiles, extremes and the runs themselves."""
     result = quartiles(source.results, column or _score(source.results))
-    axes = plot_box_per_setting(result)
+    axes = plot_box_per_setting(result, colours=_colours(source))
     rows = ((box.family, box.setting, float(value)) for box in result.boxes for value in box.values)
     return Drawn(_figure(axes), long_form(rows, "family", "setting", result.column))
 
@@ -92,10 +94,12 @@ def similarity(source: Source, *, ranking: str = "") -> Drawn:
     path = folder / f"{ranking or kept[0]}.npz"
     found = read_ranking(path)
     groups = [f"{family} {setting}".strip() for family, setting in zip(found.families, found.settings, strict=True)]
-    axes = plot_similarity(found.pairs, groups=groups)
+    named = groups if len(set(groups)) <= MOST_NAMES else list(found.families)
+    order = np.lexsort((groups, named))  # members of a group side by side
+    axes = plot_similarity(found.pairs[np.ix_(order, order)], groups=[named[place] for place in order])
     rows = (
         (found.runs[i], found.runs[j], groups[i], groups[j], float(found.pairs[i, j]))
-        for i, j in np.argwhere(np.isfinite(found.pairs))
+        for i, j in order[np.argwhere(np.isfinite(found.pairs[np.ix_(order, order)]))]
     )
     return Drawn(_figure(axes), long_form(rows, "run", "other", "setting", "other_setting", "udr"))
 
@@ -107,7 +111,9 @@ def _dots(source: Source, x: str, y: str) -> Drawn:
     if not both.any():
         raise ValueError(f"{source.path}: no run has both {x} and {y}")
     own = frame[both]
-    axes = plot_against(across[both], up[both], own["family"].tolist(), x_name=x, y_name=y)
+    axes = plot_against(
+        across[both], up[both], own["family"].tolist(), x_name=x, y_name=y, colours=_colours(source)
+    )  # fmt: skip
     named = {name: own[name].tolist() for name in ("run", "family", "setting")}
     return Drawn(_figure(axes), {**named, x: across[both], y: up[both]})
 
@@ -119,9 +125,14 @@ def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
     families = [each.family for each in found.means]
     places = [families[:number].count(family) for number, family in enumerate(families)]
     across, up = np.array([[each.x, each.y] for each in found.means]).T
-    axes = plot_against(across, up, families, sizes=places, x_name=x, y_name=y)
+    axes = plot_against(across, up, families, sizes=places, x_name=x, y_name=y, colours=_colours(source))
     named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
     return Drawn(_figure(axes), {**named, x: across, y: up})
+
+
+def _colours(source: Source) -> dict[str, tuple[str, str]]:
+    """One colour and mark per family, in every figure of the study, whichever of its runs a figure shows."""
+    return family_marks(source.results["family"].tolist())
 
 
 def _score(frame: DataFrame) -> str:

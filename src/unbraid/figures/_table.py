@@ -1,16 +1,20 @@
 """The table of figures: the one source for the command line, the documentation and the tests."""
 
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 from warnings import warn
 
+from unbraid._arguments import check_whole
 from unbraid._suggest import suggestion
 from unbraid.figures import _codes, _runs, _studies
+from unbraid.figures._chosen import Chosen
 from unbraid.figures._drawn import Drawn
-from unbraid.figures._source import SAID, Kind, Source
+from unbraid.figures._source import SAID, Kind, Source, open_source
+from unbraid.plots.paper import COLUMN, PAGE, fit_width, inches
+from unbraid.representation import Representation
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,8 @@ class FigureRow:
     function: Callable[..., Drawn]
     needs: Kind  # "codes": a file of codes, or a run, which holds some
     source: str = ""  # the published figure that it follows
+    width: float = COLUMN  # mm, where none is asked for
+    chooses: tuple[str, ...] = ()  # which of codes, factors and top may be asked for
 
     @property
     def title(self) -> str:
@@ -32,21 +38,23 @@ class FigureRow:
         return {each.name: each.default for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
+ALL = ("codes", "factors", "top")
+
 FIGURES: Mapping[str, FigureRow] = MappingProxyType(
     {
-        "hinton": FigureRow(_codes.hinton, "codes", "DCI fig. 3"),
-        "information": FigureRow(_codes.information, "codes", "SNC/NK eq. 2"),
-        "important-codes": FigureRow(_codes.important_codes, "codes", "DCI fig. 5"),
-        "latents": FigureRow(_codes.latents, "codes", "β-TCVAE fig. 4"),
-        "circles": FigureRow(_codes.circles, "codes", "LSBD fig. 2"),
-        "kl": FigureRow(_codes.kl, "codes"),
-        "traversals": FigureRow(_runs.traversals, "run"),
-        "rotation-traversal": FigureRow(_runs.rotation_traversal, "run", "LSBD fig. 10"),
-        "object-interpolation": FigureRow(_runs.object_interpolation, "run", "LSBD fig. 11-12"),
-        "reconstructions": FigureRow(_runs.reconstructions, "run"),
-        "curves": FigureRow(_runs.curves, "run"),
-        "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3"),
-        "correlations": FigureRow(_studies.correlations, "study", "SNC/NK fig. 14"),
+        "hinton": FigureRow(_codes.hinton, "codes", "DCI fig. 3", chooses=ALL),
+        "information": FigureRow(_codes.information, "codes", "SNC/NK eq. 2", chooses=ALL),
+        "important-codes": FigureRow(_codes.important_codes, "codes", "DCI fig. 5", PAGE, ("factors",)),
+        "latents": FigureRow(_codes.latents, "codes", "β-TCVAE fig. 4", PAGE, ALL),
+        "circles": FigureRow(_codes.circles, "codes", "LSBD fig. 2", PAGE, ("factors",)),
+        "kl": FigureRow(_codes.kl, "codes", chooses=("codes", "top")),
+        "traversals": FigureRow(_runs.traversals, "run", width=PAGE, chooses=("codes", "top")),
+        "rotation-traversal": FigureRow(_runs.rotation_traversal, "run", "LSBD fig. 10", PAGE),
+        "object-interpolation": FigureRow(_runs.object_interpolation, "run", "LSBD fig. 11-12", PAGE),
+        "reconstructions": FigureRow(_runs.reconstructions, "run", width=PAGE),
+        "curves": FigureRow(_runs.curves, "run", width=PAGE),
+        "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3", PAGE),
+        "correlations": FigureRow(_studies.correlations, "study", "SNC/NK fig. 14", PAGE),
         "scatter": FigureRow(_studies.scatter, "study", "β-TCVAE fig. 6"),
         "hyperparameter": FigureRow(_studies.hyperparameter, "study"),
         "tradeoff": FigureRow(_studies.tradeoff, "study", "β-TCVAE fig. 1"),
@@ -58,23 +66,58 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
 RENAMED = {"once-around": "rotation-traversal", "between-objects": "object-interpolation"}  # until version 0.2
 
 
-def draw(name: str, source: Source, options: Mapping[str, Any] | None = None) -> Drawn:
-    """Draw one figure.
+def draw(
+    name: str,
+    source: Source | Representation,
+    options: Mapping[str, Any] | None = None,
+    *,
+    width: float | None = None,
+    codes: Sequence[str | int] = (),
+    factors: Sequence[str] = (),
+    top: int | None = None,
+) -> Drawn:
+    """Draw one figure, as it is printed: at a width, with text of 7 to 8 points.
 
     Args:
         name: of FIGURES.
-        source: what it is drawn from; see `open_source`.
+        source: what it is drawn from; see `open_source`. Or codes in memory.
         options: by name, as text or in their own type; the others keep their defaults.
+        width: mm; by default that of a column of a journal, 89, or of a page, 183, as `FIGURES[name].width` says.
+        codes: those to show, by name or number, in this order.
+        factors: those to show.
+        top: number of codes to show, most important first. Where there are more than 40, 24 are by default.
 
     Raises:
-        ValueError: an unknown name or option, a source of another kind, or one that lacks what the figure shows.
+        ValueError: an unknown name, option, code or factor, what does not fit into the width, a
+            source of another kind, or one that lacks what the figure shows.
     """
     row = find_figure(name)
+    source = open_source(source) if isinstance(source, Representation) else source
     accepted = {"codes": ("codes", "run"), "run": ("run",), "study": ("study",)}[row.needs]
     if source.kind not in accepted:
         wanted = " or ".join(SAID[kind] for kind in accepted)
         raise ValueError(f"{source.path} is {source.said}; {name} needs {wanted}")
-    return row.function(source, **_checked(name, row, options or {}))
+    given = {"codes": codes, "factors": factors, "top": top}
+    for choice, value in given.items():
+        if value and choice not in row.chooses:
+            does = f"; it takes {' and '.join(row.chooses)}" if row.chooses else ""
+            raise ValueError(f"{name} shows no choice of {choice}{does}")
+    if codes and top:
+        raise ValueError("give codes, or how many of the most important: top")
+    mm = row.width if width is None else width
+    inches(mm)
+    wanted = None if top is None else check_whole("top", top, 1)
+    chosen = Chosen(mm, tuple(map(str, codes)), tuple(factors), wanted)
+    drawn = row.function(_with(source, chosen), **_checked(name, row, options or {}))
+    fit_width(drawn.figure, mm, caption=drawn.caption)
+    return replace(drawn, width=mm)
+
+
+def _with(source: Source, chosen: Chosen) -> Source:
+    """The same, with what is asked for; what is read already stays so."""
+    changed = replace(source, chosen=chosen)
+    changed.__dict__.update({name: value for name, value in source.__dict__.items() if name not in changed.__dict__})
+    return changed
 
 
 def find_figure(name: str) -> FigureRow:

@@ -1,15 +1,14 @@
 """Two columns of results against each other, coloured by family (β-TCVAE fig. 1, 3 and 6)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from unbraid.plots.style import FONT_SIZE, INK, MARK, PALETTE, label, new_axes, tidy
+from unbraid.plots.style import FONT_SIZE, INK, MARK, family_marks, label, new_axes, tidy
 from unbraid.types import ArrayLike
 
 WIDTH, HEIGHT = 2.9, 2.1  # inches
-MARKERS = ("o", "^", "s", "D", "v")
 SMALLEST, LARGEST = 14.0, 90.0  # areas of dots, points squared
 
 
@@ -22,6 +21,7 @@ def plot_against(
     x_name: str = "x",
     y_name: str = "y",
     marked: Sequence[int] = (),
+    colours: Mapping[str, tuple[str, str]] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """One dot per run, or per setting, in the colour of its family.
@@ -34,10 +34,12 @@ def plot_against(
         x_name: label of the horizontal axis.
         y_name: label of the vertical axis.
         marked: positions of dots to ring, such as controversial models.
+        colours: colour and marker of each family, as `unbraid.plots.family_marks` gives them for all families of a
+            study, so that they are the same in all of its figures; by default those of the families given.
         ax: where to draw; by default axes of their own.
 
     Returns:
-        The axes. They have one collection of dots per family, in the order in which these come.
+        The axes. They have one collection of dots per family, in the order of their names.
 
     Raises:
         ValueError: lengths that differ, no dot, or values that are not finite.
@@ -53,12 +55,14 @@ def plot_against(
     areas = _areas(sizes, len(across))
     ax = ax if ax is not None else new_axes(WIDTH, HEIGHT)
     tidy(ax)
-    names = list(dict.fromkeys(families))
-    for number, family in enumerate(names):
+    names = sorted(set(families))
+    marks = family_marks(families) if colours is None else colours
+    for family in names:
         own = np.array([each == family for each in families])
+        colour, mark = marks[family]
         ax.scatter(
-            across[own], up[own], s=areas[own], color=PALETTE[number % len(PALETTE)],
-            marker=MARKERS[number // len(PALETTE) % len(MARKERS)], alpha=0.7, linewidths=0, label=family, zorder=2,
+            across[own], up[own], s=areas[own], color=colour, marker=mark, alpha=0.7, linewidths=0, label=family,
+            zorder=2,
         )  # fmt: skip
     for place in marked:
         ax.scatter(

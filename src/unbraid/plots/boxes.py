@@ -1,5 +1,6 @@
 """A score by setting: how far seeds differ, and which setting is better (UDR fig. 2-3)."""
 
+from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
@@ -7,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED, label, level_colours, new_axes, tidy
+from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED, family_marks, label, new_axes, tidy
 from unbraid.types import FloatArray
 
 HEIGHT, STEP = 1.8, 0.34  # inches, inches per setting
@@ -16,13 +17,20 @@ UPRIGHT = 4  # letters of a setting that fit under its box
 MOST_DOTS = 60
 
 
-def plot_box_per_setting(result: Any, *, name: str | None = None, ax: Axes | None = None) -> Axes:
+def plot_box_per_setting(
+    result: Any,
+    *,
+    name: str | None = None,
+    colours: Mapping[str, tuple[str, str]] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """One box per setting, family by family: the quartiles, whiskers to the extremes, the runs themselves as dots.
 
     Args:
         result: what `unbraid.analysis.by_setting` returns: `boxes`, each with family, setting, the five numbers and the
             values of its runs.
         name: of the vertical axis; default the column.
+        colours: as for `plot_against`.
         ax: where to draw; by default axes of their own.
 
     Returns:
@@ -43,11 +51,11 @@ def plot_box_per_setting(result: Any, *, name: str | None = None, ax: Axes | Non
     ax = ax if ax is not None else new_axes(STEP * width, HEIGHT)
     tidy(ax)
     ticks: list[str] = []
-    colours = level_colours(len(families))
-    for (_, boxes), across, head, name_, colour in zip(families, places, heads, shared, colours, strict=True):
+    marks = family_marks(family for family, _ in families) if colours is None else colours
+    for (family, boxes), across, head, name_ in zip(families, places, heads, shared, strict=True):
         ticks += [box.setting.removeprefix(f"{name_}=") for box in boxes]
         for place, box in zip(across, boxes, strict=True):
-            _box(ax, place, box, colour)
+            _box(ax, place, box, marks[family][0])
         ax.text(
             float(across.mean()), 1.03, head, transform=ax.get_xaxis_transform(),
             ha="center", va="bottom", fontsize=FONT_SIZE - 1, color=INK, parse_math=False,

@@ -8,17 +8,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from unbraid.plots.paper import across
 from unbraid.plots.style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
 from unbraid.types import ArrayLike, FloatArray
 
 PANEL = (2.15, 1.35)  # inches
 ACROSS = 3
+LEFT = 0.62  # inches
 
 
 def plot_curves(
     curves: Mapping[str, Any],
     *,
     names: Sequence[str] | None = None,
+    width: float | None = None,
     figure: Figure | None = None,
 ) -> list[Axes]:
     """One panel per logged quantity, over training steps; each of several runs a line.
@@ -26,6 +29,7 @@ def plot_curves(
     Args:
         curves: `step` and, by name, arrays of the same length, as `Run.curves` gives; or such curves by run.
         names: which quantities; by default all, in their order.
+        width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
         figure: where to draw; by default one of its own.
 
     Returns:
@@ -42,7 +46,8 @@ def plot_curves(
     shown = list(names) if names is not None else known
     if not shown or not set(shown) <= set(known):
         raise ValueError(f"there are curves of {', '.join(known) or 'nothing'}; asked for {', '.join(shown) or 'none'}")
-    panels = new_panels(len(shown), ACROSS, PANEL, figure=figure)
+    n_across, wide = across(width, len(shown), ACROSS, PANEL[0], LEFT)
+    panels = new_panels(len(shown), n_across, (wide, PANEL[1]), left=LEFT, figure=figure)
     for ax, name in zip(panels, shown, strict=True):
         tidy(ax)
         for number, (run, own) in enumerate(runs.items()):
@@ -53,7 +58,7 @@ def plot_curves(
         ax.yaxis.grid(True, color=GRID, linewidth=0.6)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
         ax.yaxis.set_major_locator(MaxNLocator(nbins=4))
-    for ax in panels[-min(ACROSS, len(panels)) :]:
+    for ax in panels[-n_across:]:
         label(ax, "training step")
     if len(runs) > 1:
         for text in panels[0].legend(fontsize=FONT_SIZE - 2, frameon=False, labelcolor=INK).get_texts():

@@ -9,7 +9,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Rectangle
 
 from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MARK, MUTED, new_axes
-from unbraid.types import ArrayLike, FloatArray
+from unbraid.types import ArrayLike, FloatArray, IntArray
 
 CELL = 0.27  # inches
 LARGEST_SIDE = 0.9  # of a cell
@@ -22,6 +22,8 @@ def plot_hinton(
     column_names: Sequence[str] | None = None,
     greyed: Iterable[int] = (),
     alignment: ArrayLike | None = None,
+    codes: Sequence[int] | None = None,
+    top: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Squares whose areas are the entries of a matrix; rows are codes, columns factors (DCI fig. 3).
@@ -33,13 +35,15 @@ def plot_hinton(
         column_names: default "factor 0", "factor 1", ...
         greyed: rows to draw in grey, such as dead codes.
         alignment: (n_factors,) row that belongs to each column, framed; negative where none does.
+        codes: rows to draw, in this order; default all.
+        top: draw so many rows, most important first; see `important_first`.
         ax: where to draw; by default axes of their own.
 
     Returns:
         The axes. Their first collection holds one square per non-zero entry, row by row.
 
     Raises:
-        ValueError: `matrix` is not a finite matrix, or names do not fit it.
+        ValueError: `matrix` is not a finite matrix, or names do not fit it, or both `codes` and `top` are given.
 
     Reference:
         Eastwood & Williams 2018 (DCI), figure 3.
@@ -50,14 +54,30 @@ def plot_hinton(
     columns = list(column_names) if column_names is not None else [f"factor {j}" for j in range(n_columns)]
     if (len(rows), len(columns)) != values.shape:
         raise ValueError(f"names are for {len(rows)} rows and {len(columns)} columns; the matrix is {values.shape}")
+    if codes is not None and top is not None:
+        raise ValueError("give codes, or how many of the most important: top")
+    chosen = (
+        important_first(values)[:top]
+        if top is not None
+        else np.arange(n_rows)[list(codes)]
+        if codes is not None
+        else None
+    )
+    framed = np.asarray(alignment if alignment is not None else [], dtype=int)
     grey = set(greyed)
+    if chosen is not None:
+        place = {int(row): number for number, row in enumerate(chosen)}
+        values, rows = values[chosen], [rows[row] for row in chosen]
+        grey = {place[row] for row in grey if row in place}
+        framed = np.array([place.get(int(row), -1) for row in framed], dtype=int)
+    n_rows = len(rows)
     ax = ax if ax is not None else new_axes(CELL * n_columns, CELL * n_rows)
     ax.patch.set_alpha(0.0)
     ax.set(xlim=(-0.5, n_columns - 0.5), ylim=(n_rows - 0.5, -0.5), aspect="equal")
     ax.add_collection(_squares(values, grey), autolim=False)
     ax.hlines(np.arange(n_rows + 1) - 0.5, -0.5, n_columns - 0.5, color=GRID, linewidth=0.6, zorder=0, clip_on=False)
     ax.vlines(np.arange(n_columns + 1) - 0.5, -0.5, n_rows - 0.5, color=GRID, linewidth=0.6, zorder=0, clip_on=False)
-    for column, row in enumerate(np.asarray(alignment if alignment is not None else [], dtype=int)):
+    for column, row in enumerate(framed):
         if row >= 0:
             frame = Rectangle((column - 0.5, row - 0.5), 1, 1, fill=False, edgecolor=MARK, linewidth=1.6, zorder=3)
             frame.set_clip_on(False)
@@ -73,6 +93,17 @@ def plot_hinton(
     for spine in ax.spines.values():
         spine.set_visible(False)
     return ax
+
+
+def important_first(matrix: ArrayLike | Any) -> IntArray:
+    """Rows of a matrix by what they are to the factor that they matter to most, as a share of that factor's largest.
+
+    So the first rows are the best code of each factor, whatever its entries are worth beside those of others.
+    """
+    values = np.abs(matrix_of(matrix))
+    largest = values.max(axis=0, initial=0.0)
+    shares = np.divide(values, largest, out=np.zeros_like(values), where=largest > 0)
+    return np.lexsort((-values.max(axis=1, initial=0.0), -shares.max(axis=1, initial=0.0)))
 
 
 def matrix_of(matrix: ArrayLike | Any) -> FloatArray:

@@ -8,12 +8,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unbraid.plots.hinton import matrix_of
+from unbraid.plots.paper import across
 from unbraid.plots.scatter import plot_factor_code
 from unbraid.plots.style import FONT_SIZE, INK, MUTED, label, new_panels
 from unbraid.types import ArrayLike, Kind
 
 PANEL = (1.9, 1.35)  # inches
 ACROSS = 3
+LEFT = 0.72  # inches
 
 
 def plot_important_codes(
@@ -25,8 +27,10 @@ def plot_important_codes(
     sizes: Sequence[int] | None = None,
     factor_names: Sequence[str] | None = None,
     levels: Sequence[Sequence[str]] = (),
+    code_names: Sequence[str] | None = None,
     greyed: Iterable[int] = (),
     max_points: int = 2_000,
+    width: float | None = None,
     figure: Figure | None = None,
 ) -> list[Axes]:
     """One panel per factor: the code of largest importance for it, with mean and 10th to 90th percentile.
@@ -39,8 +43,10 @@ def plot_important_codes(
         sizes: number of levels of each factor; a cyclic one is coloured by its angle.
         factor_names: default "factor 0", ...
         levels: names of the levels of each factor, of level 0 first; by default their numbers.
+        code_names: default "code 0", ...
         greyed: codes drawn in grey, such as dead ones.
         max_points: dots drawn in a panel.
+        width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
         figure: where to draw; by default one of its own.
 
     Returns:
@@ -60,7 +66,9 @@ def plot_important_codes(
         )
     names = list(factor_names or (f"factor {k}" for k in range(matrix.shape[1])))
     grey = set(greyed)
-    panels = new_panels(len(names), ACROSS, PANEL, left=0.72, below=0.35, figure=figure)
+    heads = list(code_names or (f"code {code}" for code in range(len(matrix))))
+    n_across, wide = across(width, len(names), ACROSS, PANEL[0], LEFT)
+    panels = new_panels(len(names), n_across, (wide, PANEL[1]), left=LEFT, below=0.35, figure=figure)
     for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
         ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         best = int(matrix[:, k].argmax())
@@ -72,5 +80,5 @@ def plot_important_codes(
             code_matrix[:, best], factor_matrix[:, k], kind=kinds[k], size=sizes[k] if sizes else None,
             levels=levels[k] if levels else (), greyed=best in grey, max_points=max_points, ax=ax,
         )  # fmt: skip
-        label(ax, "", f"code {best}")
+        label(ax, "", heads[best])
     return panels

@@ -1,5 +1,7 @@
 """How much each latent says: its KL from the prior."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -11,7 +13,13 @@ INFORMATIVE = 0.01  # nats; UDR's threshold
 
 
 def plot_kl(
-    kl: ArrayLike, *, threshold: float = INFORMATIVE, names: list[str] | None = None, ax: Axes | None = None
+    kl: ArrayLike,
+    *,
+    threshold: float = INFORMATIVE,
+    names: list[str] | None = None,
+    codes: Sequence[int] | None = None,
+    top: int | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Latents by falling KL: informative ones in blue, those that the model leaves unused in grey.
 
@@ -19,6 +27,8 @@ def plot_kl(
         kl: (n_codes,) mean KL of each latent's posterior from the prior, nats.
         threshold: above it a latent is informative (UDR).
         names: default "code 0", "code 1", ...
+        codes: those to draw; default all.
+        top: draw so many of them; default all.
         ax: where to draw; by default axes of their own.
 
     Returns:
@@ -31,8 +41,9 @@ def plot_kl(
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise ValueError(f"kl must be (n_codes,) finite; got shape {values.shape}")
     order = np.argsort(-values, kind="stable")
+    order = order[np.isin(order, codes)][:top] if codes is not None else order[:top]
     labels = names or [f"code {code}" for code in range(len(values))]
-    ax = ax if ax is not None else new_axes(WIDTH, BAR * len(values))
+    ax = ax if ax is not None else new_axes(WIDTH, BAR * len(order))
     tidy(ax)
     ax.spines["left"].set_visible(False)
     colours = [ACCENT if values[code] > threshold else MUTED for code in order]

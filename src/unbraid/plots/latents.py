@@ -8,11 +8,14 @@ from matplotlib.figure import Figure, SubFigure
 from matplotlib.ticker import MaxNLocator
 
 from unbraid.plots._shown import Panels, ShownFigure
+from unbraid.plots.paper import inches
 from unbraid.plots.style import DIVERGING, FONT_SIZE, GRID, INK, MUTED, PALETTE, level_colours
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PANEL = (1.05, 0.82)  # inches
 MARGIN = (0.95, 0.12, 0.3, 0.12)  # left, right, top, bottom
+SIDES = MARGIN[0] + MARGIN[1]
+NARROWEST = 0.5  # inches of a panel in which a curve is still seen
 LINE_LEVELS = 40  # a factor with more levels is cut into as many steps
 LARGEST_GROUPS = len(PALETTE)
 
@@ -25,6 +28,7 @@ def plot_latents(
     factor_names: Sequence[str] | None = None,
     code_names: Sequence[str] | None = None,
     colour_by: int | None = None,
+    width: float | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> list[list[Axes]]:
     """Mean of each code at each level of each factor: one row of panels per factor, one column per code.
@@ -41,6 +45,7 @@ def plot_latents(
         factor_names: default "factor 0", ...
         code_names: default "code 0", ...
         colour_by: the categorical factor that splits the lines; by default the first with two to six levels.
+        width: of the whole figure in mm, such as 89 or 183; by default as wide as all codes need.
         figure: where to draw; by default one of its own.
 
     Returns:
@@ -59,7 +64,9 @@ def plot_latents(
     names = list(factor_names or (f"factor {k}" for k in range(n_factors)))
     heads = list(code_names or (f"code {i}" for i in range(n_codes)))
     rows = factor_rows(names, kinds)
-    figure = figure if figure is not None else new_grid(len(rows), n_codes)
+    if figure is None:
+        panel = PANEL if width is None else (min((inches(width) - SIDES) / n_codes, 1.3 * PANEL[0]), PANEL[1])
+        figure = new_grid(len(rows), n_codes, panel)
     grid = np.asarray(figure.subplots(len(rows), n_codes, squeeze=False))
     split = _split(factor_matrix, kinds, colour_by)
     low, high = np.percentile(code_matrix, (1, 99))
@@ -84,6 +91,11 @@ def plot_latents(
     for ax, head in zip(grid[0], heads, strict=True):
         ax.set_title(head, fontsize=FONT_SIZE, color=INK, pad=5, parse_math=False)
     return Panels(list(panels) for panels in grid)
+
+
+def fitting_codes(width: float) -> int:
+    """How many codes stand side by side in a figure of so many mm."""
+    return max(1, int((inches(width) - SIDES) / NARROWEST))
 
 
 def new_grid(n_rows: int, n_columns: int, panel: tuple[float, float] = PANEL) -> Figure:

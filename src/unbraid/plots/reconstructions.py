@@ -4,15 +4,21 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid.plots._shown import ShownFigure
-from unbraid.plots.style import FONT_SIZE, GRID, INK, MUTED
-from unbraid.plots.traversals import DPI, GAP, MARGIN, sheet_of
+from unbraid.plots.style import GRID, INK, MUTED
+from unbraid.plots.traversals import DPI, GAP, MARGIN, scaled, sheet_of
 from unbraid.types import ArrayLike, FloatArray
 
-HEAD, BETWEEN = 17, 10  # pixels at scale 1
+BETWEEN = 10  # pixels at scale 1
 
 
 def plot_reconstructions(
-    images: ArrayLike, reconstructions: ArrayLike, *, columns: int = 10, scale: float = 1.0, title: str = ""
+    images: ArrayLike,
+    reconstructions: ArrayLike,
+    *,
+    columns: int = 10,
+    scale: float = 1.0,
+    width: float | None = None,
+    title: str = "",
 ) -> Figure:
     """Rows of images, each with its reconstructions right below.
 
@@ -20,6 +26,7 @@ def plot_reconstructions(
         images, reconstructions: (n, height, width, channels), 0 .. 1.
         columns: images in a row.
         scale: pixels of the figure per pixel of an image.
+        width: of the whole figure in mm, such as 89 or 183, in place of `scale`; its text has 7 points.
         title: above all.
 
     Returns:
@@ -35,16 +42,17 @@ def plot_reconstructions(
             f"got {before.shape}, {after.shape} and {columns}"
         )
     columns = min(columns, len(before))
-    height, width = before.shape[1:3]
+    height, across = before.shape[1:3]
     n_rows = -(-len(before) // columns)
-    block = columns * (width + GAP) - GAP, 2 * (height + GAP) - GAP
-    top = MARGIN + HEAD * (1 + bool(title))
-    size = max(block[0] + 2 * MARGIN, 240), top + n_rows * (block[1] + BETWEEN) - BETWEEN + MARGIN
+    block = columns * (across + GAP) - GAP, 2 * (height + GAP) - GAP
+    whole = max(block[0] + 2 * MARGIN, 240)
+    scale, small, head = scaled(width, scale, whole)
+    top = MARGIN + head * (1 + bool(title))
+    size = whole, top + n_rows * (block[1] + BETWEEN) - BETWEEN + MARGIN
     figure = ShownFigure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
-    small = FONT_SIZE * 0.72 * scale
     lines = ([(title, INK, "bold")] if title else []) + [("images, and their reconstructions below", MUTED, "normal")]
     for number, (text, colour, weight) in enumerate(lines):
-        y = 1 - (MARGIN + HEAD * number) / size[1]
+        y = 1 - (MARGIN + head * number) / size[1]
         figure.text(
             MARGIN / size[0], y, text, color=colour, weight=weight, fontsize=small, va="top", parse_math=False
         )  # fmt: skip

@@ -147,7 +147,10 @@ def _cloud(
     centres, mean, low, high = _band(values, levels)
     ax.fill_between(centres, low, high, color=MUTED, alpha=0.18, linewidth=0, zorder=1)
     ax.plot(centres, mean, color=INK, linewidth=1.3, zorder=3)
-    if kind != "continuous" and len(present) <= 8:
+    if kind == "cyclic" and (present != np.rint(present)).any():
+        low = -np.pi if present.min() < 0 else 0.0
+        ax.set_xticks([low, low + np.pi, low + 2 * np.pi], ["−π", "0", "π"] if low else ["0", "π", "2π"])
+    elif kind != "continuous" and len(present) <= 8:
         ax.set_xticks(present, [level_name(level, names) for level in present])
 
 

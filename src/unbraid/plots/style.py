@@ -1,5 +1,7 @@
 """One look for every plot: sizes in inches, colours that hold on white and on near-black, no pyplot state."""
 
+from collections.abc import Iterable
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
@@ -16,6 +18,7 @@ ACCENT = "#2468b3"
 MARK = "#c9511f"
 
 FONT_SIZE = 9.0
+MARKERS = ("o", "^", "s", "D", "v")
 # Paul Tol's "bright" scheme without its grey: apart from each other for every common kind of colour vision.
 PALETTE = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#aa3377", "#66ccee")
 DIVERGING = LinearSegmentedColormap.from_list(
@@ -102,6 +105,15 @@ def thinned(n_rows: int, largest: int, seed: int = 0) -> IntArray:
 def level_colours(n_levels: int) -> list[str]:
     """One colour per level; beyond the palette all alike, since more hues could not be told apart."""
     return list(PALETTE[:n_levels]) if n_levels <= len(PALETTE) else [PALETTE[0]] * n_levels
+
+
+def family_marks(families: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Colour and marker of each family, in the order of their names; beyond the palette with another marker."""
+    n = len(PALETTE)
+    return {
+        family: (PALETTE[place % n], MARKERS[place // n % len(MARKERS)])
+        for place, family in enumerate(sorted(set(families)))
+    }
 
 
 def cyclic_colours(factor: FloatArray, size: int | None = None) -> FloatArray:

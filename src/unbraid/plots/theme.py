@@ -17,6 +17,7 @@ from matplotlib.patches import Patch
 from matplotlib.text import Text
 
 from unbraid._files import atomic_write
+from unbraid.plots.paper import fit_width, paper_box
 from unbraid.plots.style import ACCENT, DIVERGING, GRID, INK, MARK, MUTED, PALETTE
 
 Theme = Literal["light", "dark"]
@@ -69,7 +70,7 @@ def set_theme(figure: Figure, theme: Theme) -> Figure:
     return figure
 
 
-def save_figure(figure: Figure, path: str | Path, *, theme: Theme = "light") -> None:
+def save_figure(figure: Figure, path: str | Path, *, theme: Theme = "light", width: float | None = None) -> None:
     """Write a figure as it may be printed. Whole or not at all; the same figure gives the same bytes.
 
     `.pdf` has its fonts embedded as TrueType (type 42), so that text can be searched and edited; `.svg` has text as
@@ -80,9 +81,11 @@ def save_figure(figure: Figure, path: str | Path, *, theme: Theme = "light") -> 
         figure: drawn by functions of `unbraid.plots`.
         path: ends in .png, .svg or .pdf.
         theme: "light" (white page) or "dark"; see `set_theme`.
+        width: of the file in mm: 89 for a column of a journal, 183 for a page; see `fit_width`. By default as wide as
+            what is drawn.
 
     Raises:
-        ValueError: another suffix, or no such theme.
+        ValueError: another suffix, no such theme, or what is drawn does not fit into the width.
         FileNotFoundError: the folder does not exist.
     """
     path = Path(path)
@@ -94,9 +97,10 @@ def save_figure(figure: Figure, path: str | Path, *, theme: Theme = "light") -> 
         ".svg": {"Date": None},
         ".png": {"Software": None},
     }
+    box = "tight" if width is None else paper_box(fit_width(figure, width), width)
     with matplotlib.rc_context(settings), atomic_write(path) as temporary:
         set_theme(figure, theme).savefig(
-            temporary, format=path.suffix[1:], dpi=DPI, bbox_inches="tight", pad_inches=0.06,
+            temporary, format=path.suffix[1:], dpi=DPI, bbox_inches=box, pad_inches=0.06,
             metadata=undated[path.suffix],
         )  # fmt: skip
 

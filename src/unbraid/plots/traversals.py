@@ -6,6 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid.plots._shown import ShownFigure
+from unbraid.plots.paper import MARGIN as EDGE
+from unbraid.plots.paper import SMALL, inches
 from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MUTED
 from unbraid.types import FloatArray
 
@@ -26,6 +28,7 @@ def plot_traversals(
     marked: Sequence[bool] | None = None,
     columns: int = 2,
     scale: float = 1.0,
+    width: float | None = None,
     title: str = "",
 ) -> Figure:
     """A block per code, one seed image a row; above them the seed images and what the model makes of them.
@@ -39,6 +42,7 @@ def plot_traversals(
         marked: which captions stand out, one per code; the others are muted. By default none is either.
         columns: blocks side by side.
         scale: pixels of the figure per pixel of an image.
+        width: of the whole figure in mm, such as 89 or 183, in place of `scale`; captions have 7 points.
         title: above all.
 
     Returns:
@@ -47,11 +51,11 @@ def plot_traversals(
     Raises:
         ValueError: arrays of shapes that do not agree, or columns below 1.
     """
-    n_codes, n_rows, _, height, width, _ = images.shape
+    n_codes, n_rows, _, height, across, _ = images.shape
     seeds = [each for each in (originals, reconstructions) if each is not None]
     if any(each.shape[1:] != images.shape[3:] for each in seeds) or len({len(each) for each in seeds}) > 1:
         raise ValueError(
-            f"originals and reconstructions must be (n_shown, {height}, {width}, {images.shape[-1]}); "
+            f"originals and reconstructions must be (n_shown, {height}, {across}, {images.shape[-1]}); "
             f"got {' and '.join(str(each.shape) for each in seeds)}"
         )
     if len(captions) != n_codes or (marked is not None and len(marked) != n_codes) or columns < 1:
@@ -62,16 +66,15 @@ def plot_traversals(
     if any(each.shape[:2] != images.shape[:2] or each.shape[3:] != images.shape[3:] for each in strips):
         shapes = " and ".join(str(each.shape) for each in (first, last) if each is not None)
         raise ValueError(f"first and last must be {(*images.shape[:2], *images.shape[3:])}; got {shapes}")
-    extents = [(each.shape[2] * (width + GAP) - GAP, n_rows * (height + GAP) - GAP) for each in strips]
+    extents = [(each.shape[2] * (across + GAP) - GAP, n_rows * (height + GAP) - GAP) for each in strips]
     block = sum(extent[0] for extent in extents) + APART * (len(extents) - 1), extents[0][1]
-    pair = (len(seeds[0]) * (width + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)
+    pair = (len(seeds[0]) * (across + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)
+    whole = max(2 * MARGIN + columns * (block[0] + BETWEEN) - BETWEEN, 2 * MARGIN + pair[0], 320)
+    scale, small, head = scaled(width, scale, whole)
     top = MARGIN + (22 if title else 0)
-    start = top + HEAD + pair[1] + MARGIN if seeds else top
-    row_step = HEAD + block[1] + MARGIN
-    size = (
-        max(2 * MARGIN + columns * (block[0] + BETWEEN) - BETWEEN, 2 * MARGIN + pair[0], 320),
-        start + -(-n_codes // columns) * row_step,
-    )
+    start = top + head + pair[1] + MARGIN if seeds else top
+    row_step = head + block[1] + MARGIN
+    size = whole, start + -(-n_codes // columns) * row_step
     figure = ShownFigure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
 
     def write(text: str, x: float, y: float, colour: str, **options: object) -> None:
@@ -85,23 +88,43 @@ def plot_traversals(
         axes.imshow(sheet, interpolation="nearest", aspect="auto")
         axes.spines[:].set(color=edge, linewidth=0.6 if edge == GRID else 1.4)
 
-    small = FONT_SIZE * 0.72 * scale
     if title:
         write(title, MARGIN, MARGIN, INK, fontsize=small * 1.3, weight="bold")
     if seeds:
-        told = f"images, and their reconstructions below; the first {n_rows} are changed further down"
+        told = f"images and their reconstructions; the first {n_rows} change below"
         write(told, MARGIN, top, INK, fontsize=small)
-        draw(np.stack(seeds), MARGIN, top + HEAD, pair, GRID)
+        draw(np.stack(seeds), MARGIN, top + head, pair, GRID)
     for number in range(n_codes):
         down, across = divmod(number, columns)
         x, y = MARGIN + across * (block[0] + BETWEEN), start + down * row_step
         stands_out = marked is not None and bool(marked[number])
         colour = ACCENT if stands_out else INK if marked is None else MUTED
-        write(captions[number], x, y, colour, fontsize=small, weight="bold" if stands_out else "normal")
+        write(
+            _shortened(captions[number], (block[0] if columns > 1 else whole - MARGIN) * scale / DPI, small),
+            x,
+            y,
+            colour,
+            fontsize=small,
+            weight="bold" if stands_out else "normal",
+        )
         for strip, extent in zip(strips, extents, strict=True):
-            draw(strip[number], x, y + HEAD, extent, ACCENT if stands_out else GRID)
+            draw(strip[number], x, y + head, extent, ACCENT if stands_out else GRID)
             x += extent[0] + APART
     return figure
+
+
+def scaled(width: float | None, scale: float, pixels: int) -> tuple[float, float, float]:
+    """Scale, size of the small text in points, and the height of its line in pixels of images, of so many in a row."""
+    if width is None:
+        return scale, FONT_SIZE * 0.72 * scale, HEAD
+    scale = (inches(width) - 2 * EDGE) * DPI / pixels
+    return scale, SMALL, HEAD / scale
+
+
+def _shortened(caption: str, room: float, points: float) -> str:
+    """The caption, cut to so many inches."""
+    longest = max(12, int(room / (0.5 * points / 72)))  # a letter is about half as wide as it is high
+    return caption if len(caption) <= longest else f"{caption[: longest - 1]}…"
 
 
 def sheet_of(tiles: FloatArray) -> FloatArray:

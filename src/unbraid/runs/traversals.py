@@ -1,7 +1,7 @@
 """What each code of a trained model does to the images it decodes."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -47,6 +47,15 @@ class Traversals:
                 self.codes, self.circles or [""] * len(self.codes), says, self.values, strict=True
             )
         ]
+
+    def only(self, places: Sequence[int]) -> "Traversals":
+        """Those of some codes, by their places in `codes`."""
+        chosen = list(places)
+        return replace(
+            self, images=self.images[chosen], values=self.values[chosen], codes=self.codes[chosen],
+            kl=None if self.kl is None else self.kl[chosen], variances=self.variances[chosen],
+            circles=tuple(self.circles[place] for place in chosen) if self.circles else (),
+        )  # fmt: skip
 
 
 def traverse(
