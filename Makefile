@@ -4,6 +4,9 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 TRAINS := .venv/.trains
 
+# Tests start processes by the dozen, each of which would compile the package anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 # A process that dies ends the run: with another in its place, some tests would be waited for without end.
 PYTEST := -m pytest -n 2 --max-worker-restart 0
 OLDEST := .venv/oldest

@@ -55,7 +55,9 @@ def cpu_has(features: set[str]) -> bool:
     return features <= set(flags.split())
 
 
-@pytest.mark.parametrize("kernel", NEEDS)
+@pytest.mark.parametrize(
+    "kernel", [pytest.param(name, marks=[pytest.mark.slow] if name in ALIKE else []) for name in NEEDS]
+)
 def test_no_number_depends_on_the_kernel(kernel: str) -> None:
     if not cpu_has(NEEDS[kernel]):
         pytest.skip(f"this processor cannot run {kernel}'s kernels")

@@ -68,7 +68,9 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[] if name == "entangled" else [pytest.mark.slow]) for name in MODELS]
+)
 def test_disentanglement_and_completeness_of_either_booster(name: str) -> None:
     ours, exact = (dci_boosted(MODELS[name], FACTORS, seed=1, booster=booster) for booster in ("histogram", "exact"))
     assert ours.disentanglement == pytest.approx(exact.disentanglement, abs=0.02)

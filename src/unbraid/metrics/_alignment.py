@@ -2,7 +2,6 @@
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import chi2
 
 from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._information import mutual_information
@@ -52,6 +51,8 @@ def beyond_luck(trial: Trial, information: FloatArray) -> BoolArray:
 
     The likelihood-ratio test: 2 N I is close to a chi-squared variable under independence.
     """
+    from scipy.stats import chi2
+
     codes, levels = bin_equal_width(trial.codes[trial.train], BINS), trial.levels.levels[trial.train]
     classes, sizes = (np.array([len(np.unique(column)) for column in part.T]) for part in (codes, levels))
     freedom = np.outer(classes - 1, sizes - 1)

@@ -4,7 +4,6 @@ from typing import Literal, TypeAlias
 
 import numba
 import numpy as np
-from scipy.stats import rankdata
 
 from unbraid.metrics._sharing import shared
 from unbraid.types import FloatArray, IntArray
@@ -46,6 +45,8 @@ def bin_equal_mass(values: FloatArray, bins: int = 20) -> IntArray:
 
     The mean ranks of the values, on which neither scale nor outliers have a hold, cut as `bin_equal_width` cuts values.
     """
+    from scipy.stats import rankdata  # half a second to import, which no command waits for in vain
+
     ranks = np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
     n_samples, n_columns = ranks.shape
     half = np.where(_extent(values)[1] > 0.0, n_samples / 2, 0.0)

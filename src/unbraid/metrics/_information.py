@@ -2,7 +2,6 @@
 
 import numba
 import numpy as np
-from scipy.stats import random_table
 
 from unbraid.metrics._bins import Binning, bin_codes
 from unbraid.metrics._inputs import Inputs, Levels, as_levels
@@ -37,6 +36,8 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
     Of tables drawn at random with the counts of bins and of levels as they are, as of rows shuffled; the cost does not
     grow with the number of rows.
     """
+    from scipy.stats import random_table
+
     rng = np.random.default_rng(0)
     n_draws = max(10, -(-100 // inputs.n_codes))
     by_bin = [np.bincount(column) for column in bin_codes(inputs.codes, bins, binning).T]

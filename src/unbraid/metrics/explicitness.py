@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import rankdata
 
 from unbraid._shown import Shown
 from unbraid.metrics._chance import Noise
@@ -120,6 +119,8 @@ def explicitness_of_noise(inputs: Inputs) -> Noise:
 
 def roc_areas(scores: FloatArray, positive: FloatArray) -> FloatArray:
     """(n_columns,) area under the ROC curve of each column; ties count half, NaN where one side is empty."""
+    from scipy.stats import rankdata
+
     n_positive = positive.sum(axis=0)
     n_negative = len(positive) - n_positive
     rank_sums = np.sum(rankdata(scores, axis=0) * positive, axis=0)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
-from scipy.stats import rankdata
 
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
@@ -175,6 +174,8 @@ def _part(codes: FloatArray, blocks: Blocks, rows: IntArray, correlation: Correl
     codes, columns = codes[rows], blocks.columns[rows]
     if correlation == "pearson":
         return codes, columns
+    from scipy.stats import rankdata
+
     ordered = np.array(blocks.single)[blocks.owner]
     columns[:, ordered] = rankdata(columns[:, ordered], axis=0) / len(rows)
     return rankdata(codes, axis=0) / len(rows), columns

@@ -6,7 +6,6 @@ from typing import TypeAlias
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import rankdata
 
 from unbraid.families import Part
 from unbraid.representation import INFORMATIVE, Representation
@@ -80,6 +79,8 @@ def matched(one: Model, other: Model) -> list[tuple[Slider | None, Slider | None
     Args:
         one, other: codes of the same images in the same order, and their sliders.
     """
+    from scipy.stats import rankdata
+
     (_, mine), (_, theirs) = one, other
     ranks = [rankdata(model[0].codes, axis=0) for model in (one, other)]
     found = [[_alike(one, ranks[0], each, other, ranks[1], candidate) for candidate in theirs] for each in mine]
