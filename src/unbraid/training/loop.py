@@ -257,7 +257,7 @@ class _Stretch:
                 self._catch_up(step)
             logs = self.population.advance(step)
             for name, value in logs.items():
-                self.sums[name] = self.sums[name] + value if name in self.sums else value
+                self.sums[name] = self.sums[name] + value if name in self.sums else value.clone()
                 self.counts[name] = self.counts.get(name, 0) + 1
             for each, begin in zip(self.progress, self.begins, strict=True):
                 each.step = step + 1 if begin <= step else each.step

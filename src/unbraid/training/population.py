@@ -4,8 +4,9 @@ Both kinds run the same rows of FAMILIES on the same draws, and no operation joi
 same to float precision whether it is trained alone or stacked, and whatever it is stacked with.
 """
 
+import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -123,6 +124,7 @@ class Alone:
         self.supply = make_supply(family, images.dataset.space, context.settings, member.seed)
         self.draws = Draws((member.seed,), context, images, [self.supply])
         self.trained = {player.name: _parameters(self.modules, player.trains) for player in family.players}
+        self.buffers = list(self.modules.buffers())
         self.first = {name: _zeros(values) for name, values in self.trained.items()}
         self.second = {name: _zeros(values) for name, values in self.trained.items()}
         self.adam = {player.name: _settings(player.adam, member.hyper, float) for player in family.players}
@@ -148,7 +150,7 @@ class Alone:
         if len(self.family.players) > 1:
             for name, module in self.modules.items():
                 module.requires_grad_(name in player.trains)
-        before = [(buffer, buffer.clone()) for buffer in self.modules.buffers()]
+        before = [(buffer, buffer.clone()) for buffer in self.buffers]
         drawn = f"layers/{player.name}/{step}/{count}"
         parameters = list(self.trained[player.name].values())
         hyper: Mapping[str, Any] = self.members[0].hyper
@@ -158,12 +160,11 @@ class Alone:
             loss, logs, kept = player.loss(self.modules, batch, hyper, step, self.context)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
         report = {f"loss/{player.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
-        flaw = _flaw(loss.detach(), gradients)
-        if bool(flaw):
+        if flaw := _flaw(loss, gradients):
             with torch.no_grad():
                 for buffer, old in before:
                     buffer.copy_(old)
-            self._diverged = Diverged(step, _reason(player, int(flaw)))
+            self._diverged = Diverged(step, _reason(player, flaw))
             return report, {}
         first, second = self.first[player.name].values(), self.second[player.name].values()
         if hyper["clip"]:
@@ -278,7 +279,7 @@ class Stacked:
                     raise
                 raise NotStackable("a network draws random numbers of its own, such as for dropout") from error
         gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
-        flaws = torch.where(self.alive, _flaw(losses.detach(), gradients, len(self.members)), 0)
+        flaws = torch.where(self.alive, _flaws(losses.detach(), gradients), 0)
         number = self.family.players.index(player)
         self.stopped = torch.where(flaws > 0, step, self.stopped)
         self.flaws = torch.where(flaws > 0, flaws + 2 * number, self.flaws)
@@ -381,7 +382,8 @@ def _apply(
 
 def _add_logs(logs: Logs, report: Logs, player: Player) -> None:
     for name, value in report.items():
-        logs[name] = logs[name] + value / player.repeats if name in logs else value / player.repeats
+        share = value / player.repeats if player.repeats > 1 else value
+        logs[name] = logs[name] + share if name in logs else share
 
 
 def _parameters(modules: nn.ModuleDict, names: Sequence[str]) -> dict[str, Tensor]:
@@ -420,12 +422,17 @@ def _settings(adam: Adam, hyper: Mapping[str, Any], convert: Any) -> AdamSetting
     return AdamSettings(*(convert(hyper[number] if isinstance(number, str) else number) for number in given))
 
 
-def _flaw(losses: Tensor, gradients: Sequence[Tensor], n_members: int | None = None) -> Tensor:
+def _flaw(loss: Tensor, gradients: Sequence[Tensor]) -> int:
     """0 where all is finite, 1 where the loss is not, 2 where the loss is but a gradient is not."""
-    if n_members is None:
-        total = sum(gradient.sum() for gradient in gradients)
-    else:
-        total = sum(gradient.reshape(n_members, -1).sum(1) for gradient in gradients)
+    sums = torch.stack(
+        [loss.detach().reshape(()), *(gradient.sum() for gradient in gradients)]
+    ).tolist()  # waits but once
+    return 1 if not math.isfinite(sums[0]) else 0 if all(map(math.isfinite, sums)) else 2
+
+
+def _flaws(losses: Tensor, gradients: Sequence[Tensor]) -> Tensor:
+    """`_flaw` of each stacked member."""
+    total = sum(gradient.reshape(len(losses), -1).sum(1) for gradient in gradients)
     flawed = torch.where(torch.isfinite(torch.as_tensor(total)), 0, 2)
     return torch.where(torch.isfinite(losses), flawed, 1)
 
@@ -444,7 +451,7 @@ def _spread(alive: Tensor, like: Tensor) -> Tensor:
 
 def _autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[Any]:
     half = precision in (torch.bfloat16, torch.float16)
-    return torch.autocast(device.type, precision if half else None, enabled=half)
+    return torch.autocast(device.type, precision) if half else nullcontext()
 
 
 def _check_index(index: int, n_members: int) -> None:
