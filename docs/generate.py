@@ -48,7 +48,10 @@ def behaviour() -> str:
         ]
         for name, row in MEASURES.items()
     )
-    note = "↓: lower is better. `udr` compares four such models. Measured by `docs/make_behaviour.py`."
+    note = (
+        "↓: lower is better. `udr` compares four such models, `tad` reads whether each factor is in its upper half. "
+        "Measured by `docs/make_behaviour.py`."
+    )
     head = f"metric | {' | '.join(measured)}"
     return f"{table(head, 'l' + 'r' * len(measured), rows)}\n\n{note}"
 

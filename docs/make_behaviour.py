@@ -79,6 +79,10 @@ def scores_of(make: Codes, names: Sequence[str]) -> dict[str, float | None]:
     found = {
         name: round(card.scored[name].headline, 3) if name in card.scored else None for name in names if name in METRICS
     }
+    if "tad" in names:
+        # Its attributes have two values: whether each factor is in its upper half.
+        upper = factors >= np.array(SPACE.sizes) / 2
+        found["tad"] = round(score(codes, upper + 0, metrics="tad").scored["tad"].headline, 3)
     if "udr" in names:
         # Siblings differ as trained models do: in the order and sign of their codes, and in whatever is random.
         siblings = []

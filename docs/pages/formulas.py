@@ -156,6 +156,44 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"codes in each other's place. $I$ is estimated by 10 nearest neighbours, $\mathrm{CE}$ is the cross-entropy "
             r"of logistic regression on all codes, and on none.",
         ),
+        "jemmig": (
+            r"\mathrm{JEMMIG} = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{H(z_{i_k}, v_k) - I(z_{i_k}; v_k) + "
+            r"I(z_{s_k}; v_k)}{H(v_k) + \log B} \right), \qquad i_k = \arg\max_i I(z_i; v_k)",
+            r"$s_k$ is the code that knows second most of factor $k$; codes are cut into $B = 20$ bins of equal width.",
+        ),
+        "dcimig": (
+            r"\mathrm{DCIMIG} = \frac{\sum_k \max_{i: k_i = k} g_i}{\sum_k H(v_k)}, \qquad "
+            r"g_i = I(z_i; v_{k_i}) - \max_{l \ne k_i} I(z_i; v_l), \qquad k_i = \arg\max_k I(z_i; v_k)",
+            r"Codes are cut into 20 bins of equal width; a factor that no code knows most of adds 0.",
+        ),
+        "mig_sup": (
+            r"\mathrm{MIG\text{-}sup} = \frac{1}{D} \sum_{i=1}^{D} \frac{1}{H(z_i)} "
+            r"\left( I(z_i; v_{k_i}) - \max_{l \ne k_i} I(z_i; v_l) \right), \qquad k_i = \arg\max_k I(z_i; v_k)",
+            r"Codes are cut into 20 bins of equal width; a constant code adds 0.",
+        ),
+        "tad": (
+            r"\mathrm{TAD} = \sum_{k: \, a_{i_k k} \ge .75, \; \max_j I(v_j; v_k) \le .2 H(v_k)} "
+            r"\left( a_{i_k k} - \max_{i \ne i_k} a_{ik} \right), \qquad i_k = \arg\max_i a_{ik}",
+            r"$a_{ik}$ is the area under the ROC curve of code $i$ for attribute $k$, in the better direction.",
+        ),
+        "omes": (
+            r"\mathrm{OMES} = \frac{1}{K} \sum_{k} \frac{\sum_i S_{ik}^2 \, (o_{ik} + m_{ik})}{2 \sum_i S_{ik}}, \qquad "
+            r"o_{ik} = 1 - \frac{1}{K} \sum_{l} \left| [k = l] - S_{il} \right|, \qquad "
+            r"m_{ik} = 1 - \frac{1}{D} \sum_{j} \left| [i = j] - S_{jk} \right|",
+            r"$S_{ik}$ is 1 less the absolute correlation of code $i$ between the rows of all pairs that differ in factor "
+            r"$k$ only.",
+        ),
+        "factorised_support": (
+            r"\mathrm{HFS} = \frac{1}{|B|} \sum_{b \in B} \sum_{i < j} \max_{m, n \in b} \min_{r \in b} "
+            r"\left\| (z_i^{(m)}, z_j^{(n)}) - (z_i^{(r)}, z_j^{(r)}) \right\|^2",
+            r"$B$ are batches of 128 rows; codes are standardised.",
+        ),
+        "tmex": (
+            r"\mathrm{T\text{-}MEX} = \sum_{ik} \left| W_{ik} - E_{ik} \right|, \qquad W_{ik} = \left[ \, 2 \Phi(-|T_{ik}|) "
+            r"\le .05 \, \right], \qquad T_{ik} = \sqrt{N} \, \frac{\mathrm{mean}(r_i r_k)}{\mathrm{sd}(r_i r_k)}",
+            r"$r_i$ and $r_k$ are the residuals of code $i$ and of factor $k$ by least squares from all other factors; $E$ "
+            r"is what should depend, by default a code of its own for each factor, matched on other rows.",
+        ),
         "udr": (
             r"\mathrm{UDR}_{ij} = \frac{1}{d_i + d_j} \left( \sum_b \frac{r_b^2 \, I_{\mathrm{KL}}(b)}{\sum_a R(a, b)} + "
             r"\sum_a \frac{r_a^2 \, I_{\mathrm{KL}}(a)}{\sum_b R(a, b)} \right)",

@@ -132,6 +132,8 @@ def _result(name: str) -> str:
 def _given(name: str) -> str:
     special = {
         "udr": "[codes_of_one, codes_of_another, codes_of_a_third]",
+        "tad": "codes, attributes",
+        "factorised_support": "codes",
         "zero_shot": "codes, factors, gap=(factors[:, 0] > 1) & (factors[:, 1] == 0)",
         "d_lsbd": 'codes, factors, kinds=["cyclic", "ordinal"]',
         "independence_score": 'codes, factors, kinds=["cyclic", "cyclic"]',

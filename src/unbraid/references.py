@@ -102,6 +102,13 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "mcc": ("khemakhem2020ice", "hyvarinen2016unsupervised"),
         "r2": ("vonkugelgen2021self",),
         "infomec": ("hsu2023disentanglement", "hsu2024tripod"),
+        "jemmig": ("do2020theory",),
+        "dcimig": ("sepliarskaia2021measure",),
+        "mig_sup": ("li2020progressive",),
+        "tad": ("yeats2022nashae",),
+        "omes": ("dapueto2024disentangled",),
+        "factorised_support": ("roth2023disentanglement",),
+        "tmex": ("yao2025third", "shah2020hardness"),
         "udr": (UDR,),
         # Families
         "pca": ("pearson1901lines", DCI),

@@ -16,22 +16,29 @@ from unbraid.metrics.dci import dci_from_importance
 from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
+from unbraid.metrics.dcimig import dcimig
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.explicitness import explicitness
 from unbraid.metrics.factor_leakage import factor_leakage
 from unbraid.metrics.factor_vae_score import factor_vae_score
+from unbraid.metrics.factorised_support import factorised_support
 from unbraid.metrics.independence_score import independence_score
 from unbraid.metrics.infomec import infomec
 from unbraid.metrics.irs import irs
+from unbraid.metrics.jemmig import jemmig
 from unbraid.metrics.mcc import mcc
 from unbraid.metrics.med import med
 from unbraid.metrics.mig import mig
 from unbraid.metrics.mig_exact import mig_exact
+from unbraid.metrics.mig_sup import mig_sup
 from unbraid.metrics.modularity import modularity
 from unbraid.metrics.nk import nk
+from unbraid.metrics.omes import omes, omes_from_association
 from unbraid.metrics.r2 import r2
 from unbraid.metrics.sap import sap
 from unbraid.metrics.snc import snc
+from unbraid.metrics.tad import tad
+from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
@@ -69,5 +76,13 @@ __all__ = [
     "sap",
     "snc",
     "udr",
+    "dcimig",
+    "jemmig",
+    "mig_sup",
+    "tad",
+    "omes",
+    "omes_from_association",
+    "factorised_support",
+    "tmex",
     "zero_shot",
 ]

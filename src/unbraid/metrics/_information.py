@@ -1,9 +1,12 @@
 """Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 
-from unbraid.metrics._bins import Binning, bin_codes
+from unbraid._arguments import check_bins
+from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._inputs import Inputs, Levels, as_levels
 from unbraid.metrics._sharing import shared
 from unbraid.types import FloatArray, IntArray
@@ -13,6 +16,36 @@ from unbraid.types import FloatArray, IntArray
 def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of each code, in bins, with each factor."""
     return mutual_information(bin_codes(inputs.codes, bins, binning), as_levels(inputs))
+
+
+class Tables(NamedTuple):
+    """What the gaps between codes, or between factors, are taken of; nats."""
+
+    information: FloatArray  # (n_codes, n_factors)
+    code_entropy: FloatArray  # (n_codes,)
+    factor_entropy: FloatArray  # (n_factors,)
+    levels: Levels
+
+
+def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None) -> Tables:
+    """Of codes in bins, and of factors as they are or, above `factor_bins` levels, in bins of equal width."""
+    levels = as_levels(inputs)
+    information = binned_information(inputs, bins, binning)
+    if factor_bins is not None:
+        check_bins("factor_bins", factor_bins, 2)
+        coarse = bin_equal_width(levels.levels.astype(float), factor_bins)
+        columns = [np.unique(column, return_inverse=True)[1] for column in coarse.T]
+        sizes = tuple(int(column.max()) + 1 for column in columns)
+        levels = Levels(np.stack(columns, axis=1).astype(np.int64), sizes, levels.notes)
+        information = mutual_information(bin_codes(inputs.codes, bins, binning), levels)
+    return Tables(information, code_entropy(inputs, bins, binning), factor_entropy(levels), levels)
+
+
+@shared
+def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
+    """(n_codes,) entropy of each code in bins."""
+    counts = [np.bincount(column) for column in bin_codes(inputs.codes, bins, binning).T]
+    return np.array([_entropy_of(count / inputs.n_samples) for count in counts])
 
 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:

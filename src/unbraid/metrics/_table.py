@@ -15,22 +15,29 @@ from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
 from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
+from unbraid.metrics.dcimig import dcimig, dcimig_of_noise
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.explicitness import explicitness, explicitness_of_noise
 from unbraid.metrics.factor_leakage import factor_leakage, leakage_of_noise
 from unbraid.metrics.factor_vae_score import factor_vae_score
+from unbraid.metrics.factorised_support import factorised_support
 from unbraid.metrics.independence_score import independence_of_noise, independence_score
 from unbraid.metrics.infomec import infomec
 from unbraid.metrics.irs import irs, irs_of_noise
+from unbraid.metrics.jemmig import jemmig, jemmig_of_noise
 from unbraid.metrics.mcc import mcc, mcc_of_noise
 from unbraid.metrics.med import med, med_of_noise
 from unbraid.metrics.mig import mig, mig_of_noise
 from unbraid.metrics.mig_exact import mig_exact
+from unbraid.metrics.mig_sup import mig_sup, mig_sup_of_noise
 from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk, nk_of_noise
+from unbraid.metrics.omes import omes
 from unbraid.metrics.r2 import r2, r2_of_noise
 from unbraid.metrics.sap import sap, sap_of_noise
 from unbraid.metrics.snc import snc, snc_of_noise
+from unbraid.metrics.tad import tad
+from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
@@ -457,6 +464,106 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             tolerance=0.02,
+            aligned=False,
+            standard=False,
+        ),
+        "jemmig": Metric(
+            jemmig,
+            title="Joint entropy minus mutual information gap",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=jemmig_of_noise,
+            means="How little each factor's best code holds beside the factor, and the second-best code knows of it.",
+            misses="Where its floor is: codes that fill few bins score high knowing nothing.",
+            source="Do & Tran 2020, section 4.2",
+            strays=0.01,
+            standard=False,
+        ),
+        "dcimig": Metric(
+            dcimig,
+            title="DCIMIG",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=dcimig_of_noise,
+            means="How much each factor's best code knows of it and of no other factor.",
+            misses="Does not see whether other codes tell the same; factors of large entropy count more.",
+            source="Sepliarskaia et al. 2021, section 4",
+            strays=0.01,
+            standard=False,
+        ),
+        "mig_sup": Metric(
+            mig_sup,
+            title="Mutual information gap between factors",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            chance=mig_sup_of_noise,
+            means="How much more each code knows about its first factor than about its second.",
+            misses="A factor that no code knows costs nothing; idle codes cost as much as bad ones.",
+            source="Li et al. 2020, section 4.1",
+            strays=0.01,
+            invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
+            standard=False,
+        ),
+        "tad": Metric(
+            tad,
+            title="Total AUROC difference",
+            headline="score",
+            best=1.0,  # of two attributes: half their number
+            higher_is_better=True,
+            range=(0.0, math.inf),
+            chance=nought,
+            means="How much better one code alone tells each binary attribute than the next does, summed.",
+            misses="A sum: lists of other attributes do not compare. An attribute in two codes counts nothing.",
+            source="Yeats et al. 2022 (NashAE), section 4",
+            needs="needs binary factors",
+            standard=False,
+        ),
+        "omes": Metric(
+            omes,
+            title="Overlap and multiple encoding score",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            means="How nearly a change of one factor alone changes one code alone.",
+            misses="Noise looks as if it encoded every factor; where levels are few, a rotation can beat perfect codes.",
+            source="Dapueto et al. 2024",
+            needs="needs pairs of rows that differ in one factor only",
+            invariant_to=frozenset({"permute", "flip", "dead"}),
+            aligned=False,
+            standard=False,
+        ),
+        "factorised_support": Metric(
+            factorised_support,
+            title="Hausdorff factorised support",
+            headline="score",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, math.inf),
+            means="How far recombined values of two codes lie from those that occur together; needs no factors.",
+            misses="Whether codes know anything; grows with the number of codes, and few rows keep it far from 0.",
+            source="Roth et al. 2023, eq. 5",
+            stochastic=True,
+            aligned=False,
+            standard=False,
+        ),
+        "tmex": Metric(
+            tmex,
+            title="Test-based measurement exclusivity",
+            headline="score",
+            best=0.0,
+            higher_is_better=False,
+            range=(0.0, math.inf),
+            means="In how many cells a code depends on a factor where it should not, or fails to where it should.",
+            misses="How strong a leak is: with rows enough any is found. Sees linear dependence only.",
+            source="Yao et al. 2025",
+            stochastic=True,
             aligned=False,
             standard=False,
         ),

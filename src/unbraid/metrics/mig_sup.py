@@ -1,0 +1,115 @@
+"""MIG-sup: the mutual information gap of each code between factors."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from unbraid._arguments import check_bins
+from unbraid._shown import Shown
+from unbraid.metrics._alignment import gaps
+from unbraid.metrics._bins import Binning
+from unbraid.metrics._chance import Noise, drawn
+from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._information import code_entropy, information_of_noise, tables
+from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_deviation
+from unbraid.types import ArrayLike, FloatArray, Kind
+
+Normalise: TypeAlias = Literal["code", "factor"]
+Weighting: TypeAlias = Literal["codes", "active", "information"]
+ACTIVE_DEVIATION = 0.1  # standard deviation from which on a code is active: the authors take a variance of .01
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class MIGSup(Shown):
+    score: float
+    per_code: FloatArray  # (n_codes,)
+    weights: FloatArray  # (n_codes,) of each code in the score, summing to 1, or all 0
+    mutual_information: FloatArray  # (n_codes, n_factors), nats
+    notes: tuple[str, ...] = ()
+
+
+def mig_sup(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    bins: int = 20,
+    binning: Binning = "width",
+    factor_bins: int | None = None,
+    normalise: Normalise = "code",
+    weighting: Weighting = "codes",
+) -> MIGSup:
+    """Gap between the two factors that each code knows most of: MIG with codes and factors in each other's place.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
+        factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        seed: unused; the score is deterministic.
+        bins: bins per code, 1 to 10 000. ubisoft-laforge takes 10.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow.
+        factor_bins: cut factors of more levels into so many bins of equal width; ubisoft-laforge takes 10.
+        normalise: gaps are divided by the entropy of the "code", as ubisoft-laforge does, or of the "factor" that it
+            knows most of, as the authors' code (proVLAE) does.
+        weighting: "codes" averages over all codes; "active" over those of a variance above .01, as the authors' code
+            does; "information", ours, weights each code by what it knows of the factor it knows most of.
+
+    Returns:
+        MIGSup. `score` in [0, 1], higher is better. By "codes" idle codes count 0, and half of them halve the score. A
+        factor that no code knows costs nothing. With one factor the runner-up is 0. Chance: about 0 on many rows, see
+        `mig_sup_of_noise`. Not invariant to rotation of codes.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, `bins` out of
+            range, or an unknown option.
+
+    Reference:
+        Li et al. 2020, "Progressive Learning and Disentanglement of Hierarchical Representations", section 4.1.
+
+    Example:
+        >>> grid = FactorSpace(("a", "b"), (4, 2), ("ordinal", "ordinal")).grid()
+        >>> codes = np.column_stack([grid.sum(axis=1), grid[:, 0] - grid[:, 1]])
+        >>> round(mig_sup(codes, grid, bins=5).score, 6)
+        0.444444
+    """
+    if normalise not in ("code", "factor"):
+        raise ValueError(f"normalise must be 'code' or 'factor'; got {normalise!r}")
+    if weighting not in ("codes", "active", "information"):
+        raise ValueError(f"weighting must be 'codes', 'active' or 'information'; got {weighting!r}")
+    check_bins("bins", bins)
+    inputs = check_inputs(codes, factors, kinds, seed)
+    found = tables(inputs, bins, binning, factor_bins)
+    own = found.factor_entropy[found.information.argmax(axis=1)]
+    per_code = _per_code(found.information, found.code_entropy if normalise == "code" else own)
+    active = np.ones(inputs.n_codes)
+    if weighting == "active":
+        active = (mean_and_deviation(inputs.codes)[1] > ACTIVE_DEVIATION) + 0.0
+    weights = found.information.max(axis=1) if weighting == "information" else active
+    weights = weights / max(weights.sum(), np.finfo(float).tiny)
+    nobody = {"active": "no code has a variance above .01", "information": "no code carries information"}
+    return MIGSup(
+        score=float(weights @ per_code),
+        per_code=per_code,
+        weights=weights,
+        mutual_information=found.information,
+        notes=(
+            *found.levels.notes,
+            *single_factor(inputs, "the runner-up of every gap is 0"),
+            *notes_on_bins(inputs, bins, binning),
+            *notes_on_dependence(found.levels),
+            *(() if weights.any() else (f"{nobody[weighting]}: the score is set to 0",)),
+        ),
+    )
+
+
+def mig_sup_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on many rows."""
+    return drawn(_per_code(information_of_noise(inputs), code_entropy(inputs)).mean(axis=-1))
+
+
+def _per_code(information: FloatArray, entropy: FloatArray) -> FloatArray:
+    """(..., n_codes); 0 for a code that is constant."""
+    return gaps(np.swapaxes(information, -1, -2)) / np.where(entropy > 0, entropy, 1.0)
