@@ -231,6 +231,29 @@ def test_codes_are_taken_from_whatever_holds_them() -> None:
         assert Representation(codes).codes.tolist() == whole.tolist()
 
 
+def test_polars_frames_are_codes_and_labels_with_their_names() -> None:
+    polars = pytest.importorskip("polars")
+    codes = polars.DataFrame(CODES, schema=[f"unit {k}" for k in range(CODES.shape[1])])
+    shape = ["heart" if each else None for each in SHAPE]
+    shape[:3] = ["square"] * 3
+    frame = polars.DataFrame({"text": shape, "size": SHAPE}).with_columns(
+        polars.col("text").cast(polars.Enum(["square", "heart"])).alias("enum"),
+        polars.col("text").cast(polars.Categorical).alias("category"),
+    )
+    held = Representation.of(codes, frame)
+    assert held.code_names == tuple(codes.columns)
+    assert held.kinds == ("categorical", "ordinal", "ordinal", "categorical")
+    assert held.levels == (("heart", "square"), (), ("square", "heart"), ("heart", "square"))
+    kept = np.array([each is not None for each in shape])
+    assert held.codes.tolist() == CODES[kept].tolist()
+    assert held.factors[:, 0].tolist() == [["heart", "square"].index(each) for each in shape if each]
+    card = unbraid.score(codes, frame["size"], metrics="mig")  # one column is labels as well
+    assert card["mig"].score == mig(CODES, SHAPE[:, None]).score
+    assert card.representation.names == ("size",)
+    with pytest.raises(ValueError, match=r"a lazy frame has no rows yet; give frame.collect\(\)"):
+        Representation(codes.lazy())
+
+
 def test_codes_in_the_bfloat16_of_jax() -> None:
     ml_dtypes = pytest.importorskip("ml_dtypes")
     whole = np.rint(CODES * 8)

@@ -1,7 +1,9 @@
 """Representation files: what is written is read back; what is unsound is refused by name."""
 
 import json
+import os
 import pickle
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unbraid import Representation
+from unbraid._files import check_file
+from unbraid._tables import read_columns
+from unbraid.datasets.own import open_path
 from unbraid.representation import SUFFIXES
 
 
@@ -246,3 +251,41 @@ def test_what_a_file_lists_is_a_list(tmp_path: Path, name: str, value: object) -
     (tmp_path / "codes.safetensors").write_bytes(save(arrays, {"unbraid": json.dumps({name: value})}))
     with pytest.raises(ValueError, match=f"codes.safetensors: {name} must be a list"):
         Representation.load(tmp_path / "codes.safetensors")
+
+
+def test_a_small_file_that_would_fill_the_memory_is_refused_before_it_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    monkeypatch.setattr("unbraid._files.MOST_UNPACKED", 1 << 20)
+    np.savez_compressed(tmp_path / "bomb.npz", codes=np.zeros((2_000, 500)))
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(10_000, np.int8)), pa.array([1.5]))
+    pq.write_table(pa.table({f"z{k}": column for k in range(100)}), tmp_path / "bomb.parquet")
+    for name in ("bomb.npz", "bomb.parquet"):
+        for read in (Representation.load, read_columns):
+            tracemalloc.start()
+            with pytest.raises(ValueError, match=rf"{name}: .* unpack to 8,0[\d,]+, more than 50 times as many"):
+                read(tmp_path / name)
+            assert tracemalloc.get_traced_memory()[1] < 4_000_000
+            tracemalloc.stop()
+    np.savez(tmp_path / "plain.npz", codes=np.zeros((2_000, 500)))  # as large as it says
+    assert Representation.load(tmp_path / "plain.npz").codes.shape == (2_000, 500)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes here")
+def test_a_pipe_in_place_of_a_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "codes.npz"
+    os.mkfifo(pipe)
+    for read in (Representation.load, read_columns, open_path):
+        with pytest.raises((ValueError, FileNotFoundError), match=r"codes.npz: (no such file|neither a file)"):
+            read(pipe)
+    with pytest.raises(ValueError, match="neither a file nor a folder"):
+        check_file(pipe)
+
+
+def test_labels_in_a_damaged_npz_file_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "labels.npz").write_bytes(b"no zip archive")
+    with pytest.raises(ValueError, match=r"labels.npz: not a readable .npz file \(it is no zip archive"):
+        read_columns(tmp_path / "labels.npz")

@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 def column_names(values: Any) -> tuple[str, ...]:
     """Names of the columns of a frame; none where they only count, or where there are no columns."""
+    if _is_lazy(values):
+        return ()
     found = getattr(values, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
     found = getattr(values, "columns", None) if found is None else found
     return () if found is None else telling(tuple(found))
@@ -30,8 +32,10 @@ def as_array(values: Any) -> npt.NDArray[Any]:
             sparse matrix; a pandas or polars frame or column; nested lists.
 
     Raises:
-        ValueError: rows are of different lengths.
+        ValueError: rows are of different lengths, or there are none yet, as in a lazy frame.
     """
+    if _is_lazy(values):
+        raise ValueError("a lazy frame has no rows yet; give frame.collect()")
     if hasattr(values, "detach"):
         values = values.detach()
         return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
@@ -44,3 +48,7 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     array = np.asarray(values)
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def _is_lazy(values: Any) -> bool:
+    return hasattr(values, "collect") and not hasattr(values, "to_numpy")

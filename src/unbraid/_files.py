@@ -10,6 +10,7 @@ from pathlib import Path
 
 from unbraid.errors import UnbraidError
 
+MOST_UNPACKED = 1 << 29  # bytes that any file may unpack to
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -63,6 +64,28 @@ def _stays(link: Path, folder: Path) -> bool:
     except (ValueError, OSError, RuntimeError):  # elsewhere, or links in a circle
         return False
     return not any(part.startswith(".") for part in found.parts)
+
+
+def check_file(path: Path) -> None:
+    """Raises ValueError for what is neither a file nor a folder, such as a pipe, on which a reader would wait."""
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise ValueError(f"{path}: neither a file nor a folder (a pipe, a socket or a device)")
+
+
+def check_unpacked(path: Path, declared: int, *, times: int = 50) -> None:
+    """Raises ValueError for a small file whose content would fill the memory.
+
+    Args:
+        path: a compressed file.
+        declared: bytes that its content takes in memory.
+        times: the length of the file that its content may take, where that is more than 512 MiB.
+    """
+    length = path.stat().st_size
+    if declared > max(MOST_UNPACKED, times * length):
+        raise ValueError(
+            f"its {length:,} bytes unpack to {declared:,}, more than {times} times as many; if that is meant, save it "
+            "without compression"
+        )
 
 
 def remove(path: Path) -> None:

@@ -46,6 +46,8 @@ def is_plain(labels: Any) -> bool:
     """Whether these are finite numbers in a matrix, with nothing to be found out about them."""
     if hasattr(labels, "columns") or hasattr(labels, "column_names") or isinstance(labels, Mapping):
         return False
+    if hasattr(labels, "to_numpy") and len(getattr(labels, "shape", ())) == 1:  # one column of a frame, by its name
+        return False
     try:
         array = as_array(labels)
     except ValueError:

@@ -7,6 +7,7 @@ import csv
 import json
 import tokenize
 import zipfile
+import zlib
 from collections.abc import Mapping
 from math import prod
 from pathlib import Path
@@ -16,8 +17,10 @@ import numpy as np
 
 from unbraid._arrays import telling
 from unbraid._extras import require
+from unbraid._files import check_unpacked
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
+CELL = 8  # bytes of a number in memory
 NO_VALUE = {"", "na", "n/a", "nan", "none", "null"}  # in a .csv file
 
 
@@ -63,14 +66,22 @@ def read_npy(path: Path) -> Any:
 
 def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
     """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
-    with zipfile.ZipFile(path) as archive:
-        members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
-        names = [name for name in members if wanted is None or name in wanted]
-        arrays = {}
-        for name in names:
-            with archive.open(members[name]) as member:
-                arrays[name] = _array(member, members[name].file_size)
-        return arrays
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            names = [name for name in members if wanted is None or name in wanted]
+            check_unpacked(path, sum(members[name].file_size for name in names))
+            arrays = {}
+            for name in names:
+                with archive.open(members[name]) as member:
+                    arrays[name] = _array(member, members[name].file_size)
+            return arrays
+    except (ValueError, EOFError, OSError, KeyError, RuntimeError, NotImplementedError, MemoryError, SyntaxError,
+            TypeError, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else str(error)
+        if not zipfile.is_zipfile(path):
+            reason = "it is no zip archive; pickled objects are never loaded"
+        raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
 
 
 def names_in(path: Path) -> list[str]:
@@ -131,8 +142,11 @@ def read_parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
+        described = pq.ParquetFile(path).metadata
+        # What pages of repeated values declare is their packed size; in memory every cell takes its own place.
+        check_unpacked(path, CELL * described.num_rows * described.num_columns)
         return pq.read_table(path)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{path}: not a readable .parquet file ({error})") from error
 
 

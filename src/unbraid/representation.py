@@ -1,8 +1,6 @@
 """Codes with the factors that made them, in memory and on disk."""
 
 import json
-import zipfile
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -305,17 +303,10 @@ def example_path() -> Path:
 
 
 def _read_npz(path: Path) -> Arrays:
-    try:
-        arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
-        held = names_in(path)
-        if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
-            arrays["codes"] = read_npz(path)[held[0]]
-    except (ValueError, EOFError, OSError, KeyError, RuntimeError, NotImplementedError, MemoryError, SyntaxError,
-            TypeError, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
-        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else str(error)
-        if not zipfile.is_zipfile(path):
-            reason = "it is no zip archive; pickled objects are never loaded"
-        raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
+    arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
+    held = names_in(path)
+    if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
+        arrays["codes"] = read_npz(path)[held[0]]
     if "codes" not in arrays:
         near = suggestion("codes", held)
         raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else 'found ' + ', '.join(held)}")

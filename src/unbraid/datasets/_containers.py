@@ -69,6 +69,12 @@ def npz_array(path: Path, member: str, shape: tuple[int, ...], dtypes: str) -> A
     return np.concatenate(list(npz_slabs(path, member, shape, dtypes)))
 
 
+def unpacked_size(path: Path) -> int:
+    """Bytes that the arrays of an .npz file take in memory."""
+    with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:
+        return sum(info.file_size for info in archive.infolist())
+
+
 def npz_names(path: Path) -> list[str]:
     """The arrays of an .npz file."""
     with readable(path, "an .npz file"), zipfile.ZipFile(path) as archive:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._files import check_file
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
@@ -65,6 +66,7 @@ def located(
     """
     if given is not None:
         path = Path(given).expanduser()
+        check_file(path)
         if not path.exists():
             raise DatasetMissing(f"{path}: no such file. {_wanted(name, files, root)}")
         for file in files:
@@ -78,6 +80,7 @@ def located(
         for place in (root / FOLDER, root):
             for candidate in filter(None, (file.name, file.folder)):
                 if (place / candidate).exists():
+                    check_file(place / candidate)
                     return file, place / candidate
     raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_wanted(name, files, root)}")
 

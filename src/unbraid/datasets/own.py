@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._files import below
-from unbraid.datasets._containers import npz_names, readable
+from unbraid._files import below, check_file, check_unpacked
+from unbraid.datasets._containers import npz_names, readable, unpacked_size
 from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
 from unbraid.datasets._store import StoredImages
@@ -18,6 +18,7 @@ from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import named_levels
 from unbraid.types import KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
+PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
 FILE_COLUMN = "file"
 TABLES = ("factors.csv", "factors.parquet")
 PICTURES = {".bmp", ".gif", ".jpeg", ".jpg", ".png", ".ppm", ".tif", ".tiff", ".webp"}
@@ -173,6 +174,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     path = Path(path).expanduser()
     if not path.exists():
         raise FileNotFoundError(f"{path}: no such file or folder")
+    check_file(path)
     if path.is_file():
         return _open_file(path, kinds, grid)
     if (path / "meta.json").exists():
@@ -205,6 +207,10 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
             f"{path}: a dataset is a folder, an .npz file with images and factors, or an .npy file of images"
         )
     there = npz_names(path)
+    try:
+        check_unpacked(path, unpacked_size(path), times=PICTURES_PACK)
+    except ValueError as error:
+        raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from None
     if there == ["images"]:
         with readable(path, "an .npz file"), np.load(path, allow_pickle=False) as arrays:
             images = arrays["images"]
