@@ -102,6 +102,7 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "mcc": ("khemakhem2020ice", "hyvarinen2016unsupervised"),
         "r2": ("vonkugelgen2021self",),
         "infomec": ("hsu2023disentanglement", "hsu2024tripod"),
+        "dci_es": ("eastwood2023dci", DCI),
         "jemmig": ("do2020theory",),
         "dcimig": ("sepliarskaia2021measure",),
         "mig_sup": ("li2020progressive",),

@@ -35,6 +35,8 @@ GIVEN: dict[str, Any] = {
     "n_images": 8,
     "n_rows": 3,
     "n_columns": 3,
+    "capacities": [1, 2, 3],
+    "losses": [0.5, 0.2, 0.0],
     "association": np.eye(3),
     "width": 1.0,
 }
@@ -45,6 +47,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "d_lsbd": {"kinds": SPACE.kinds},
     "independence_score": {"kinds": SPACE.kinds},
     "snc": {"bins": "paper"},
+    "dci_es": {"n_trees": 5},
     "tad": {"factors": np.array(SPACE.sizes) / 2 <= FACTORS},
     "turntables": {"n": 2},
     "udr": {"codes": [CODES, CODES, -CODES], "kl": np.ones((3, 3)), "alpha": 0.1},

@@ -21,6 +21,7 @@ def score_of(name: str, codes: FloatArray, factors: IntArray, kinds: Sequence[Ki
     own = {"log_variances": np.full(codes.shape, log_variance)} if name in OF_POSTERIORS else {}
     own |= {"method": "quadrature"} if name == "mig_exact" else {}
     own |= {"n_train": 2000, "n_test": 1000} if name == "beta_vae_score" else {}  # its optimum takes seconds
+    own |= {"n_trees": 10} if name == "dci_es" else {}
     return METRICS[name].function(codes, factors, kinds=kinds, **own)
 
 

@@ -11,7 +11,11 @@ from unbraid.metrics import METRICS, NotDefined, udr
 from unbraid.types import FloatArray
 
 PLAIN = sorted(name for name, metric in METRICS.items() if not metric.needs)
-FAST = {"beta_vae_score": {"n_train": 200, "n_test": 100}, "factor_vae_score": {"n_train": 200, "n_test": 100}}
+FAST = {
+    "dci_es": {"n_trees": 5},
+    "beta_vae_score": {"n_train": 200, "n_test": 100},
+    "factor_vae_score": {"n_train": 200, "n_test": 100},
+}
 ONE_UNIT = {"irs", "d_lsbd", "independence_score"}  # not each code for itself, but all together
 DAILY, SLOW = 6, 60
 SEARCH: dict[str, Any] = {

@@ -14,6 +14,7 @@ from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.metrics.dci_boosted import dci_boosted
+from unbraid.metrics.dci_es import dci_es, explicitness_from_curve
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.dcimig import dcimig
@@ -54,11 +55,13 @@ __all__ = [
     "beta_vae_score",
     "d_lsbd",
     "dci_boosted",
+    "dci_es",
     "dci_forest",
     "dci_from_importance",
     "dci_lasso",
     "elbo_terms",
     "explicitness",
+    "explicitness_from_curve",
     "factor_leakage",
     "factor_vae_score",
     "independence_score",

@@ -13,6 +13,7 @@ from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
 from unbraid.metrics.dci_boosted import dci_boosted
+from unbraid.metrics.dci_es import dci_es
 from unbraid.metrics.dci_forest import dci_forest
 from unbraid.metrics.dci_lasso import dci_lasso
 from unbraid.metrics.dcimig import dcimig, dcimig_of_noise
@@ -465,6 +466,23 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             tolerance=0.02,
             aligned=False,
+            standard=False,
+        ),
+        "dci_es": Metric(
+            dci_es,
+            title="DCI-ES",
+            headline="explicitness",
+            best=1.0,
+            higher_is_better=True,
+            range=(-1.0, 1.0),
+            chance=nought,
+            means="How little depth a random forest needs to read each factor; with DCI and size beside it.",
+            misses="How well factors are read in the end: look at informativeness. Blind to rotation that trees undo.",
+            source="Eastwood et al. 2023 (DCI-ES), sections 4 and 5",
+            stochastic=True,
+            tolerance=0.03,
+            aligned=False,
+            linear=False,
             standard=False,
         ),
         "jemmig": Metric(
