@@ -13,12 +13,13 @@ import pytest
 
 import unbraid
 from tests.examples import entangled_codes, grid_factors
+from unbraid._score_each import score_each
 from unbraid.datasets import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, PRESETS
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._sharing import shared, sharing
-from unbraid.scoring import choose, score_each
+from unbraid.scoring import choose
 
 FACTORS = grid_factors(8)
 CODES = entangled_codes(FACTORS)

@@ -10,6 +10,7 @@ from pages.formulas import METRIC_FORMULAS, SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
 from unbraid.metrics import MEASURES, Metric
 from unbraid.metrics._chance import chance_in_words
+from unbraid.metrics.resampling import Resampling
 
 # What make_behaviour.py scores, in words.
 SITUATIONS: Mapping[str, str] = {
@@ -71,6 +72,7 @@ def page(name: str) -> str:
         "Unchanged by": ", ".join(CHANGES[change] for change in sorted(row.invariant_to)) or "nothing",
         "Needs": row.needs.removeprefix("needs ") or "codes and factors",
         "Seed": "its probes or draws depend on it" if row.stochastic else "none: the same on every run",
+        "Interval": row.interval.in_words if isinstance(row.interval, Resampling) else f"none: {row.interval}",
         "Version": f"{row.version}, raised whenever the same input gives another number",
     }
     return "\n\n".join(

@@ -22,7 +22,8 @@ TREES: Mapping[str, list[str]] = {
     "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "development"],
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
-        "scoring", "which-metric", "why-numbers-differ", "training", "studies", "scaling-out", "generalisation",
+        "scoring", "which-metric", "how-sure", "why-numbers-differ", "training", "studies", "scaling-out",
+        "generalisation",
         "ranking", "paper",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],

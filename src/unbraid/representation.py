@@ -154,6 +154,11 @@ class Representation(Shown):
         noise = np.exp(self.log_variances.astype(float)).mean(axis=0)
         return 0.5 * np.log1p(self.codes.astype(float).var(axis=0) / np.maximum(noise, np.finfo(float).tiny))
 
+    def keep_rows(self, rows: IntArray) -> "Representation":
+        """These rows alone, in this order."""
+        arrays = {name: getattr(self, name) for name in ("codes", "factors", *POSTERIOR)}
+        return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
+
     def keep_factors(self, names: Sequence[str]) -> "Representation":
         """The same codes with these factors alone, in this order.
 

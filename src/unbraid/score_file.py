@@ -80,6 +80,22 @@ class SavedNull(_Part):
     above: FiniteFloat | None
 
 
+class SavedInterval(_Part):
+    low: FiniteFloat
+    high: FiniteFloat
+    deviation: Annotated[FiniteFloat, Field(ge=0)]
+    bias: FiniteFloat
+
+
+class SavedIntervals(_Part):
+    """How far each number may lie from the mean of fresh samples."""
+
+    confidence: Annotated[FiniteFloat, Field(gt=0, lt=1)]
+    times: Annotated[int, Field(ge=2, lt=1 << 62)]
+    values: Annotated[dict[FieldName, SavedInterval], Field(max_length=1000)]
+    per_factor: Annotated[dict[Text, SavedInterval], Field(max_length=100_000)] | None = None
+
+
 class SavedMetric(_Part):
     headline: FieldName
     higher_is_better: bool
@@ -87,6 +103,8 @@ class SavedMetric(_Part):
     seconds: Annotated[FiniteFloat, Field(ge=0)]
     noise: SavedNoise | None = None
     null: SavedNull | None = None
+    intervals: SavedIntervals | None = None
+    no_interval: Text = ""
     values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
     notes: Annotated[list[Text], Field(max_length=1000)] = []

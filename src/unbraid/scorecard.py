@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 import unbraid
+from unbraid._arguments import check_number
 from unbraid._extras import require
 from unbraid._files import atomic_write
+from unbraid._interval import Interval, Intervals, rows_needed
 from unbraid._null import Null
 from unbraid._shown import with_names
 from unbraid.metrics import METRICS, Metric
@@ -25,6 +27,7 @@ HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_p
 LOWER = (
     "informativeness", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi", "total_correlation",
 )  # fmt: skip
+NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +40,8 @@ class Scored:
     objects: Representation | None = None  # what was scored in place of the card's representation
     chance: Noise | None = None  # what independent noise scores, where the metric states it
     null: Null | None = None  # what the same rows score shuffled, where that was asked for
+    intervals: Intervals | None = None  # of each number, where that was asked for
+    no_interval: str = ""  # why there is none, though it was asked for
     factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
     codes: tuple[str, ...] = ()  # likewise
 
@@ -64,11 +69,16 @@ class Scored:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.null is not None:
             notes.append(self.null.note)
+        if self.no_interval:
+            notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
     def contents(self) -> dict[str, Any]:
         """All of it by name, as pages read it."""
-        names = ("metric", "result", "headline", "values", "arrays", "notes", "chance", "null", "seconds", "objects")
+        names = (
+            "metric", "result", "headline", "values", "arrays", "notes", "chance", "null", "intervals", "no_interval",
+            "seconds", "objects",
+        )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
 
@@ -155,7 +165,8 @@ class ScoreCard:
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number, and how to read it.
 
-        Columns: metric; name of the value; factor ("" for all); value; direction, "higher" or "lower" where one is
+        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
+        `Interval`, NaN where none was asked for or there is none; direction, "higher" or "lower" where one is
         better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
@@ -165,19 +176,44 @@ class ScoreCard:
         rows: list[dict[str, Any]] = []
         for metric, scored in self.scored.items():
             per_factor = getattr(scored.result, "per_factor", ())
-            numbers = [(name, "", number) for name, number in scored.values.items()]
-            numbers += [("per_factor", *each) for each in zip(self.representation.names, per_factor, strict=False)]
-            for name, factor, number in numbers:
+            known = scored.intervals
+            numbers = [
+                (name, "", number, None if known is None else known.values.get(name))
+                for name, number in scored.values.items()
+            ]
+            between = (known and known.per_factor) or [None] * len(per_factor)
+            names = self.representation.names
+            numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
+            for name, factor, number, interval in numbers:
                 higher = direction(scored.metric, name)
                 rows.append(
                     {
                         "metric": metric, "name": name, "factor": factor, "value": float(number),
+                        **(NO_INTERVAL if interval is None else interval)._asdict(),
                         "direction": {True: "higher", False: "lower", None: ""}[higher],
                         "headline": name == scored.metric.headline,
                         "version": scored.metric.version, "seconds": scored.seconds,
                     }
                 )  # fmt: skip
         return pandas.DataFrame(rows)
+
+    def rows_needed(self, half_width: float) -> dict[str, int]:
+        """How many rows each metric needs for an interval that reaches so far to either side of its headline.
+
+        From the deviations that `score(..., confidence=...)` found, which fall as 1 / sqrt(n_samples): a forecast of
+        rows, good to a factor of two where the estimate rests on few trainings. Metrics without interval are left out.
+
+        Raises:
+            ValueError: `half_width` is not above 0.
+        """
+        check_number("half_width", half_width, above=0)
+        found = {}
+        for name, each in self.scored.items():
+            if each.intervals is not None:
+                deviation = each.intervals.values[each.metric.headline].deviation
+                n_samples = self._input()["n_samples"]
+                found[name] = rows_needed(deviation, n_samples, each.intervals.confidence, half_width)
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the card as .json, or as one standalone .html page. Whole or not at all.
@@ -238,7 +274,9 @@ class ScoreCard:
         for name, scored in self.scored.items():
             low, high = scored.metric.range
             direction = "higher" if scored.metric.higher_is_better else "lower"
-            lines.append(f"{name:<22}{scored.headline:>8.3f}   {direction} is better, {low:g} to {high:g}")
+            interval = None if scored.intervals is None else scored.intervals.values[scored.metric.headline]
+            between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}   "
+            lines.append(f"{name:<22}{scored.headline:>8.3f}   {between}{direction} is better, {low:g} to {high:g}")
             lines += [f"    {note}" for note in scored.notes]
         lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
         lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
@@ -310,6 +348,8 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         "seconds": round(scored.seconds, 4),
         **({} if scored.chance is None else {"noise": scored.chance._asdict()}),
         **({} if scored.null is None else {"null": scored.null.to_dict()}),
+        **({} if scored.intervals is None else {"intervals": scored.intervals.to_dict(factor_names)}),
+        **({"no_interval": scored.no_interval} if scored.no_interval else {}),
         "values": scored.values,
     }
     if per_factor is not None:
@@ -340,7 +380,22 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
     chance = None if saved.noise is None else Noise(saved.noise.score, saved.noise.spread)
     null = None if saved.null is None else Null(np.array(saved.null.scores), saved.null.p, saved.null.above)
     result = make_dataclass("Saved", fields)(**fields)
-    return Scored(_row(name, saved), result, saved.seconds, chance=chance, null=null)
+    return Scored(
+        _row(name, saved), result, saved.seconds, chance=chance, null=null,
+        intervals=_intervals(name, saved, factors), no_interval=saved.no_interval,
+    )  # fmt: skip
+
+
+def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:
+    if (held := saved.intervals) is None:
+        return None
+    if not set(held.values) <= set(saved.values) or saved.headline not in held.values:
+        raise ValueError(f"metric {name}: intervals are not of its values {', '.join(saved.values)}")
+    if (held.per_factor is None) != (saved.per_factor is None) or set(held.per_factor or factors) != set(factors):
+        raise ValueError(f"metric {name}: intervals are not for the factors {', '.join(factors)}")
+    values = {value: Interval(**dict(each)) for value, each in held.values.items()}
+    own = None if held.per_factor is None else tuple(Interval(**dict(held.per_factor[factor])) for factor in factors)
+    return Intervals(held.confidence, held.times, values, own)
 
 
 def _row(name: str, saved: SavedMetric) -> Metric:

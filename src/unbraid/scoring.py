@@ -1,38 +1,37 @@
-"""Score codes against factors by many metrics at once, sharing the work between them."""
+"""Score codes against factors by many metrics at once."""
 
 import inspect
-import time
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unbraid._arguments import check_entries, check_whole
+from unbraid._arguments import check_entries, check_number, check_whole
 from unbraid._arrays import as_array, column_names
 from unbraid._encoding import encoded, encoded_objects
+from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
-from unbraid._null import null_of, shuffled
+from unbraid._score_again import with_intervals, with_nulls
+from unbraid._score_each import Gap, Objects, score_each
 from unbraid._shown import with_names
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
-from unbraid.factors import predicate
 from unbraid.metrics import LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
-from unbraid.metrics._compiled import interruptible
-from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
-from unbraid.metrics._sharing import Store, alone, sharing
+from unbraid.metrics._inputs import check_inputs, check_matrix
 from unbraid.metrics.deciding import decision
+from unbraid.metrics.resampling import Resampling
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.scorecard import ScoreCard, Scored, fields_of
-from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind, Progress
+from unbraid.scorecard import ScoreCard, Scored
+from unbraid.types import ArrayLike, Kind, Progress
 
 if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
 
-Objects = Callable[[], Representation]
-Gap = str | BoolArray | Callable[[FloatArray], BoolArray]
 UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as text
+FEWEST_PARTS = 2  # whose spread can be told
+OWN = Resampling(times=20)  # of a metric of the user's own, which may take long
 
 
 def score(
@@ -50,6 +49,8 @@ def score(
     gap: Gap | None = None,
     objects: Objects | None = None,
     null: int = 0,
+    confidence: float | None = None,
+    resamples: int | None = None,
     progress: Progress | None = None,
 ) -> ScoreCard:
     """Score codes by the metrics named, or by the standard ones.
@@ -81,7 +82,11 @@ def score(
             to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
             at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
             no factors have none.
-        progress: called as progress(metric, done, total) before each metric, of shuffles as well.
+        confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
+            as many rows from the same source. From the scores of parts of the rows; see `unbraid.metrics.METRICS` for
+            how many, and for the metrics that have none.
+        resamples: how many parts, 2 or more, in place of what the table of metrics says.
+        progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.
 
     Returns:
         ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
@@ -99,7 +104,14 @@ def score(
     """
     check_whole("seed", seed, 0)
     check_whole("null", null, 0)
+    check_confidence(confidence)
+    if resamples is not None:
+        check_whole("resamples", resamples, FEWEST_PARTS)
+        if confidence is None:
+            raise ValueError("resamples are for intervals: give confidence, such as 0.95")
     representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing)
+    if confidence is not None and len(representation) < FEWEST_ROWS:
+        raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
@@ -118,89 +130,13 @@ def score(
         reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
     if null:
-        scored = _beside_null(representation, scored, null, seed, gap, progress)
+        scored = with_nulls(representation, scored, null, seed, gap, progress)
+    if confidence is not None:
+        scored = with_intervals(representation, scored, confidence, resamples, seed, gap, progress)
     told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
     decided_by = {name: decision(name, metric, seed=seed, gap=told) for name, metric in chosen.items()}
     text = gap if isinstance(gap, str) else None
     return ScoreCard(representation, scored, skipped, seed, gap=text, decided_by=decided_by)
-
-
-def _beside_null(
-    representation: Representation,
-    scored: Mapping[str, Scored],
-    n_shuffles: int,
-    seed: int,
-    gap: Gap | None,
-    progress: Progress | None,
-) -> dict[str, Scored]:
-    """The same with the null of each metric that looks at factors."""
-    draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
-    apart = [name for name in draws if scored[name].objects is not None]
-    sources = [(representation, [name for name in draws if name not in apart], gap)]
-    sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
-    for done in range(n_shuffles):
-
-        def told(name: str, _: int, __: int, done: int = done) -> None:
-            if progress is not None:
-                progress(f"{name}, shuffled", done, n_shuffles)
-
-        for held, names, its_gap in sources:
-            rows = {name: scored[name].metric for name in names}
-            for name, each in score_each(shuffled(held, [seed, done]), rows, seed=seed, gap=its_gap, progress=told):
-                if isinstance(each, Exception):
-                    raise each
-                draws[name].append(each.headline)
-    nulls = {name: null_of(scored[name].metric, scored[name].headline, np.array(each)) for name, each in draws.items()}
-    return {name: replace(each, null=nulls.get(name)) for name, each in scored.items()}
-
-
-def score_each(
-    representation: Representation,
-    chosen: Mapping[str, Metric],
-    *,
-    seed: int = 0,
-    gap: Gap | None = None,
-    objects: Objects | None = None,
-    progress: Progress | None = None,
-) -> Generator[tuple[str, Scored | Exception], None, None]:
-    """Each metric with what came of it: its result, NotDefined with the reason, or what else it raised.
-
-    Args:
-        representation: what to score.
-        chosen: rows by name, as `choose` gives them.
-        seed, gap, objects, progress: as for `score`.
-
-    Raises:
-        ValueError: unsound input.
-    """
-    context, inputs = _context(representation, seed, gap), _inputs(representation)
-    work: Store = {}
-    for done, (name, metric) in enumerate(chosen.items()):
-        if progress is not None:
-            progress(name, done, len(chosen))
-        started = time.perf_counter()
-        seen, store, held = inputs, work, None
-        try:
-            try:
-                result = _call(name, metric, inputs, context, store)
-            except NotDefined:
-                if not metric.whole_objects or objects is None or "cyclic" not in inputs.kinds:
-                    raise
-                held = objects()
-                seen, store = _inputs(held), {}
-                result = _call(name, metric, seen, _context(held, seed, None), store)
-            with sharing(store):
-                chance = None if metric.chance is None else metric.chance(seen)
-            told = representation if held is None else held
-            scored = Scored(
-                metric, result, time.perf_counter() - started, held, chance,
-                factors=told.names, codes=told.code_names,
-            )  # fmt: skip
-            _refuse_unsound(name, scored, inputs.factors.shape[1])
-        except Exception as error:
-            yield name, error
-        else:
-            yield name, scored
 
 
 def score_encoder(
@@ -348,98 +284,14 @@ def _own(name: str) -> Metric:
         means=(inspect.getdoc(found) or "A metric of your own.").splitlines()[0],
         misses="",
         source=name,
+        interval=OWN,
     )
 
 
-def _context(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
-    """What metrics may ask for by parameter name beyond codes and factors."""
-    if isinstance(gap, str):
-        gap = predicate(gap, representation.names)
-    elif callable(gap):
-        gap = alone(gap)
-    context = {
-        "kinds": representation.kinds,
-        "seed": seed,
-        **{name: getattr(representation, name) for name in POSTERIOR},
-        "sizes": representation.sizes,
-        "gap": gap,
-    }
-    return {name: value for name, value in context.items() if value is not None}
-
-
-def _inputs(representation: Representation) -> Inputs:
-    codes, factors = representation.codes, representation.factors
-    if not representation.names:
-        matrix = check_matrix(codes, "codes", "n_codes")
-        return Inputs(matrix, np.empty((len(matrix), 0)), ())
-    return check_inputs(codes, factors, representation.kinds)
-
-
-def _call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
-    accepted = inspect.signature(metric.function).parameters
-    chosen = {name: value for name, value in context.items() if name in accepted}
-    if not inputs.n_factors:
-        if metric.needs_factors:
-            raise NotDefined("needs factors, and these images have none")
-        chosen.pop("kinds", None)
-        with interruptible(), sharing(store):
-            result = _of_its_own(metric.function(inputs.codes, **chosen))
-    elif ":" in name:
-        codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
-        chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
-        with interruptible():
-            result = alone(metric.function)(codes, factors, **chosen)
-    else:
-        with interruptible(), sharing(store):
-            result = _of_its_own(metric.function(inputs.codes, inputs.factors, **chosen))
-    if isinstance(result, int | float | np.number):
-        return _Number(float(result))
-    if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):
-        raise ValueError(
-            f"metric {metric.source} gave {type(result).__name__}; expected a number, or a dataclass with a float "
-            f"{metric.headline!r}"
-        )
-    return result
-
-
-def _read_only(array: FloatArray) -> FloatArray:
-    view = array.view()
-    view.flags.writeable = False
-    return view
-
-
-def _of_its_own(result: Any) -> Any:
-    """The result with copies of its arrays, which other results may hold as well."""
-    if not is_dataclass(result) or isinstance(result, type):
-        return result
-    return replace(result, **{name: each.copy() for name, each in fields_of(result) if isinstance(each, np.ndarray)})
-
-
-@dataclass(frozen=True)
-class _Number:
-    score: float
-
-
-def _refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
-    """Raises ArithmeticError for numbers that are not finite, or one per factor that is missing.
-
-    ValueError where the metric is one of the user's own.
+def check_confidence(confidence: float | None) -> None:
     """
-    fault = ValueError if ":" in name else ArithmeticError
-    per_factor = np.asarray(getattr(scored.result, "per_factor", np.zeros(n_factors)))
-    if per_factor.shape != (n_factors,):
-        raise fault(f"metric {name} gave per_factor of shape {per_factor.shape}; expected one number per factor")
-    if per_factor.dtype.kind not in "biuf":
-        raise fault(f"metric {name} gave per_factor of {per_factor.dtype}; expected one number per factor")
-    notes = getattr(scored.result, "notes", ())
-    if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
-        raise fault(f"metric {name} gave notes that are no list of texts: {notes!r:.100}")
-    for value, number in {**scored.arrays, "per_factor": per_factor, **scored.values}.items():
-        number = np.asarray(number)
-        if number.dtype.kind == "f" and not np.isfinite(number).all():
-            place = tuple(np.argwhere(~np.isfinite(number))[0].tolist())
-            where = f"{value}{list(place) if place else ''}"
-            raise fault(
-                f"metric {name} gave {where} = {number[place]}; every number of a score must be finite (what has no "
-                "meaning here is skipped by unbraid.metrics.NotDefined with the reason)"
-            )
+    Raises:
+        ValueError: it is neither None nor inside (0, 1).
+    """
+    if confidence is not None:
+        check_number("confidence", confidence, above=0, below=1)

@@ -20,7 +20,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "paper"])
+@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "how-sure", "paper"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__main__"}
@@ -31,6 +31,8 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, m
     elif page == "scoring":
         assert list(names["card"].scored) == ["mig", "snc", "modularity"]
         assert (tmp_path / "codes.npz").is_file()
+    elif page == "how-sure":
+        assert names["interval"].low < names["card"]["mig"].score < names["interval"].high
     elif page == "paper":
         assert (tmp_path / "codes.pdf").read_bytes().startswith(b"%PDF")
         assert "mig" in (tmp_path / "scores.csv").read_text(encoding="utf-8")

@@ -13,6 +13,7 @@ from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
+from unbraid._arguments import check_number
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
@@ -76,6 +77,27 @@ def score(
         int,
         typer.Option(help="Score this many times more with rows shuffled: what do codes of this shape get by luck?"),
     ] = 0,
+    confidence: Annotated[
+        float | None,
+        typer.Option(
+            help="An interval for every number, such as .95: what would fresh images, as many, score on average?",
+            show_default=False,
+        ),
+    ] = None,
+    resamples: Annotated[
+        int | None,
+        typer.Option(
+            help="Parts of the rows that are scored for it; default by metric, 200, or 20 of what is trained.",
+            show_default=False,
+        ),
+    ] = None,
+    how_many: Annotated[
+        float | None,
+        typer.Option(
+            help="Say how many rows each metric needs for an interval that reaches so far to either side.",
+            show_default=False,
+        ),
+    ] = None,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
@@ -102,6 +124,10 @@ def score(
 
       unbraid score codes.npz --metrics mig,sap,snc --null 99
 
+      unbraid score codes.npz --metrics mig,sap,snc --confidence .95
+
+      unbraid score codes.npz --metrics mig,sap,snc --how-many .01
+
       unbraid score runs/3f6c0f0a8d1e2b47 --html scores.html
 
       unbraid score codes.npz --metrics zero_shot --gap "elevation > 0.79 and red > green + 0.15"
@@ -110,6 +136,9 @@ def score(
         raise ValueError(
             "give one representation FILE, or --example for the shipped one; several FILEs are put side by side"
         )
+    if how_many is not None:
+        check_number("--how-many", how_many, above=0)
+        confidence = 0.95 if confidence is None else confidence
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs({".json": json, ".html": html, **tables})
     from dataclasses import replace
@@ -141,8 +170,8 @@ def score(
         with metric_progress() as progress:
             try:
                 card = score_codes(
-                    representation, metrics=chosen, seed=seed, gap=gap, null=null, progress=progress,
-                    objects=objects if path.is_dir() and own else None,
+                    representation, metrics=chosen, seed=seed, gap=gap, null=null, confidence=confidence,
+                    resamples=resamples, progress=progress, objects=objects if path.is_dir() and own else None,
                 )  # fmt: skip
             except Untrusted:
                 raise
@@ -163,7 +192,7 @@ def score(
             save_table(out, head, rows)
             outs.append(out)
     if len(cards) == 1:
-        _print(next(iter(cards.values())))
+        _print(next(iter(cards.values())), how_many)
     else:
         _print_beside(head, rows, cards)
     for out in outs:
@@ -273,7 +302,7 @@ def _listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def _print(card: "ScoreCard") -> None:
+def _print(card: "ScoreCard", half_width: float | None) -> None:
     described = card.to_dict()["input"]
     factors = ", ".join(
         f"{factor['name']} ({factor['kind']}" + (f", {factor['size']})" if factor["size"] else ")")
@@ -282,23 +311,43 @@ def _print(card: "ScoreCard") -> None:
     console = Console()
     size = f"{described['n_samples']:,} samples, {described['n_codes']} codes"
     console.print(escape(f"{card.path}\n{size}; factors: {factors}\n"))
+    needed = {} if half_width is None else card.rows_needed(half_width)
     beside_null = any(scored.null is not None for scored in card.scored.values())
-    row = "{:<22}{:>8}   " + ("{:>15}{:>9}   " if beside_null else "{}{}") + "{:<8}{}"
-    heads = ("shuffled", "p  ") if beside_null else ("", "")
+    confidence = next((each.intervals.confidence for each in card.scored.values() if each.intervals is not None), None)
+    between = "{}" if confidence is None else "{:>18}   "
+    row = "{:<22}{:>8}   " + between + ("{:>15}{:>9}   " if beside_null else "{}{}") + "{:<8}{}"
+    heads = (
+        "" if confidence is None else f"{100 * confidence:g} % between",
+        *(("shuffled", "p  ") if beside_null else ("", "")),
+    )
     console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
     for name, scored in card.scored.items():
         metric = scored.metric
         better = "higher" if metric.higher_is_better else "lower"
         span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
-        console.print(row.format(name, f"{scored.headline:.3f}", *_null(scored), better, span), highlight=False)
-        others = [f"{value} {number:.3f}" for value, number in scored.values.items() if value != metric.headline]
+        told = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
+        console.print(row.format(name, *told, better, span), highlight=False)
+        others = [
+            f"{value} {number:.3f} {_ends(scored, value, '({})')}".rstrip()
+            for value, number in scored.values.items()
+            if value != metric.headline
+        ]
         notes = [note for note in scored.notes if scored.null is None or note != scored.null.note]
         for line in ([", ".join(others)] if others else []) + notes:
             console.print(Padding(escape(line), (0, 0, 0, 4), expand=False), style="dim", highlight=False)
+        if name in needed:
+            line = f"{needed[name]:,} rows for ± {half_width:g}"
+            console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)
     for name, reason in card.skipped.items():
-        console.print(escape(row.format(name, "-", "", "", "", f"not defined here: {reason}")), highlight=False)
+        console.print(escape(row.format(name, "-", "", "", "", "", f"not defined here: {reason}")), highlight=False)
     for note in card.notes:
         typer.echo(f"note: {note}")
+
+
+def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
+    """The interval of one of its values, "" where it has none."""
+    interval = None if scored.intervals is None else scored.intervals.values.get(value)
+    return "" if interval is None else around.format(f"{interval.low:.3f} to {interval.high:.3f}")
 
 
 def _null(scored: "Scored") -> tuple[str, str]:

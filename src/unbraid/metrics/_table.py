@@ -35,12 +35,17 @@ from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk, nk_of_noise
 from unbraid.metrics.omes import omes
 from unbraid.metrics.r2 import r2, r2_of_noise
+from unbraid.metrics.resampling import Resampling
 from unbraid.metrics.sap import sap, sap_of_noise
 from unbraid.metrics.snc import snc, snc_of_noise
 from unbraid.metrics.tad import tad
 from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
+
+HALVES = Resampling()
+FEW_HALVES = Resampling(times=20)  # of what is trained anew each time
+GRID = "rows drawn anew leave gaps in the grid that it needs"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,7 @@ class Metric:
     aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
     linear: bool = True  # cost grows linearly with the number of samples
     standard: bool = True  # scored where none is named; others answer a rarer question, or take long
+    interval: Resampling | str = HALVES  # how one is found, or why there is none
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
 
     @property
@@ -107,6 +113,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             needs="needs the log-variances of the posterior",
             stochastic=True,
             tolerance=0.01,
+            interval=FEW_HALVES,
         ),
         "dci_lasso": Metric(
             dci_lasso,
@@ -138,6 +145,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=0.03,
             linear=False,
+            interval=FEW_HALVES,
         ),
         "dci_boosted": Metric(
             dci_boosted,
@@ -153,6 +161,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             stochastic=True,
             tolerance=0.01,
+            interval=FEW_HALVES,
         ),
         "med": Metric(
             med,
@@ -210,6 +219,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=5,
             stochastic=True,
             tolerance=0.03,
+            interval=FEW_HALVES,
         ),
         "modularity": Metric(
             modularity,
@@ -241,6 +251,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
+            interval=Resampling(one_in=5),
         ),
         "factor_leakage": Metric(
             factor_leakage,
@@ -288,6 +299,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=1e-4,
             aligned=False,
+            interval=FEW_HALVES,
         ),
         "linear_accuracy": Metric(
             linear_accuracy,
@@ -305,6 +317,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             tolerance=2e-3,
             aligned=False,
             linear=False,
+            interval=FEW_HALVES,
         ),
         "mlp_accuracy": Metric(
             mlp_accuracy,
@@ -321,6 +334,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=0.02,
             aligned=False,
+            interval=FEW_HALVES,
         ),
         "zero_shot": Metric(
             zero_shot,
@@ -337,6 +351,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=1e-3,
             aligned=False,
+            interval=FEW_HALVES,
         ),
         "beta_vae_score": Metric(
             beta_vae_score,
@@ -354,6 +369,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             tolerance=1e-3,
             aligned=False,
+            interval=FEW_HALVES,
         ),
         "factor_vae_score": Metric(
             factor_vae_score,
@@ -371,6 +387,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
+            interval=FEW_HALVES,
         ),
         "elbo_terms": Metric(
             elbo_terms,
@@ -389,6 +406,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip"}),
             tolerance=0.05,
             aligned=False,
+            interval=FEW_HALVES,
         ),
         "d_lsbd": Metric(
             d_lsbd,
@@ -407,6 +425,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             aligned=False,
             whole_objects=True,
             version=2,
+            interval=GRID,
         ),
         "independence_score": Metric(
             independence_score,
@@ -424,6 +443,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             aligned=False,
             linear=False,
             version=2,
+            interval=GRID,
         ),
         "mcc": Metric(
             mcc,
@@ -467,6 +487,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             tolerance=0.02,
             aligned=False,
             standard=False,
+            interval=FEW_HALVES,
         ),
         "dci_es": Metric(
             dci_es,
@@ -556,6 +577,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
             standard=False,
+            interval=GRID,
         ),
         "factorised_support": Metric(
             factorised_support,
@@ -570,6 +592,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             aligned=False,
             standard=False,
+            interval="it is a distance between extremes, which parts of the rows miss",
         ),
         "tmex": Metric(
             tmex,
@@ -584,6 +607,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             aligned=False,
             standard=False,
+            interval="it counts tests, which fewer rows pass more seldom",
         ),
     }
 )
@@ -603,6 +627,7 @@ LABEL_FREE: Mapping[str, Metric] = MappingProxyType(
             source="Duan et al. 2020 (UDR), eq. 2-3",
             needs="needs the codes of several models",
             stochastic=True,
+            interval="it compares models, of which these are all there are",
         ),
     }
 )

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._interval import Interval, Intervals
 from unbraid._null import WITHIN, Null
 from unbraid.metrics import METRICS, PRESETS, Metric
 from unbraid.metrics._chance import Noise
@@ -186,6 +187,8 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
     error, null = scored["values"].get("standard_error"), scored.get("null")
     noise = scored["chance"] if null is None else Noise(null.mean, null.spread)
     known = {metric.headline, "standard_error"}
+    intervals: Intervals | None = scored.get("intervals")
+    between = {} if intervals is None else intervals.values
     return {
         "id": name,
         "title": metric.title if metric.title != name else "",
@@ -195,11 +198,16 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "error": None if error is None else number_text(error),
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
-        "bar": _bar(scored["headline"], metric, noise),
+        "bar": _bar(scored["headline"], metric, noise, between.get(metric.headline)),
+        "interval": None if intervals is None else _interval(intervals, metric.headline),
         "null": None if null is None else _null(null),
         "means": metric.means,
         "misses": metric.misses,
-        "values": [(key.replace("_", " "), number_text(v)) for key, v in scored["values"].items() if key not in known],
+        "values": [
+            (key.replace("_", " "), number_text(v), _ends(between.get(key)))
+            for key, v in scored["values"].items()
+            if key not in known
+        ],
         "per_factor": _per_factor(scored, factor_names),
         "notes": list(scored["notes"]),
         "seconds": f"{scored['seconds']:.2g}" if scored["seconds"] < 10 else f"{scored['seconds']:.0f}",
@@ -212,6 +220,17 @@ def _null(null: Null) -> dict[str, Any]:
     """What stands below the bar."""
     text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}, p = {null.p:.2g}"
     return {"text": text, "within": null.p > WITHIN}
+
+
+def _interval(intervals: Intervals, headline: str) -> str:
+    """What stands below the bar."""
+    own = intervals.values[headline]
+    bias = f"bias about {number_text(own.bias)}"
+    return f"{_ends(own)} at {100 * intervals.confidence:g} % confidence; {bias}"
+
+
+def _ends(interval: Interval | None) -> str:
+    return "" if interval is None else f"{number_text(interval.low)} to {number_text(interval.high)}"
 
 
 def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any] | None:
@@ -228,11 +247,16 @@ def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
     arrays = {
         name: each for name, each in scored["arrays"].items() if name in FACTOR_FIELDS and len(each) == len(names)
     }
+    intervals: Intervals | None = scored.get("intervals")
+    between = (intervals and intervals.per_factor) or [None] * len(values)
     rows = [
         {
             "factor": factor,
             "text": number_text(float(value)) if np.isfinite(value) else "left out",
-            "bar": _bar(float(value), metric, chance) if metric.range[0] <= value <= metric.range[1] else None,
+            "between": _ends(between[k]),
+            "bar": _bar(float(value), metric, chance, between[k])
+            if metric.range[0] <= value <= metric.range[1]
+            else None,
             "others": [number_text(float(each[k])) if np.isfinite(each[k]) else "–" for each in arrays.values()],
         }
         for k, (factor, value) in enumerate(zip(names, values, strict=True))
@@ -240,7 +264,9 @@ def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
     return {"of": of.replace("_", " "), "others": list(arrays), "rows": rows}
 
 
-def _bar(value: float, metric: Metric, chance: Noise | None) -> dict[str, float] | None:
+def _bar(
+    value: float, metric: Metric, chance: Noise | None, interval: Interval | None = None
+) -> dict[str, float] | None:
     """Where a value lies on its range, in percent; None where the range has no end."""
     low, high = metric.range
     if not np.isfinite([low, high]).all() or high <= low:
@@ -253,6 +279,8 @@ def _bar(value: float, metric: Metric, chance: Noise | None) -> dict[str, float]
     bar = {"start": origin, "width": round(end - origin, 2)}
     if chance is not None and low < chance.score < high:
         bar["chance"] = place(chance.score)
+    if interval is not None:
+        bar |= {"low": place(interval.low), "wide": round(place(interval.high) - place(interval.low), 2)}
     return bar
 
 
@@ -287,6 +315,8 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     every = set(chosen) == set(PRESETS["standard"])
     only = "" if every else f"metrics={chosen!r}, "
     only += "" if card["gap"] is None else f"gap={card['gap']!r}, "
+    again = _again(card)
+    only += "".join(f"{name}={value:g}, " for name, value in again.items())
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
     if card["path"] is None:
         representation = card["representation"]
@@ -300,8 +330,18 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += [] if every else ["--metrics", ",".join(chosen)]
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
     words += [] if card["gap"] is None else ["--gap", card["gap"]]
+    words += [word for name, value in again.items() for word in (f"--{name}", f"{value:g}")]
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
     load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
     load += f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     return {"command": shlex.join(words), "python": python}
+
+
+def _again(card: Card) -> dict[str, float]:
+    """How often rows were shuffled, and how sure intervals are, where that was asked for."""
+    nulls = (each["null"] for each in card["scored"].values())
+    intervals = (each["intervals"] for each in card["scored"].values())
+    shuffles = next((len(each.scores) for each in nulls if each is not None), None)
+    confidence = next((each.confidence for each in intervals if each is not None), None)
+    return {name: value for name, value in (("null", shuffles), ("confidence", confidence)) if value is not None}

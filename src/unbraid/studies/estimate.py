@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from unbraid._device import choose_device, n_cores
+from unbraid._score_each import score_each
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import code_parts
 from unbraid.families.building import structural_settings
@@ -17,7 +18,7 @@ from unbraid.families.table import find_family
 from unbraid.metrics import NotDefined
 from unbraid.representation import Representation
 from unbraid.runs.run import N_CODES
-from unbraid.scoring import choose, score_each
+from unbraid.scoring import choose
 from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, packs

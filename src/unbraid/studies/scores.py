@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
+from unbraid._score_each import score_each
 from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, Metric, NotDefined
@@ -22,7 +23,7 @@ from unbraid.runs.folder import SCORES, WEIGHTS, find_codes
 from unbraid.runs.objects import objects_of
 from unbraid.score_file import LONGEST_TEXT, SavedInput, SavedMetric, SavedScores, read_scores_file
 from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
-from unbraid.scoring import choose, score_each
+from unbraid.scoring import choose
 from unbraid.types import Progress
 
 NONE = SavedScores.model_construct(

@@ -1,0 +1,46 @@
+"""Parts of the rows of a sample, from whose scores the spread of the whole sample's score is read off."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.types import IntArray
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How an interval for a metric is found: score parts of the rows, drawn without replacement.
+
+    Rows drawn with replacement would repeat, and a repeated row looks like information. Of a part that leaves out one
+    row in `one_in`, the variance of a mean about that of all rows is 1 / (one_in - 1) of what it has from sample to
+    sample; the same holds for whatever behaves like a mean on many rows.
+    """
+
+    one_in: int = 2  # this share of the rows is left out; 2: halves
+    times: int = 200  # fewer where every score is a training
+
+    @property
+    def inflation(self) -> float:
+        """What the standard deviation of the parts' scores is multiplied by."""
+        return float(np.sqrt(self.one_in - 1))
+
+    @property
+    def in_words(self) -> str:
+        part = "half of the rows" if self.one_in == 2 else f"all but one row in {self.one_in}"
+        return f"{self.times} scores of {part}"
+
+
+def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generator) -> IntArray:
+    """Rows of a part, one in `one_in` left out, ordered so that those to train on stay rows to train on.
+
+    Metrics part rows by a permutation that `seed` decides. Of each `one_in` neighbours in that permutation one is left
+    out, and the others are put where the permutation of the smaller sample finds them in the same order. Else the rows
+    to train and to test on would be drawn anew, and their luck would count twice.
+    """
+    n_groups = n_samples // one_in
+    groups = np.random.default_rng(seed).permutation(n_samples)[: n_groups * one_in].reshape(n_groups, one_in)
+    kept = np.ones(groups.shape, dtype=bool)
+    kept[np.arange(n_groups), draw.integers(0, one_in, n_groups)] = False
+    part = np.empty(n_groups * (one_in - 1), dtype=np.int64)
+    part[np.random.default_rng(seed).permutation(len(part))] = groups[kept]
+    return part
