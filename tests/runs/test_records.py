@@ -25,6 +25,8 @@ CONTENT: dict[str, Any] = {
     "batch_size": 8,
     "device": "cpu",
     "precision": "float32",
+    "requested_precision": "auto",
+    "training_version": 2,
     "hold_out": {"images": 0.1, "every": 5, "patience": 2},
     "supervision": {"pairs": 3},
     "facts": {
@@ -76,6 +78,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "config.json batch_size": [(0, "greater than or equal to 1"), ([8], INTEGER)],
     "config.json device": [("cpu; rm", "match pattern"), ("", "match pattern"), (None, TEXT)],
     "config.json precision": [("half", "'float32', 'bfloat16' or 'float64'"), (32, "'float32'")],
+    "config.json requested_precision": [("float32", "'auto'"), (3, "'auto'")],
+    "config.json training_version": [(0, "greater than or equal to 1"), ("1", INTEGER)],
     "config.json hold_out": [(3, "input should be a valid dictionary"), ([], "dictionary")],
     "config.json hold_out.images": [(0, "greater than 0; got 0"), (2.0**64, "less than or equal to"), ("1", "number")],
     "config.json hold_out.every": [(0, "greater than or equal to 1"), (5.0, INTEGER)],
@@ -200,6 +204,8 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
         "hold_out",
         "held_out",
         "note",
+        "requested_precision",
+        "training_version",
     ) or place.startswith("facts.")
     if optional:
         read_folder(folder)

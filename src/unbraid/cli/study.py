@@ -51,6 +51,9 @@ def run(
         bool, typer.Option("--dry-run", help="Print the runs and what they cost; write nothing.")
     ] = False,
     retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: try again what failed.")] = None,
+    retrain: Annotated[
+        bool, typer.Option("--retrain", help="Train anew what another training version of a family was used for.")
+    ] = False,
 ) -> None:
     """Train and score all runs of a study.
 
@@ -79,7 +82,7 @@ def run(
             print_estimate(estimate(study, processes=processes, progress=progress))
         return
     with continuing(), _progress(study.config.name) as report:
-        runs = study.run(executor, retry=retry, progress=report, **options)
+        runs = study.run(executor, retry=retry, retrain=retrain, progress=report, **options)
     typer.echo(summary(study, runs, out))
 
 

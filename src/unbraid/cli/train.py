@@ -173,8 +173,9 @@ def print_runs(runs: "list[Run]") -> None:
             state += f" at step {run.status['step']}: {run.status['reason']}"
         elif run.status.get("held_out", {}).get("stopped"):
             state += f", stopped early at step {run.status['step']}"
-        if note := run.status.get("note"):
-            state += f", but {note}"
         table.add_row(run.path.name, str(run.config["seed"]), *settings, *numbers, state)
     Console().print(table, markup=False)
+    for run in runs:
+        if note := run.status.get("note"):
+            typer.echo(f"{run.path.name} is finite and yet absurd: {note}")
     typer.echo(f"in {runs[0].path.parent}")

@@ -252,6 +252,7 @@ class Family:
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
     # Codes (n, n_codes) of the prior from standard normal and uniform noise (n, n_codes) each; None: as `parts` say.
     draw_prior: Callable[[nn.ModuleDict, Settings, Tensor, Tensor], Tensor] | None = None
+    version: int = 1  # of what comes out of the same settings; raised whenever a change moves weights, and ids with it
 
     def __post_init__(self) -> None:
         more = {**TRAINING, **({"beta_warmup": BETA_WARMUP} if "beta" in self.hyperparameters else {})}

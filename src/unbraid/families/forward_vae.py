@@ -131,6 +131,7 @@ FORWARD_VAE = Family(
     ),
     encode=encode_forward_vae,
     decode=decode_forward_vae,
+    version=2,  # turns of a cyclic factor whose last level is its first again
     source="Caselles-Dupre et al. 2019, section 4",
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("transitions",), make_transitions

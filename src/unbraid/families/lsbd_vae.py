@@ -159,6 +159,7 @@ LSBD_VAE = Family(
     ),
     encode=encode_delta_vae,
     decode=decode_delta_vae,
+    version=2,  # turns of a cyclic factor whose last level is its first again
     source="Tonnaer et al. 2022, section 5",
     supervision=Supervision(
         "transformations",

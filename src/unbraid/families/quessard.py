@@ -101,6 +101,7 @@ QUESSARD = Family(
     ),
     encode=encode_quessard,
     decode=decode_quessard,
+    version=2,  # turns of a cyclic factor whose last level is its first again
     source="Quessard et al. 2020, sections 3-4",
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("trajectories",), make_trajectories

@@ -66,6 +66,7 @@ def _python(config: Mapping[str, Any]) -> str:
 def _plan(config: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments of `unbraid.train` beside the hyperparameters."""
     plain = {name: config[name] for name in ("steps", "batch_size", "device", "precision")}
+    plain["precision"] = config.get("requested_precision", config["precision"])
     if held := config.get("hold_out"):
         count = held["images"] if held["images"] < 1 else int(held["images"])
         plain |= {"hold_out": count, "hold_out_every": held["every"], "patience": held["patience"]}

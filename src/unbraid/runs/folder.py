@@ -75,7 +75,13 @@ def run_id(config: Mapping[str, Any]) -> str:
     """A name for the run: the same for the same images, family, settings, seed, steps, device and precision.
 
     The images count by their content, so that a dataset has the same id under its name, its path and in memory.
+    Precision counts as it was asked for: "auto" is one id on every machine. The first training version of a family
+    counts as none, which configs of before have.
     """
+    config = dict(config)
+    config["precision"] = config.pop("requested_precision", config["precision"])
+    if config.get("training_version") == 1:
+        del config["training_version"]
     source = {name: value for name, value in config["dataset"].items() if name not in {"name", "options"}}
     canonical = json.dumps({**config, "dataset": source}, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]

@@ -94,7 +94,9 @@ class RunRecord(Record):
     steps: Count
     batch_size: Count
     device: Device
-    precision: Precision
+    precision: Precision  # of the arithmetic
+    requested_precision: Literal["auto"] | None = None  # where that was left open
+    training_version: Count = 1  # of the family
     hold_out: HoldOutRecord | None = None
     supervision: dict[Text, Natural] = {}
     facts: FactsRecord = FactsRecord()

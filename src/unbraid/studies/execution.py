@@ -14,7 +14,7 @@ from unbraid._files import atomic_write
 from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.table import find_family
+from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
 from unbraid.scoring import choose
 from unbraid.studies.added import score_added
@@ -75,6 +75,7 @@ def run_study(
     executor: str,
     *,
     retry: str | None,
+    retrain: bool,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> list[StudyRun]:
@@ -93,6 +94,7 @@ def run_study(
             progress(StudyProgress(0, 0, 0, 0, 0, after=what))  # of how many runs is not known yet
 
     dataset, around = study.meet(read)
+    around = _of_this_version(study, around, retrain=retrain)
     tasks, datasets, planned = all_tasks(study, dataset, around)
     check_trackers(study)
     with ExitStack() as stack:
@@ -107,7 +109,8 @@ def run_study(
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(store.claimed(folder))
-        _keep(study, around)
+        code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
+        _keep(study, replace(around, code=code))
         ledger.listeners = [stack.enter_context(each(study)) for each in LISTENERS]
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
@@ -117,6 +120,20 @@ def run_study(
             extra.finish(study, ledger.after)
         write_results(study)
     return study.runs()
+
+
+def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:
+    """Raises ValueError where a family gives other weights now than when the study began, unless it is trained anew."""
+    present: dict[str, int] = {}
+    for name in dict.fromkeys(each.name for each in study.config.families if each.name in FAMILIES):
+        begun, present[name] = around.version(name), FAMILIES[name].version
+        if begun != present[name] and not retrain:
+            raise ValueError(
+                f"{study.known_folder()}: its models of {name} are of training version {begun}, this unbraid has "
+                f"{present[name]}, which gives other weights; --retrain (retrain=True) trains them anew, and the "
+                "old ones leave the results"
+            )
+    return replace(around, training=present)
 
 
 def _keep(study: StudyRecord, around: StudyEnvironment) -> None:

@@ -17,7 +17,7 @@ from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan
 from unbraid.training.schedules import check_schedules
-from unbraid.training.train import config_of, members_of
+from unbraid.training.train import code_of, config_of, members_of
 from unbraid.types import Kind
 
 MOST_RUNS = 100_000
@@ -44,13 +44,16 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
     held = hold_out_of(study.hold_out, study.hold_out_every, study.patience)
     for number, section in enumerate(study.families):
         steps, batch_size = section.steps or study.steps, section.batch_size or study.batch_size
-        plan = Plan(section.name, steps, batch_size, around.device, around.precision, held)
+        requested = study.precision if study.precision == "auto" else ""
+        plan = Plan(section.name, steps, batch_size, around.device, around.precision, held, requested=requested)
         for member in family_members(section, study, f"families[{number}]"):
             try:
                 check_schedules(member.hyper, steps)
             except ValueError as error:
                 raise ValueError(f"families[{number}].{error}") from None
-            config = config_of(plan, member, around.dataset)
+            named = {str(plan.family), str(member.hyper.get("network"))}
+            code = {name: digest for name, digest in around.code.items() if name in named} | code_of(plan, member)
+            config = config_of(plan, member, around.dataset, code, around.version(plan.family))
             found.setdefault(run_id(config), (plan, member, config))
     varied = _varied(found.values())
     return [

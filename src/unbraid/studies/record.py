@@ -136,7 +136,8 @@ class StudyRecord:
         if precision == "auto":
             kept = known is not None and known.device == device
             precision = known.precision if known and kept else choose_precision("auto", torch.device(device))
-        return dataset, StudyEnvironment(described, device, precision)
+        begun = (known.training, known.code) if known else ({}, {})
+        return dataset, StudyEnvironment(described, device, precision, *begun)
 
     def _check_path(self) -> None:
         name, where = self.config.dataset.name, (self.folder or Path()) / store.YAML

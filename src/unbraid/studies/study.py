@@ -68,6 +68,7 @@ class Study(StudyRecord):
         executor: str | None = None,
         *,
         retry: Literal["failed"] | None = None,
+        retrain: bool = False,
         progress: Callable[[StudyProgress], None] | None = None,
         **options: Any,
     ) -> list[StudyRun]:
@@ -76,6 +77,8 @@ class Study(StudyRecord):
         Args:
             executor: a name in `unbraid.studies.executors.EXECUTORS`; by default that of the YAML, or "local".
             retry: "failed": try again what failed before, runs and metrics.
+            retrain: train models anew where this version of unbraid gives other weights than the one that the study
+                was begun with; otherwise that is an error. Models of both are never in one table.
             progress: told about twice a second.
             **options: of the executor; they come before those of the YAML.
 
@@ -88,7 +91,7 @@ class Study(StudyRecord):
             KeyboardInterrupt: stopped; checkpoints are saved.
         """
         name, options = self.config.executor_with(executor, options)
-        return run_study(self, name, retry=retry, progress=progress, options=options)
+        return run_study(self, name, retry=retry, retrain=retrain, progress=progress, options=options)
 
     def results(self) -> "pandas.DataFrame":
         """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""

@@ -109,6 +109,15 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     )  # fmt: skip
 
 
+def precision_of(path: Path) -> str | None:
+    """Of the training that a checkpoint is of; None where there is none that can be read."""
+    try:
+        with safe_open(path, "pt") as file:
+            return json.loads((file.metadata() or {})["is/precision"])
+    except (SafetensorError, OSError, KeyError, ValueError):
+        return None  # `load_checkpoint` says what is wrong
+
+
 def architecture(state: MemberState) -> str:
     """A digest of the names, shapes and types of a member's tensors."""
     rows = sorted(f"{name} {tuple(value.shape)} {value.dtype}" for name, value in state.items())

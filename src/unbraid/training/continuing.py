@@ -89,6 +89,11 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         )
     if row.by_length:
         raise ValueError(f"{begun.path}: {row.by_length}; more steps are another training from the start")
+    if (kept := begun.config.get("training_version", 1)) != row.version:
+        raise ValueError(
+            f"{begun.path} is of training version {kept} of {plan.family}, here it is {row.version}, which gives other "
+            "weights; train anew"
+        )
     if begun.config.get("code", {}) != code_of(plan, member):
         named = " and ".join(code_of(plan, member))
         raise ValueError(f"{begun.path}: the source of {named} has changed since; train anew")

@@ -26,6 +26,7 @@ from unbraid.training.checkpoints import (
     architecture,
     identity,
     load_checkpoint,
+    precision_of,
     save_checkpoint,
 )
 from unbraid.training.draws import Images
@@ -51,6 +52,7 @@ class Plan:
     hold_out: HoldOut = HoldOut()
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     snapshots: Snapshots = Snapshots()
+    requested: str = ""  # "auto" where that is what `precision` was; then it counts in the id, and not what it became
 
     def resolved(self) -> "Plan":
         """With the device and precision that "auto" stands for here.
@@ -67,7 +69,10 @@ class Plan:
                 f"device {self.device!r}: write {kind}, and CUDA_VISIBLE_DEVICES={number} for that one of several"
             )
         device = choose_device(self.device)
-        return replace(self, device=device.type, precision=choose_precision(self.precision, device))
+        requested = self.precision if self.precision == "auto" else self.requested
+        return replace(
+            self, device=device.type, precision=choose_precision(self.precision, device), requested=requested
+        )
 
 
 @dataclass(frozen=True)
@@ -95,6 +100,7 @@ class Trained:
     origin: tuple[str, int] | None = None  # the finished run that it continued, and how many steps that had taken
     held_out: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
     stopped: bool = False  # early; its weights are those of the best step in `held_out`
+    precision: str = ""  # of the arithmetic; "" where there are no steps
 
 
 def train_here(
@@ -124,10 +130,10 @@ def train_here(
         OSError: no space for the checkpoints.
         KeyboardInterrupt: stopped by SIGINT; by SIGTERM it is a Terminated.
     """
-    plan = plan.resolved()
+    folders = folders or [None] * len(members)
+    plan = _as_begun(plan.resolved(), folders)
     device = choose_device(plan.device)
     family = find_family(plan.family)
-    folders = folders or [None] * len(members)
     images = divided(dataset, plan.hold_out)
     context = make_context(family, members, images.seen, batch_size=plan.batch_size, steps=plan.steps)
     with reproducible(device), stop_requests() as asked:
@@ -146,7 +152,13 @@ def train_here(
                 one = slice(number, number + 1)
                 given = members[one], images, context, progress[one], folders[one], facts[one], sent, asked
                 _bring_to_the_end(plan, *given, stacked=False)
-    return [_trained(each) for each in progress]
+    return [_trained(each, plan.precision) for each in progress]
+
+
+def _as_begun(plan: Plan, folders: Sequence[Path | None]) -> Plan:
+    """In the precision in which it was begun, maybe on another machine, where which one that is was left open."""
+    known = {precision_of(folder / CHECKPOINT) for folder in folders if folder and plan.requested} - {None}
+    return replace(plan, precision=known.pop()) if len(known) == 1 else plan
 
 
 def _bring_to_the_end(
@@ -394,7 +406,7 @@ def _weights(state: MemberState) -> MemberState:
     return {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
 
 
-def _trained(progress: Checkpoint) -> Trained:
+def _trained(progress: Checkpoint, precision: str) -> Trained:
     curves, snapshots, held_out = (
         {name: np.array(values) for name, values in table.items()}
         for table in (progress.curves, progress.snapshots, progress.held_out)
@@ -402,4 +414,5 @@ def _trained(progress: Checkpoint) -> Trained:
     return Trained(
         progress.best or _weights(progress.state or {}), np.array(progress.curve_steps, dtype=np.int64), curves,
         progress.diverged, progress.step, progress.seconds, snapshots, progress.origin, held_out, progress.stopped,
+        precision,
     )  # fmt: skip

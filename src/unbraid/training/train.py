@@ -388,23 +388,31 @@ def needed_space(dataset: FactorDataset, weights: Mapping[str, int], members: Se
 
 
 def config_of(
-    plan: Plan, member: Member, dataset: Mapping[str, Any], code: Mapping[str, str] | None = None
+    plan: Plan,
+    member: Member,
+    dataset: Mapping[str, Any],
+    code: Mapping[str, str] | None = None,
+    version: int | None = None,
 ) -> dict[str, Any]:
     """What config.json says of a run, and its id is a hash of; `training_of` is the way back.
 
-    `code` is that of the user's own family and network: digests of their source by name.
+    `code` is that of the user's own family and network: digests of their source by name. `version` is by default the
+    training version that the family has now.
     """
+    family = find_family(plan.family)
     return {
         **({"code": dict(code)} if code else {}),
         "format": FORMAT,
         "family": plan.family,
         "dataset": dict(dataset),
         "seed": member.seed,
-        "hyperparameters": recorded(find_family(plan.family), member.hyper),
+        "hyperparameters": recorded(family, member.hyper),
         "steps": plan.steps,
         "batch_size": plan.batch_size,
         "device": plan.device,
         "precision": plan.precision,
+        **({"requested_precision": plan.requested} if plan.requested else {}),
+        "training_version": version or family.version,
         **plan.hold_out.recorded(),
     }
 
@@ -420,7 +428,7 @@ def training_of(config: Mapping[str, Any]) -> tuple[Plan, Member]:
     """The plan and the member that `config_of` described."""
     plan = Plan(
         config["family"], config["steps"], config["batch_size"], config["device"], config["precision"],
-        HoldOut(**config.get("hold_out", {})),
+        HoldOut(**config.get("hold_out", {})), requested=config.get("requested_precision", ""),
     )  # fmt: skip
     return plan, Member(config["seed"], completed(find_family(plan.family), config["hyperparameters"]))
 

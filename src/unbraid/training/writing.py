@@ -41,7 +41,7 @@ def write_run(
     Raises:
         OSError: no space; the working folder stays, and with it the checkpoint.
     """
-    config = {**config, **_met(config, dataset)}
+    config = {**config, **_met(config, dataset), "precision": trained.precision or config["precision"]}
     _write(working / CONFIG, config)
     with atomic_write(working / WEIGHTS) as temporary:
         temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))

@@ -26,6 +26,8 @@ SOUND: dict[str, Any] = {
         "dataset": {"name": "square", "options": {}, "n_images": 64, "image_shape": [16, 16, 1], "content": ""},
         "device": "cpu",
         "precision": "float32",
+        "training": {"vae": 1},
+        "code": {"nets:pair": "0f"},
     },
     "failed/0f.json": {
         "id": "0f", "family": "vae", "setting": "", "seed": 0, "reason": "no", "attempts": 1, "details": "",
@@ -60,6 +62,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "study.json dataset.content": [(None, TEXT)],
     "study.json device": [("cpu ", "match pattern"), (0, TEXT)],
     "study.json precision": [("auto", "'float32', 'bfloat16' or 'float64'")],
+    "study.json training": [([], DICTIONARY), ({"vae": 0}, "greater than or equal to 1"), ({"vae": "1"}, INTEGER)],
+    "study.json code": [("0f", DICTIONARY), ({"nets:pair": 1}, TEXT)],
     "failed/0f.json id": [(0, TEXT)],
     "failed/0f.json family": [(None, TEXT)],
     "failed/0f.json setting": [({}, TEXT)],
@@ -133,7 +137,8 @@ def test_a_key_that_is_missing_or_unknown_is_named(tmp_path: Path, name: str, ke
         with pytest.raises(ValueError, match=f"{name}: {key}_: unknown"):
             READ[name](written(tmp_path, name, {**SOUND[name], f"{key}_": 1}))
     content = {each: value for each, value in SOUND[name].items() if each != key}
-    if name == "held_out.json" or key in ("details", "hyperparameters", "source") and name != "study.json":
+    optional = ("training", "code") if name == "study.json" else ("details", "hyperparameters", "source")
+    if name == "held_out.json" or key in optional:
         READ[name](written(tmp_path, name, content))
         return
     with pytest.raises(ValueError, match=f"{name}: {key}: is missing"):

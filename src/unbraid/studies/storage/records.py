@@ -24,6 +24,8 @@ class EnvironmentRecord(Record):
     dataset: DatasetRecord
     device: Device
     precision: Precision
+    training: dict[Text, Count] | None = None
+    code: dict[Text, Text] = {}
 
 
 class FailureRecord(Record):

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
 from unbraid.datasets.recorded import of_everywhere
+from unbraid.families.table import find_family
 from unbraid.studies.storage.records import FORMAT, EnvironmentRecord, FailureRecord
 from unbraid.studies.storage.remote import LOCK, discard
 
@@ -26,6 +27,12 @@ class StudyEnvironment:
     dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
     device: str
     precision: str
+    training: Mapping[str, int] | None = field(default_factory=dict)  # versions of families, by name; None: all are 1
+    code: Mapping[str, str] = field(default_factory=dict)  # digests of the user's own families and networks, by name
+
+    def version(self, family: str) -> int:
+        """The training version of its models; that of today where it has none yet."""
+        return 1 if self.training is None else self.training.get(family) or find_family(family).version
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,8 @@ def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironmen
     about = read_record(folder / ABOUT, EnvironmentRecord)
     if _plain(about["source"]) != _plain(source):
         return None
-    return StudyEnvironment(about["dataset"], about["device"], about["precision"])
+    told = about.get("training"), about.get("code", {})
+    return StudyEnvironment(about["dataset"], about["device"], about["precision"], *told)
 
 
 def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:

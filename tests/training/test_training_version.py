@@ -1,0 +1,141 @@
+"""Ids: a precision left open is one id on every machine, another training version another, and nothing mixes."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import unbraid
+from tests.training.examples import TINY
+from unbraid import Study
+from unbraid.families.vae import VAE
+from unbraid.metrics import deciding
+from unbraid.runs.folder import run_id
+from unbraid.runs.run import Run
+
+DENSE = {"network": "dense", "latents": 3, "batch_size": 8, "processes": 0}
+WEIGHTS = "weights.safetensors"
+STUDY = """
+name: n
+dataset: {name: square, positions: 8, shrink: 4}
+families: [{name: vae, network: NETWORK, latents: 3}]
+steps: 2
+batch_size: 8
+device: cpu
+"""
+
+
+def trained(out: Path, precision: str = "auto", **more: Any) -> Run:
+    return unbraid.train("vae", TINY, out=out, precision=precision, **{"steps": 12, **DENSE, **more})[0]
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """A function that makes this machine one that multiplies bfloat16, or one that does not."""
+
+    def become(multiplies: bool) -> None:
+        monkeypatch.setattr("unbraid._device._multiplies_bfloat16", lambda: multiplies)
+
+    return become
+
+
+@pytest.fixture
+def raised() -> Iterator[Callable[[], None]]:
+    """A function that raises the training version of the VAE."""
+    yield lambda: object.__setattr__(VAE, "version", 2)
+    object.__setattr__(VAE, "version", 1)
+
+
+def test_a_precision_left_open_is_one_id_on_every_machine(tmp_path, machine) -> None:
+    machine(True)
+    half = trained(tmp_path / "half")
+    machine(False)
+    single = trained(tmp_path / "single")
+    assert half.path.name == single.path.name
+    assert [run.config["precision"] for run in (half, single)] == ["bfloat16", "float32"]
+    assert {run.config["requested_precision"] for run in (half, single)} == {"auto"}
+    # What is there is not trained again by the other machine, and what was asked for has an id of its own.
+    assert trained(tmp_path / "half").config["precision"] == "bfloat16"
+    asked = trained(tmp_path / "single", "float32")
+    assert asked.path != single.path
+    assert "requested_precision" not in asked.config
+    assert (asked.path / WEIGHTS).read_bytes() == (single.path / WEIGHTS).read_bytes()
+
+
+def test_what_was_begun_elsewhere_goes_on_in_its_precision(tmp_path, machine, monkeypatch) -> None:
+    def stop(sent: Any) -> None:
+        if max(sent.taken.values(), default=0) >= 5:
+            raise KeyboardInterrupt
+
+    machine(True)
+    whole = trained(tmp_path / "whole")
+    monkeypatch.setattr("unbraid.training.loop.REPORT_SECONDS", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        trained(tmp_path / "moved", progress=stop, checkpoint_every=0)
+    machine(False)
+    moved = trained(tmp_path / "moved")
+    assert moved.config == whole.config
+    assert (moved.path / WEIGHTS).read_bytes() == (whole.path / WEIGHTS).read_bytes()
+    longer = unbraid.continue_run(moved, 15, dataset=TINY, processes=0)
+    assert longer.config["precision"] == "bfloat16"
+    assert longer.path.name == trained(tmp_path / "straight", steps=15).path.name
+
+
+def test_another_training_version_is_another_id(tmp_path, raised) -> None:
+    first = trained(tmp_path)
+    assert first.config["training_version"] == 1
+    before = {name: value for name, value in first.config.items() if name not in ("training_version", "supervision")}
+    assert run_id(before) == first.path.name  # as that of runs from before there were versions
+    (first.path / "config.json").write_text(json.dumps(before))
+    assert unbraid.load_run(first.path).config == before
+    raised()
+    second = trained(tmp_path)
+    assert second.path != first.path
+    assert second.config["training_version"] == 2
+    with pytest.raises(ValueError, match="is of training version 1 of vae, here it is 2, which gives other weights"):
+        unbraid.continue_run(first, 24, dataset=TINY, processes=0)
+
+
+def test_a_study_does_not_mix_training_versions(tmp_path, raised) -> None:
+    yaml = tmp_path / "study.yaml"
+    yaml.write_text(STUDY.replace("NETWORK", "dense"))
+    study = Study.load(yaml, out=tmp_path / "out")
+    (first,) = study.run(processes=0)
+    raised()
+    assert [run.state for run in Study.load(tmp_path / "out").runs()] == ["finished"]
+    more = Study.load(yaml, out=tmp_path / "out")
+    with pytest.raises(ValueError, match="models of vae are of training version 1, this unbraid has 2, .* --retrain"):
+        more.run(processes=0)
+    (second,) = more.run(processes=0, retrain=True)
+    assert second.id != first.id
+    assert more.no_longer_planned() == [first.path]
+    assert more.run(processes=0) == [second]
+    about = json.loads((tmp_path / "out" / "study.json").read_text())
+    assert about.pop("training") == {"vae": 2}
+    (tmp_path / "out" / "study.json").write_text(json.dumps(about))  # as one from before there were versions
+    assert [run.id for run in Study.load(tmp_path / "out").runs()] == [first.id]
+    with pytest.raises(ValueError, match="training version 1, this unbraid has 2"):
+        more.run(processes=0)
+
+
+def test_a_study_follows_the_source_of_its_network(tmp_path, monkeypatch) -> None:
+    source = "from unbraid.models.networks import dense_pair as pair\n"
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    yaml = tmp_path / "study.yaml"
+    yaml.write_text(STUDY.replace("NETWORK", "net_of_a_study:pair"))
+    found = []
+    for text in (source, source + "# a remark\n"):
+        (tmp_path / "net_of_a_study.py").write_text(text)
+        sys.modules.pop("net_of_a_study", None)
+        deciding._SOURCES.clear()
+        (run,) = Study.load(yaml, out=tmp_path / "out").run(processes=0)
+        found.append(run.id)
+        sys.modules.pop("net_of_a_study", None)
+        (told,) = Study.load(tmp_path / "out").runs()  # nothing is imported for it
+        assert (told.id, told.state) == (run.id, "finished")
+        assert "net_of_a_study" not in sys.modules
+    assert found[0] != found[1]
