@@ -9,11 +9,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from unbraid.studies.storage.store import Failure, failures
-
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
     from unbraid.studies.record import StudyRun
+    from unbraid.studies.storage.store import Failure
     from unbraid.studies.study import Study
 
 STATES = ("finished", "diverged", "failed", "waiting")
@@ -21,6 +20,8 @@ STATES = ("finished", "diverged", "failed", "waiting")
 
 def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
     """How a study ended."""
+    from unbraid.studies.storage.store import failures
+
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
@@ -68,6 +69,7 @@ def described(run: "StudyRun") -> dict[str, Any]:
 def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
     """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
     from unbraid.studies.holdout.results import answered
+    from unbraid.studies.storage.store import failures
 
     console = Console()
     groups: dict[tuple[str, str], Counter[str]] = {}
