@@ -1,7 +1,6 @@
 """One code for each factor, no code for two factors."""
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._information import mutual_information
@@ -19,6 +18,8 @@ def align(worth: FloatArray) -> IntArray:
 
     With fewer codes than factors some factors have none: -1.
     """
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
+
     # Rounded, so that of codes as good as each other no last bit decides.
     codes, factors = linear_sum_assignment(np.round(worth, 12), maximize=True)
     alignment = np.full(worth.shape[1], -1)

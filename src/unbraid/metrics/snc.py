@@ -6,7 +6,6 @@ from math import gcd
 from typing import Literal
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from unbraid._arguments import check_whole
 from unbraid._shown import Shown
@@ -193,6 +192,8 @@ def _owners(found: FloatArray, places: IntArray) -> IntArray:
     An interval that swallowed several places, because equal values may not be parted, takes part once for each
     and goes to the class that it serves best.
     """
+    from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
+
     sizes = found.sum(axis=1)
     units = np.ones(len(found), dtype=int)
     if (places > 1).any():

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable
 
 import numpy as np
 import torch
-from scipy.sparse.linalg import LinearOperator, eigsh
 from torch import Tensor, nn
 
 from unbraid.types import FloatArray
@@ -94,6 +93,7 @@ def _by_lanczos(
     summed: Callable[[Callable[[Tensor], Tensor]], Tensor], mean: Tensor, n_components: int
 ) -> tuple[Tensor, Tensor]:
     """Largest eigenvalues and eigenvectors of the covariance by products with it, each a pass over the data."""
+    from scipy.sparse.linalg import LinearOperator, eigsh  # a fifth of a second to import
 
     def times_covariance(vector: FloatArray) -> FloatArray:
         given = torch.from_numpy(vector.reshape(-1)).to(mean)

@@ -108,8 +108,13 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    # Memory taken as it is: given arrays, `pa.table` imports pandas to ask whether they are its own.
+    arrays = {
+        name: pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
+        for name, values in columns.items()
+    }
     with atomic_write(path) as temporary:
-        pq.write_table(pa.table(dict(columns)), temporary)
+        pq.write_table(pa.table(arrays), temporary)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

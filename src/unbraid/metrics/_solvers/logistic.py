@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
@@ -50,6 +49,8 @@ def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: in
     Each class weighs the same in the fit, whatever its rows, and each row in the result. Where classes can be parted
     there is no optimum: L-BFGS takes at most `steps` steps, as scikit-learn does, from the same start.
     """
+    from scipy.optimize import minimize  # a fifth of a second to import
+
     inputs, chosen = np.column_stack([codes, np.ones(len(codes))]), np.eye(n_classes)[levels]
     worth = (1.0 / (n_classes * np.bincount(levels, minlength=n_classes)))[levels]
 
