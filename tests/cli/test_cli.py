@@ -3,7 +3,6 @@
 import html
 import json
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import unbraid.cli.app
-from tests.processes import started
+from tests.processes import forked
 from unbraid.metrics import MEASURES, METRICS, PRESETS
 from unbraid.representation import Representation
 
@@ -230,12 +229,11 @@ def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
         f"sys.argv = ['unbraid', 'score', '--example', '--metrics', 'mig', '--json', {str(tmp_path / 'x.json')!r}]\n"
         "app.main()\n"
     )
-    with started("-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
+    with forked(script) as process:
         assert process.stdout.readline() == "at work\n"
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate()
     assert process.returncode == 130
     assert error.strip().endswith("interrupted; no file was left half-written")
     assert list(tmp_path.iterdir()) == []

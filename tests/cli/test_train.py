@@ -2,7 +2,6 @@
 
 import json
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 from PIL import Image
 
 import unbraid.cli.app
-from tests.processes import started
+from tests.processes import forked
 from unbraid import train
 from unbraid.cli._progress import Pace
 from unbraid.training.workers import WorkerDied
@@ -80,7 +79,9 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     ("asked", "code", "said"),
     [
         (signal.SIGINT, 130, "unbraid: stopped; the same command continues"),
-        (signal.SIGTERM, 143, "unbraid: stopped by SIGTERM; the same command continues"),
+        pytest.param(
+            signal.SIGTERM, 143, "unbraid: stopped by SIGTERM; the same command continues", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_stopped_it_says_so_and_the_same_command_continues(
@@ -94,14 +95,13 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         f"sys.argv = ['unbraid', *{arguments!r}]\n"
         "unbraid.cli.app.main()\n"
     )
-    with started("-c", script, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stderr is not None
+    with forked(script) as process:
         line = ""
         while "loss/vae" not in line:
             line = process.stderr.readline()
             assert line
         process.send_signal(asked)
-        _, error = process.communicate(timeout=60)
+        _, error = process.communicate()
     assert process.returncode == code
     assert error.splitlines()[-1] == said
     assert "interrupted" not in error

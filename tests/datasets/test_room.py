@@ -34,17 +34,19 @@ def march(shape: str, scale: float, orientation: float, size: int) -> tuple[Floa
     right = np.cross(ahead, [0, 0, 1])
     right /= np.linalg.norm(right)
     steps = ((np.arange(size) + 0.5) / size * 2 - 1) * tangent
-    rays = ahead + steps[None, :, None] * right - steps[:, None, None] * np.cross(right, ahead)
-    met, where = np.full((size, size), -1), np.zeros((size, size, 3))
-    entered = np.zeros((size, size), dtype=bool)  # the camera looks in through a wall
+    rays = (ahead + steps[None, :, None] * right - steps[:, None, None] * np.cross(right, ahead)).reshape(-1, 3)
+    met, where = np.full(size * size, -1), np.zeros((size * size, 3))
+    entered = np.zeros(size * size, dtype=bool)  # the camera looks in through a wall
+    under_way = np.arange(size * size)
     for distance in np.arange(0, 12, STEP):
-        points = eye + distance * rays
-        within = np.abs(points[..., :2]).max(axis=-1) <= _room.HALF_WIDTH
-        entered |= within
-        for layer, hit in ((2, inside(shape, scale, points)), (0, points[..., 2] < 0), (1, entered & ~within)):
-            new = hit & (met < 0)
-            met[new], where[new] = layer, points[new]
-    return met, where
+        points = eye + distance * rays[under_way]
+        within = np.abs(points[:, :2]).max(axis=-1) <= _room.HALF_WIDTH
+        entered[under_way] |= within
+        left = entered[under_way] & ~within
+        for layer, hit in ((1, left), (0, points[:, 2] < 0), (2, inside(shape, scale, points))):
+            met[under_way[hit]], where[under_way[hit]] = layer, points[hit]
+        under_way = under_way[met[under_way] < 0]
+    return met.reshape(size, size), where.reshape(size, size, 3)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from urllib.request import Request, urlopen
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from tests.processes import started
+from tests.processes import forked
 from tests.report.browser import shown
 from unbraid.explore.server import serve
 from unbraid.explore.site import RunSite, StudySite, open_site
@@ -250,10 +249,8 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_the_command_with_a_line(folder: Path) -> None:
-    command = ["-c", "from unbraid.cli import main; main()", "explore", str(folder), "--port", "0"]
-    with started(*command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout
+    with forked("from unbraid.cli import main; main()", "explore", str(folder), "--port", "0") as process:
         assert process.stdout.readline().startswith(f"{folder} at http://127.0.0.1:")
         process.send_signal(signal.SIGINT)
-        said, complaints = process.communicate(timeout=60)
+        said, complaints = process.communicate()
     assert (said, complaints, process.returncode) == (f"\nstopped serving {folder}\n", "", 0)

@@ -42,7 +42,7 @@ def column(values: Tensor) -> Tensor:
 def test_density_integrates_to_one(name: str) -> None:
     """Trapezoids between evenly spaced latents, and latents of evenly spaced base values: close where it is steep."""
     flow = FLOWS[name]
-    steps = column(torch.linspace(0, 1, 8001, dtype=torch.float64))
+    steps = column(torch.linspace(0, 1, 2001, dtype=torch.float64))
     values = flow.from_base(14 * steps - 7)
     low, high = values[:1], values[-1:]
     values = torch.cat([values, low + (high - low) * steps]).sort(0).values

@@ -14,7 +14,7 @@ from unbraid.factors import FactorTable
 RESNET = {"network": "resnet", "latents": 3, "processes": 0, "precision": "float32", "learning_rate": 1e-3}
 
 
-@pytest.mark.parametrize(("family", "steps"), [("vae", 12), ("info_gan", 1)])
+@pytest.mark.parametrize(("family", "steps"), [("vae", 12), pytest.param("info_gan", 1, marks=pytest.mark.slow)])
 def test_resnets_train_save_and_come_back(family: str, steps: int, tmp_path: Path) -> None:
     images = ArrayDataset(blocks().array[::31], FactorTable(("number",), ("ordinal",), np.arange(8)[:, None]))
     (run,) = train(family, images, steps=steps, batch_size=4, out=tmp_path, **RESNET)

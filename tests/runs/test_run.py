@@ -13,7 +13,7 @@ from safetensors.numpy import load_file, save_file
 from torch import nn
 
 import unbraid
-from tests.processes import started
+from tests.processes import forked
 from tests.training.examples import SPACE, blocks, member
 from unbraid import load_run, train
 from unbraid.datasets.base import ArrayDataset
@@ -171,8 +171,7 @@ def slow(sent):
 api.train("vae", blocks(), seeds=2, steps=40, out=sys.argv[1], progress=slow, checkpoint_every=0, **{SMALL!r})
 """
     killed = tmp_path / "killed"
-    with started("-c", script, str(killed), stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
+    with forked(script, str(killed)) as process:
         assert 15 <= int(process.stdout.readline()) < 40
     left = [each for each in killed.iterdir() if each.is_dir()]
     assert any(each.suffix == ".part" and (each / "checkpoint.safetensors").exists() for each in left)
@@ -296,8 +295,7 @@ def slow(sent):
     time.sleep(60)
 train("vae", blocks(), steps=5, out=sys.argv[1], progress=slow, **{SMALL!r})
 """
-    with started("-c", script, str(tmp_path), stdout=subprocess.PIPE) as process:
-        assert process.stdout is not None
+    with forked(script, str(tmp_path)) as process:
         assert process.stdout.readline() == "at work\n"
         with pytest.raises(ValueError, match="another process is training this run"):
             train("vae", blocks(), steps=5, out=tmp_path, **SMALL)

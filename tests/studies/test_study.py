@@ -2,7 +2,6 @@
 
 import errno
 import json
-import multiprocessing
 import os
 import random
 import resource
@@ -18,6 +17,7 @@ import pandas as pd
 import pytest
 
 import unbraid
+from tests.processes import forkserver
 from tests.studies import examples
 from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
@@ -193,18 +193,19 @@ def _hold(folder: Path, held: object) -> None:
 
 @pytest.fixture(scope="module")
 def processes():
-    """Processes that begin with everything imported."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.studies.test_study"])
-    return context
+    return forkserver()
 
 
-def test_killed_five_times_at_any_moment_it_comes_to_the_same_table(whole, tmp_path, processes):
-    """Killed wherever it opens, renames or makes a file; five moments drawn at random, at most one run apart."""
-    moments = random.Random(4)
+DRAWN = random.Random(4)
+MOMENTS = {"twice": [70, 40], "five times": [DRAWN.randint(10, 90) for _ in range(5)]}
+
+
+@pytest.mark.parametrize("often", ["twice", pytest.param("five times", marks=pytest.mark.slow)])
+def test_killed_at_any_moment_it_comes_to_the_same_table(whole, tmp_path, processes, often):
+    """Killed wherever it opens, renames or makes a file, at most one run apart."""
     kept: dict[str, int] = {}
-    for _ in range(5):
-        process = processes.Process(target=_run_to_its_death, args=(tmp_path, moments.randint(10, 90)))
+    for moment in MOMENTS[often]:
+        process = processes.Process(target=_run_to_its_death, args=(tmp_path, moment))
         process.start()
         process.join()
         assert process.exitcode == -signal.SIGKILL

@@ -15,7 +15,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from tests.processes import started
+from tests.processes import forked
 from tests.training.examples import blocks, member
 from unbraid._stopping import Terminated, stop_requests
 from unbraid.families.building import Member
@@ -156,20 +156,20 @@ from pathlib import Path
 from dataclasses import replace
 from tests.training.test_loop import DATASET, MEMBERS, PLAN, train_here
 folder = Path(sys.argv[1])
-plan = replace(PLAN, steps=300, checkpoint_seconds=0.0)
+plan = replace(PLAN, steps=150, checkpoint_seconds=0.0)
 train_here(plan, MEMBERS[:1], DATASET, folders=[folder])
 """
 
 
 def test_killed_at_any_moment_it_continues_to_the_same_weights(tmp_path):
     """A process that saves after every step is killed outright, in the middle of whatever it does."""
-    plan = replace(PLAN, steps=300)
-    with started("-c", PROGRAM, str(tmp_path)):
+    plan = replace(PLAN, steps=150)
+    with forked(PROGRAM, str(tmp_path)):
         deadline = time.monotonic() + 60
         while not (tmp_path / CHECKPOINT).exists() and time.monotonic() < deadline:
             time.sleep(0.01)
-        time.sleep(0.13)
-    assert 0 < json.loads(_metadata(tmp_path)["progress"])["step"] < 300
+        time.sleep(0.07)
+    assert 0 < json.loads(_metadata(tmp_path)["progress"])["step"] < 150
     (tmp_path / f".{CHECKPOINT}.half.part").write_bytes(b"what a killed process may leave")
     whole = train_here(plan, MEMBERS[:1], DATASET)[0]
     assert_same(train_here(plan, MEMBERS[:1], DATASET, folders=[tmp_path])[0], whole)
