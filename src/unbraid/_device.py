@@ -67,11 +67,6 @@ def memory_advice() -> Iterator[None]:
         ) from error
 
 
-def n_cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 @contextmanager
 def reproducible(device: torch.device) -> Iterator[None]:
     """One thread and deterministic kernels: the number of threads changes the order of sums, and so the result."""

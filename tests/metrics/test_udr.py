@@ -8,9 +8,10 @@ import pytest
 from scipy.stats import spearmanr
 
 from unbraid import score
-from unbraid.metrics import NotDefined, udr
+from unbraid.metrics import NotDefined, _pairs, udr
+from unbraid.metrics._pairs import agreement
 from unbraid.metrics._solvers.group_lasso import cross_validated
-from unbraid.metrics.udr import agreement, heavy_note
+from unbraid.metrics.udr import heavy_note
 from unbraid.types import FloatArray
 
 N = 600
@@ -112,19 +113,43 @@ def test_a_number_for_alpha_is_one_lasso_per_target(alpha: float) -> None:
         assert result.pairs[i, j] == pytest.approx(expected, abs=1e-8)
 
 
-def test_ctrl_c_within_compiled_code_is_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
-    """CPython's word for a function that returned although an exception was set, as numba's do after a signal."""
+def test_one_who_stops_is_heard_between_blocks_and_goes_on_from_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 2)
+    models, saved = population(), []
 
-    def interrupted(*_: Any) -> None:
-        raise SystemError("returned a result with an exception set") from cause
+    def stop(found: _pairs.Pairs) -> None:
+        saved.append(found)
+        if len(saved) == 2:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr(import_module("unbraid.metrics.udr"), "cross_validated", interrupted)
-    cause: BaseException = KeyboardInterrupt()
+    whole = udr(models, keep_matrices=True)
     with pytest.raises(KeyboardInterrupt):
-        udr([BASE, BASE])
-    cause = MemoryError()
-    with pytest.raises(SystemError):
-        udr([BASE, BASE])
+        udr(models, save=stop)
+    known = saved[-1]
+    there = np.isfinite(known.values)
+    assert 0 < there.sum() < there.size - len(models)
+    known.values[0, 2] += 1.0  # to be seen again: what is known is not compared once more
+    again = udr(models, known=known, keep_matrices=np.eye(len(models), k=1, dtype=bool))
+    off = np.abs(again.pairs - whole.pairs)
+    assert np.nanmax(off) == pytest.approx(1.0)
+    assert (off > 1e-9).sum() == 1
+    assert list(again.matrices) == [(i, i + 1) for i in range(len(models) - 1)]
+    for pair, matrix in again.matrices.items():
+        np.testing.assert_allclose(matrix, whole.matrices[pair], atol=1e-6)
+    with pytest.raises(ValueError, match="known must hold the pairs of 2 models; it has those of"):
+        udr(models[:2], known=known)
+
+
+@pytest.mark.parametrize("arguments", [{}, {"alpha": 0.1}, {"similarity": "spearman"}])
+def test_columns_that_do_not_fit_into_memory_come_back_from_a_file(
+    arguments: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = [*population(), BASE[:, :1]]
+    whole = udr(models, **arguments)
+    monkeypatch.setattr(_pairs, "IN_MEMORY", 0)
+    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 3)
+    monkeypatch.setattr(_pairs, "OTHERS_AT_ONCE", 2)
+    np.testing.assert_allclose(udr(models, **arguments).pairs, whole.pairs, atol=1e-9)
 
 
 def test_spearman_pairs_are_those_of_scipy_and_symmetric() -> None:
@@ -306,7 +331,7 @@ def test_fewer_others_than_asked_for_are_all_taken_and_noted() -> None:
 
 def test_more_models_than_are_held_at_once_give_the_same_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = udr(population(), n_comparisons=4)
-    monkeypatch.setattr(import_module("unbraid.metrics.udr"), "TARGETS_AT_ONCE", 2)
+    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 2)
     np.testing.assert_allclose(udr(population(), n_comparisons=4).pairs, whole.pairs, atol=1e-9)
 
 
@@ -368,7 +393,7 @@ def test_lassos_that_have_not_converged_are_noted(alpha: Any, monkeypatch: pytes
     models = [BASE, -BASE, BASE @ rotation(1)]
     assert udr(models, alpha=alpha).converged.all()
     name, place = ("cross_validated", 2) if alpha == "cv" else ("separate", 1)
-    solve = getattr(import_module("unbraid.metrics.udr"), name)
+    solve = getattr(_pairs, name)
     calls = []
 
     def last_call_stops(*arguments: Any) -> Any:
@@ -376,7 +401,8 @@ def test_lassos_that_have_not_converged_are_noted(alpha: Any, monkeypatch: pytes
         found = solve(*arguments)
         return (*found[:place], found[place] and len(calls) < 6)
 
-    monkeypatch.setattr(import_module("unbraid.metrics.udr"), name, last_call_stops)
+    monkeypatch.setattr(_pairs, name, last_call_stops)
+    monkeypatch.setattr(_pairs, "by_one_weight", _pairs.by_one_weight.py_func)
     result = udr(models, alpha=alpha)
     assert np.argwhere(~result.converged).tolist() == [[2, 1]]
     assert result.notes[-1] == "lassos that have not converged: model 2 from model 1"

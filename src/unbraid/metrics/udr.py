@@ -1,23 +1,21 @@
 """Unsupervised disentanglement ranking (UDR): models that agree with their siblings are disentangled."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-import numba
 import numpy as np
 
 from unbraid._arguments import check_number, check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
-from unbraid.metrics._solvers.group_lasso import cross_validated, separate
+from unbraid.metrics._pairs import FIXED, SPEARMAN, VALIDATED, Columns, Comparison, Pairs, compare_pairs
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Similarity = Literal["lasso", "spearman"]
 Aggregate = Literal["paper", "dlib"]
 N_FOLDS = 5
-TARGETS_AT_ONCE = 32  # models whose moments with all others are held in memory
 HEAVY = 1.05  # weights of uncorrelated standardised latents are at most 1
 NAMED = 5  # models in one note
 
@@ -46,8 +44,10 @@ def udr(
     kl_threshold: float = 0.01,
     groups: Sequence[Hashable] | None = None,
     n_comparisons: int | None = None,
-    keep_matrices: bool = False,
+    keep_matrices: bool | BoolArray = False,
     seed: int = 0,
+    known: Pairs | None = None,
+    save: Callable[[Pairs], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> UDR:
     """Rank models without labels by how well their latents match those of other models, one to one.
@@ -58,7 +58,8 @@ def udr(
 
     Args:
         codes: one (n_samples, n_codes) array per model, of the same samples in the same order. The paper takes
-            10 000 samples for the lasso and 1 000 for Spearman; here all rows given are used.
+            10 000 samples for the lasso and 1 000 for Spearman; here all rows given are used. A sequence that reads
+            its arrays as they are asked for is asked for each of them twice.
         factors: none. A score card calls every metric with codes and factors of one model; here it gets NotDefined.
         kl: one (n_codes,) array per model, mean KL of each latent to the prior in nats. None: every latent counts as
             informative.
@@ -73,8 +74,10 @@ def udr(
             left out of the sums.
         groups: hyperparameter setting of each model; models are compared within their setting alone. None: all to all.
         n_comparisons: other models drawn for each model, without replacement; None: all of its group.
-        keep_matrices: return the matrix R of every pair as well.
+        keep_matrices: return the matrix R of every pair as well, or of those where this (n_models, n_models) is True.
         seed: of that draw and of the rows of each fold.
+        known: pairs found before, of the same codes and arguments, which are not compared again; it is added to.
+        save: called with all pairs known whenever some were found, so that they can be kept for another call.
         progress: called as progress(done, total), in models.
 
     Returns:
@@ -104,42 +107,62 @@ def udr(
     """
     if factors is not None:
         raise NotDefined("needs the codes of several models")
-    models = _check_models(codes)
+    n_rows, widths = _check_models(codes)
     _check_choices(similarity, alpha, aggregate, n_comparisons)
     check_number("kl_threshold", kl_threshold)
     check_whole("seed", seed, 0)
-    informative = _informative(models, kl, kl_threshold)
+    informative, n_models = _informative(widths, kl, kl_threshold), len(codes)
     rng = np.random.default_rng(seed)
-    order = rng.permutation(len(models[0]))
-    compared, notes = _comparisons(len(models), groups, n_comparisons, rng)
-    n_folds = 1 if similarity == "spearman" or alpha != "cv" else N_FOLDS
-    if len(order) < 2 * n_folds:
-        raise ValueError(f"codes must have at least {2 * n_folds} rows for cross-validation; got {len(order)}")
-    edges = np.cumsum([0, *(keep.sum() for keep in informative)])
-    stacked = np.empty((len(order), edges[-1]))
-    for model, keep, low, high in zip(models, informative, edges[:-1], edges[1:], strict=True):
-        columns = model[:, keep]
-        stacked[:, low:high] = (_ranks(columns) if similarity == "spearman" else standardised(columns))[order]
-    folds = np.cumsum([0, *(len(part) for part in np.array_split(order, n_folds))])
+    order = rng.permutation(n_rows)
+    wanted, notes = _comparisons(n_models, groups, n_comparisons, rng)
+    how = _comparison(similarity, alpha, aggregate, n_rows)
+    found = known or Pairs.unknown(n_models)
+    if found.values.shape != (n_models, n_models):
+        raise ValueError(f"known must hold the pairs of {n_models} models; it has those of {len(found.values)}")
+    columns = Columns(n_rows, np.cumsum([0, *(keep.sum() for keep in informative)]))
+    told = 0
+
+    def tell(done: int, total: int) -> None:
+        nonlocal told
+        if save is not None:
+            save(found)
+        while progress is not None and (told + 1) * total <= done * n_models:
+            told += 1
+            progress(told, n_models)
+
+    with closing(columns):
+        for model, keep in enumerate(informative):
+            kept = check_matrix(codes[model], f"codes[{model}]", "n_codes")[:, keep]
+            columns.put(model, (_ranks(kept) if similarity == "spearman" else standardised(kept))[order])
+        keep_of = np.full(wanted.shape, keep_matrices) if isinstance(keep_matrices, bool) else keep_matrices
+        compare_pairs(columns, wanted, how, found, keep=keep_of if keep_of.any() else None, told=tell)
     silent = [str(model) for model, keep in enumerate(informative) if not keep.any()]
     if silent:
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
-    matrices: dict[tuple[int, int], FloatArray] = {}
-    with interruptible():
-        pairs, penalties, largest, converged = _all_pairs(
-            stacked, edges, folds, compared, similarity, alpha, aggregate == "paper",
-            matrices if keep_matrices else None, progress,
-        )  # fmt: skip
+    values, penalties, largest = (
+        np.where(wanted, each, np.nan) for each in (found.values, found.penalties, found.largest)
+    )
+    converged = found.converged | ~wanted
+    names = [f"model {place}" for place in range(n_models)]
     return UDR(
-        scores=np.array([np.median(pairs[model, others]) for model, others in enumerate(compared)]),
-        pairs=pairs,
+        scores=np.array([np.median(row[others]) for row, others in zip(values, wanted, strict=True)]),
+        pairs=values,
         informative=np.array([keep.sum() for keep in informative]),
         penalties=penalties,
         largest=largest,
         converged=converged,
-        notes=notes + notes_on_lasso([f"model {place}" for place in range(len(models))], largest, converged),
-        matrices=matrices,
+        notes=notes + notes_on_lasso(names, largest, converged),
+        matrices={pair: found.matrices[pair] for pair in sorted(found.matrices) if wanted[pair] and keep_of[pair]},
     )
+
+
+def _comparison(similarity: Similarity, alpha: Literal["cv"] | float, aggregate: Aggregate, n_rows: int) -> Comparison:
+    kind = SPEARMAN if similarity == "spearman" else VALIDATED if alpha == "cv" else FIXED
+    n_folds = N_FOLDS if kind == VALIDATED else 1
+    if n_rows < 2 * n_folds:
+        raise ValueError(f"codes must have at least {2 * n_folds} rows for cross-validation; got {n_rows}")
+    folds = np.cumsum([0, *(len(part) for part in np.array_split(np.arange(n_rows), n_folds))])
+    return Comparison(kind, 0.0 if alpha == "cv" else float(alpha), aggregate == "paper", folds)
 
 
 def notes_on_lasso(names: Sequence[str], largest: FloatArray, converged: BoolArray) -> tuple[str, ...]:
@@ -197,18 +220,18 @@ def _listed(heavy: Mapping[str, float]) -> str:
     return ", ".join(named[:NAMED]) + (f" and {len(named) - NAMED} more" if len(named) > NAMED else "")
 
 
-def _check_models(codes: Sequence[ArrayLike]) -> list[FloatArray]:
-    models = [check_matrix(model, f"codes[{place}]", "n_codes") for place, model in enumerate(codes)]
-    if len(models) < 2:
-        raise ValueError(f"codes must be a sequence of at least two models' codes; got {len(models)}")
-    for place, model in enumerate(models):
-        if len(model) != len(models[0]):
-            raise ValueError(
-                f"codes must be of the same samples; codes[0] has {len(models[0])} rows, codes[{place}] {len(model)}"
-            )
-    if len(models[0]) < 2:
-        raise ValueError(f"codes must have at least two rows (samples); got {len(models[0])}")
-    return models
+def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[int]]:
+    """The number of rows, and of the columns of each."""
+    if len(codes) < 2:
+        raise ValueError(f"codes must be a sequence of at least two models' codes; got {len(codes)}")
+    shapes = [check_matrix(codes[place], f"codes[{place}]", "n_codes").shape for place in range(len(codes))]
+    n_rows = shapes[0][0]
+    for place, (rows, _) in enumerate(shapes):
+        if rows != n_rows:
+            raise ValueError(f"codes must be of the same samples; codes[0] has {n_rows} rows, codes[{place}] {rows}")
+    if n_rows < 2:
+        raise ValueError(f"codes must have at least two rows (samples); got {n_rows}")
+    return n_rows, [width for _, width in shapes]
 
 
 def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: int | None) -> None:
@@ -222,17 +245,17 @@ def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: i
         check_whole("n_comparisons, where not None,", n_comparisons, 1)
 
 
-def _informative(models: Sequence[FloatArray], kl: Sequence[ArrayLike] | None, threshold: float) -> list[BoolArray]:
+def _informative(widths: Sequence[int], kl: Sequence[ArrayLike] | None, threshold: float) -> list[BoolArray]:
     if kl is None:
-        return [np.ones(model.shape[1], dtype=bool) for model in models]
-    if len(kl) != len(models):
-        raise ValueError(f"kl must have one array per model ({len(models)}); got {len(kl)}")
+        return [np.ones(width, dtype=bool) for width in widths]
+    if len(kl) != len(widths):
+        raise ValueError(f"kl must have one array per model ({len(widths)}); got {len(kl)}")
     informative = []
-    for place, (model, divergences) in enumerate(zip(models, kl, strict=True)):
+    for place, (width, divergences) in enumerate(zip(widths, kl, strict=True)):
         divergences = np.asarray(divergences, dtype=float)
-        if divergences.shape != model.shape[1:] or not np.isfinite(divergences).all():
+        if divergences.shape != (width,) or not np.isfinite(divergences).all():
             raise ValueError(
-                f"kl[{place}] must be {model.shape[1]} finite numbers, one per code of that model; got {divergences}"
+                f"kl[{place}] must be {width} finite numbers, one per code of that model; got {divergences}"
             )
         informative.append(divergences > threshold)
     return informative
@@ -240,25 +263,26 @@ def _informative(models: Sequence[FloatArray], kl: Sequence[ArrayLike] | None, t
 
 def _comparisons(
     n_models: int, groups: Sequence[Hashable] | None, n_comparisons: int | None, rng: np.random.Generator
-) -> tuple[list[IntArray], tuple[str, ...]]:
-    """The models that each one is compared with."""
+) -> tuple[BoolArray, tuple[str, ...]]:
+    """(n_models, n_models) which models, along the columns, each one is compared with."""
     if groups is not None and len(groups) != n_models:
         raise ValueError(f"groups must have one entry per model ({n_models}); got {len(groups)}")
     settings = [None] * n_models if groups is None else list(groups)
     members: dict[Hashable, list[int]] = {}
     for model, setting in enumerate(settings):
         members.setdefault(setting, []).append(model)
-    compared, short = [], 0
+    wanted, short = np.zeros((n_models, n_models), dtype=bool), 0
     for model, setting in enumerate(settings):
-        others = np.array([other for other in members[setting] if other != model])
+        own = np.array(members[setting])
+        others = own[own != model]
         if len(others) == 0:
             raise ValueError(f"groups: model {model} is alone in {setting!r}, with nothing to be compared with")
         if n_comparisons is not None:
             short += len(others) < n_comparisons
-            others = np.sort(rng.permutation(others)[:n_comparisons])
-        compared.append(others)
+            others = rng.permutation(others)[:n_comparisons]
+        wanted[model, others] = True
     note = f"{short} models have fewer than {n_comparisons} others to be compared with: all of these were taken"
-    return compared, (note,) if short else ()
+    return wanted, (note,) if short else ()
 
 
 def _ranks(columns: FloatArray) -> FloatArray:
@@ -266,86 +290,3 @@ def _ranks(columns: FloatArray) -> FloatArray:
     from scipy.stats import rankdata
 
     return standardised(rankdata(columns, axis=0)) if columns.shape[1] else columns
-
-
-def _all_pairs(
-    stacked: FloatArray,
-    edges: IntArray,
-    folds: IntArray,
-    compared: Sequence[IntArray],
-    similarity: Similarity,
-    alpha: Literal["cv"] | float,
-    paper: bool,
-    matrices: dict[tuple[int, int], FloatArray] | None,
-    progress: Callable[[int, int], None] | None,
-) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray]:
-    n_models = len(compared)
-    converged = np.ones((n_models, n_models), dtype=bool)
-    pairs, penalties, largest = (np.full((n_models, n_models), np.nan) for _ in range(3))
-    spans = list(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True))
-    parts = [stacked[start:stop] for start, stop in zip(folds[:-1], folds[1:], strict=True)]
-    sums = np.stack([part.sum(axis=0) for part in parts])
-    squares = np.stack([(part**2).sum(axis=0) for part in parts])
-    counts = np.diff(folds).astype(float)
-    own = [np.stack([part[:, low:high].T @ part[:, low:high] for part in parts]) for low, high in spans]
-    for begin in range(0, n_models, TARGETS_AT_ONCE):
-        targets = range(begin, min(begin + TARGETS_AT_ONCE, n_models))
-        needed = np.unique(np.concatenate([compared[target] for target in targets]))
-        places = np.cumsum([0, *np.diff(edges)[needed]])
-        columns = np.concatenate([np.arange(*spans[model]) for model in needed])
-        inputs = [part if len(columns) == edges[-1] else part[:, columns] for part in parts]
-        # One large product for many pairs; skinny ones would wait for memory.
-        wanted = slice(edges[begin], edges[targets[-1] + 1])
-        moments = np.stack([known.T @ part[:, wanted] for known, part in zip(inputs, parts, strict=True)])
-        for target in targets:
-            low, high = spans[target]
-            for other in compared[target]:
-                at = int(np.searchsorted(needed, other))
-                cross = moments[:, places[at] : places[at + 1], low - edges[begin] : high - edges[begin]]
-                if 0 in cross.shape:
-                    pairs[target, other] = largest[target, other] = 0.0
-                    if matrices is not None:
-                        matrices[target, int(other)] = np.zeros(cross.shape[:0:-1], dtype=np.float32)
-                    continue
-                if similarity == "spearman":
-                    weights = cross[0] / counts[0]
-                elif alpha == "cv":
-                    span = slice(*spans[other])
-                    weights, penalties[target, other], converged[target, other] = cross_validated(
-                        own[other],
-                        np.ascontiguousarray(cross),
-                        squares[:, low:high].sum(axis=1),
-                        np.ascontiguousarray(sums[:, span]),
-                        np.ascontiguousarray(sums[:, low:high]),
-                        counts,
-                    )
-                else:
-                    gram, own_cross = own[other][0] / counts[0], cross[0] / counts[0]
-                    weights, converged[target, other] = separate(gram, own_cross, float(alpha))
-                    penalties[target, other] = alpha
-                matrix = np.abs(weights.T)
-                pairs[target, other] = agreement(matrix, paper)
-                largest[target, other] = matrix.max()
-                if matrices is not None:
-                    matrices[target, int(other)] = matrix.astype(np.float32)
-            if progress is not None:
-                progress(target + 1, n_models)
-    return pairs, penalties, largest, converged
-
-
-@numba.njit(cache=True)
-def agreement(similarity: FloatArray, paper: bool) -> float:
-    """Eq. 2 of a non-negative matrix between informative latents; with `paper` false, the mean of the two means."""
-    n_rows, n_columns = similarity.shape
-    by_row, by_column = 0.0, 0.0
-    for row in range(n_rows):
-        total = similarity[row].sum()
-        if total > 0.0:
-            by_row += similarity[row].max() ** 2 / total
-    for column in range(n_columns):
-        total = similarity[:, column].sum()
-        if total > 0.0:
-            by_column += similarity[:, column].max() ** 2 / total
-    if paper:
-        return (by_row + by_column) / (n_rows + n_columns)
-    return (by_row / n_rows + by_column / n_columns) / 2

@@ -9,7 +9,8 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from unbraid._device import choose_device, n_cores
+from unbraid._cores import n_cores
+from unbraid._device import choose_device
 from unbraid._score_each import score_each
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import code_parts

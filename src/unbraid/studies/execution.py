@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from unbraid._device import n_cores
+from unbraid._cores import n_cores
 from unbraid._files import atomic_write
 from unbraid._stopping import terminable
 from unbraid._suggest import suggestion

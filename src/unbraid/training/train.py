@@ -12,7 +12,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from unbraid._device import memory_advice, n_cores, out_of_memory
+from unbraid._cores import n_cores
+from unbraid._device import memory_advice, out_of_memory
 from unbraid._locks import Held, locked
 from unbraid._records import MOST
 from unbraid._stopping import terminable

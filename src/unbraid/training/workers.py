@@ -17,7 +17,8 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from unbraid._device import choose_device, n_cores, worker_environment
+from unbraid._cores import n_cores
+from unbraid._device import choose_device, worker_environment
 from unbraid._stopping import Terminated
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, structural_settings

@@ -19,7 +19,7 @@ PATIENCE = 8
 MISSED = 1e-6  # of the penalty at which all weights vanish: what misses an optimum by more has not converged
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, nogil=True)
 def cross_validated(
     xx: FloatArray,
     xy: FloatArray,

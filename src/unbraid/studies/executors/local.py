@@ -10,7 +10,8 @@ from typing import cast
 
 import torch
 
-from unbraid._device import choose_device, n_cores
+from unbraid._cores import n_cores
+from unbraid._device import choose_device
 from unbraid.datasets.base import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings

@@ -1,0 +1,44 @@
+"""The cores of this machine, and work that is shared out among them."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from threadpoolctl import threadpool_limits
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+
+
+def n_cores() -> int:
+    """Cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def in_threads(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
+    """Each task with what `work` makes of it, in the order in which they are done, one thread on each core.
+
+    Few tasks are taken ahead of what is done. Whoever stops before the end closes this; the event that `work` gets is
+    set then, and what is under way is waited for.
+    """
+    stopped, threads = threading.Event(), n_cores()
+    running: dict[Future[Result], Task] = {}
+    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
+        try:
+            for task in tasks:
+                running[pool.submit(work, task, stopped)] = task
+                if len(running) > threads:
+                    yield from _done(running)
+            while running:
+                yield from _done(running)
+        finally:
+            stopped.set()
+            for future in running:
+                future.cancel()
+
+
+def _done(running: dict[Future[Result], Task]) -> Iterator[tuple[Task, Result]]:
+    for future in wait(running, return_when=FIRST_COMPLETED).done:
+        yield running.pop(future), future.result()
