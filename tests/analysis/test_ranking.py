@@ -10,9 +10,12 @@ import pytest
 from scipy.stats import spearmanr
 
 from unbraid import Representation
+from unbraid.analysis import ranking as ranking_module
+from unbraid.analysis import ranking_file
 from unbraid.analysis.natural_order import natural
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking, write_ranking
+from unbraid.metrics import _pairs
 from unbraid.types import FloatArray
 
 N = 300
@@ -333,6 +336,65 @@ def test_a_ranking_is_made_once_for_the_same_codes(tmp_path: Path) -> None:
     changed = [replace(models[0], codes=models[0].codes @ rotation(8)), *models[1:]]
     assert rank(changed).scores[0] != first.scores[0]
     assert seen == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize("options", [RankingOptions(compare="all"), replace(SPEARMAN, compare="all")])
+def test_a_new_model_costs_its_own_pairs_alone(options: RankingOptions, tmp_path: Path) -> None:
+    models = [*population(), candidate("new", BASE @ rotation(9), "beta=16")]
+    first, last = [rank_models([*models[:3], *models[4:]], options), rank_models(models, options)]
+    known = first.found
+    assert known is not None
+    known.values[0, 1] += 1.0  # to be seen again, as what is known is not compared once more
+    write_ranking(tmp_path / "kept.npz", first)
+    known.matrices.clear()
+    for kept in (first, read_ranking(tmp_path / "kept.npz")):
+        again = rank_models(models, options, known=kept)
+        off = again.pairs - last.pairs
+        assert np.argwhere(np.abs(off) > 1e-9).tolist() == ([[0, 1]] if kept is not first else [])
+        assert again.matrices.keys() == last.matrices.keys()
+        for pair, matrix in again.matrices.items():
+            np.testing.assert_allclose(matrix, last.matrices[pair], atol=1e-6)
+    other = rank_models(models, replace(options, seed=1), known=read_ranking(tmp_path / "kept.npz"))
+    np.testing.assert_allclose(other.pairs, last.pairs, atol=1e-6)
+
+
+def test_interrupted_it_goes_on_with_the_pairs_that_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RankingOptions(compare="all")
+    models = population()
+    monkeypatch.setattr(ranking_file, "SAVED_EVERY", 0.0)
+    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 2)
+
+    def stop(done: int, _: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rank_and_keep(tmp_path, models, options, {}, stop)
+    begun = tmp_path / "udr" / "lasso-all.npz.begun"
+    found = read_ranking(begun).found
+    assert found is not None
+    assert np.isfinite(found.values).any()
+    assert not list((tmp_path / "udr").glob("*.npz"))
+    compared: list[int] = []
+    count = _pairs.summarised
+    monkeypatch.setattr(_pairs, "summarised", lambda *given: (compared.append(int(given[4].sum())), count(*given)))
+    ranking = rank_and_keep(tmp_path, models, options, {})
+    assert sum(compared) == len(models) * (len(models) - 1) - np.isfinite(found.values).sum()
+    np.testing.assert_allclose(ranking.pairs, rank_models(models, options).pairs, atol=1e-9)
+    assert not begun.exists()
+
+
+def test_codes_that_are_too_many_to_hold_are_read_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RankingOptions(compare="all")
+    models = population()
+    read = [replace(each, codes=lambda codes=each.codes: codes) for each in models]
+    whole, again = rank_models(models, options), rank_models(read, options)
+    np.testing.assert_array_equal(again.pairs, whole.pairs)
+    assert again.digests == whole.digests
+    monkeypatch.setattr(ranking_module, "MATRICES", 10)
+    keys = [(each.family, each.setting) for each in models]
+    fewer = rank_models(models, options).matrices
+    assert fewer.keys() == {(i, j) for i, j in whole.matrices if keys[i] == keys[j]}
 
 
 def test_damaged_or_foreign_files_are_named(ranking: Ranking, tmp_path: Path) -> None:

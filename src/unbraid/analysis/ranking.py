@@ -3,8 +3,8 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import compress
+from dataclasses import dataclass, field
+from itertools import compress, product
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -14,14 +14,18 @@ from unbraid._shown import Shown
 from unbraid.analysis.natural_order import natural
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
+from unbraid.metrics._pairs import Pairs
 from unbraid.metrics.udr import Similarity, heavy_models, notes_on_lasso
 from unbraid.representation import Representation
-from unbraid.types import DataFrame, FloatArray, IntArray
+from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
 __all__ = ["Candidate", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
 
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 Informative = Literal["signal", "kl"]
+
+
+MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
 
 
 class NothingToRank(UnbraidError, ValueError):
@@ -35,18 +39,52 @@ class Candidate:
     run: str
     family: str
     setting: str  # its hyperparameters as text, "beta=4"
-    codes: FloatArray  # (n_samples, n_codes)
+    codes: FloatArray | Callable[[], FloatArray]  # (n_samples, n_codes), or what reads them whenever they are needed
     kl: FloatArray | None = None  # (n_codes,) nats; None for a model without a posterior
     samples: str = ""  # the same for two candidates when their rows are the same samples
     signal: FloatArray | None = None  # (n_codes,) nats; see `Representation.signal`
+    n_codes: int = field(init=False)
+    finite: bool = field(init=False)
+    digest: str = field(init=False)  # of the codes
+
+    def __post_init__(self) -> None:
+        codes = np.ascontiguousarray(self.matrix())
+        object.__setattr__(self, "n_codes", codes.shape[1])
+        object.__setattr__(self, "finite", bool(np.isfinite(codes).all()))
+        content = hashlib.sha256(f"{codes.dtype} {codes.shape}".encode() + codes.tobytes())
+        object.__setattr__(self, "digest", content.hexdigest())
 
     @classmethod
-    def of(cls, run: str, family: str, setting: str, representation: Representation) -> "Candidate":
+    def of(
+        cls,
+        run: str,
+        family: str,
+        setting: str,
+        representation: Representation,
+        codes: Callable[[], FloatArray] | None = None,
+    ) -> "Candidate":
+        """The model of a representation; `codes` reads its codes again where they are too many to be held."""
         factors = np.ascontiguousarray(representation.factors, dtype=float)
         samples = hashlib.sha256(factors.tobytes()).hexdigest() + str(factors.shape)
         samples = samples if representation.names else f"{len(factors)} rows"  # what else tells them is not known
         kl, signal = representation.mean_kl(), representation.signal()
-        return cls(run, family, setting, representation.codes, kl, samples, signal)
+        return cls(run, family, setting, codes or representation.codes, kl, samples, signal)
+
+    def matrix(self) -> FloatArray:
+        return self.codes() if callable(self.codes) else self.codes
+
+
+class _Codes(Sequence[FloatArray]):
+    """The codes of candidates, each read when it is asked for."""
+
+    def __init__(self, models: Sequence[Candidate]) -> None:
+        self._models = models
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._models[place].matrix()
 
 
 @dataclass(frozen=True)
@@ -91,11 +129,13 @@ class Ranking(Shown):
     scores: FloatArray  # (n_runs,)
     latents: tuple[IntArray, ...]  # of each run: which of its latents are informative
     pairs: FloatArray  # (n_runs, n_runs) UDR_ij, NaN where not compared
-    matrices: Mapping[tuple[int, int], FloatArray]  # R of each pair compared, between informative latents
+    matrices: Mapping[tuple[int, int], FloatArray]  # R of pairs compared, all or those within settings (`MATRICES`)
     left_out: Mapping[str, str]  # run -> reason
     options: RankingOptions
     notes: tuple[str, ...] = ()
     doubted: tuple[str, ...] = ()  # runs whose scores a note calls too high; none of them is `best`
+    found: Pairs | None = None  # what is known of all pairs, also for a ranking of these and further models
+    digests: tuple[str, ...] = ()  # of the codes of each run
 
     @property
     def informative(self) -> IntArray:
@@ -172,6 +212,8 @@ def rank_models(
     options: RankingOptions | None = None,
     *,
     left_out: Mapping[str, str] | None = None,
+    known: Ranking | None = None,
+    save: Callable[[Ranking], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
     """Rank models without labels by Unsupervised Disentanglement Ranking.
@@ -183,6 +225,8 @@ def rank_models(
         options: how they are compared.
         left_out: runs that are no candidates, and why; kept in the result beside those left out here: codes that are
             not finite or of other samples, models that have no other to be compared with.
+        known: an older ranking; pairs of models that it has compared in the same way are taken from it.
+        save: called with what is found so far, as a ranking without scores, whenever something is.
         progress: called as progress(done, total), in models.
 
     Returns:
@@ -205,8 +249,35 @@ def rank_models(
     if not models:
         raise NothingToRank(_nothing(reasons))
     nats = [_nats(model, options) for model in models]
+    latents = tuple(np.flatnonzero(each > options.kl_threshold) for each in nats)
+    found = _known_pairs(models, latents, options, known)
+    runs = tuple(model.run for model in models)
+
+    def ranking(
+        scores: FloatArray, pairs: FloatArray, matrices: Mapping[tuple[int, int], FloatArray], *notes: str, **more: Any
+    ) -> Ranking:
+        return Ranking(
+            runs=runs,
+            families=tuple(model.family for model in models),
+            settings=tuple(model.setting for model in models),
+            scores=scores,
+            latents=latents,
+            pairs=pairs,
+            matrices=matrices,
+            left_out=reasons,
+            options=options,
+            notes=notes,
+            found=found,
+            digests=tuple(model.digest for model in models),
+            **more,
+        )
+
+    def save_part(found: Pairs) -> None:
+        if save is not None:
+            save(ranking(np.full(len(models), np.nan), found.values, found.matrices))
+
     result = udr(
-        [model.codes for model in models],
+        _Codes(models),
         kl=nats,
         similarity=options.similarity,
         alpha=options.alpha,
@@ -214,30 +285,61 @@ def rank_models(
         kl_threshold=options.kl_threshold,
         groups=[options.group(model.family, model.setting) for model in models],
         n_comparisons=options.n_comparisons,
-        keep_matrices=True,
+        keep_matrices=_kept_matrices(models, latents),
         seed=options.seed,
+        known=found,
+        save=save_part,
         progress=progress,
     )
-    return Ranking(
-        runs=tuple(model.run for model in models),
-        families=tuple(model.family for model in models),
-        settings=tuple(model.setting for model in models),
-        scores=result.scores,
-        latents=tuple(np.flatnonzero(each > options.kl_threshold) for each in nats),
-        pairs=result.pairs,
-        matrices=result.matrices,
-        left_out=reasons,
-        options=options,
-        notes=_notes(models, result.informative, options.n_comparisons)
-        + notes_on_lasso([model.run for model in models], result.largest, result.converged),
-        doubted=heavy_models([model.run for model in models], result.largest),
-    )
+    notes = _notes(models, result.informative, options.n_comparisons)
+    notes += notes_on_lasso(runs, result.largest, result.converged)
+    doubted = heavy_models(runs, result.largest)
+    return ranking(result.scores, result.pairs, result.matrices, *notes, doubted=doubted)
+
+
+def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> BoolArray:
+    """(n_models, n_models) the pairs whose similarity matrices stay."""
+    if sum(map(len, latents)) ** 2 <= MATRICES:
+        return np.ones((len(models), len(models)), dtype=bool)
+    settings = np.unique([f"{model.family}\n{model.setting}" for model in models], return_inverse=True)[1]
+    return settings[:, None] == settings
+
+
+def _known_pairs(
+    models: Sequence[Candidate], latents: Sequence[IntArray], options: RankingOptions, known: Ranking | None
+) -> Pairs:
+    """What an older ranking says of pairs that are among these models, too."""
+    found = Pairs.unknown(len(models))
+    if known is None or known.found is None or _deciding(known.options) != _deciding(options):
+        return found
+    old = {
+        (digest, run_latents.tobytes()): place
+        for place, (digest, run_latents) in enumerate(zip(known.digests, known.latents, strict=True))
+    }
+    keys = [(model.digest, own.tobytes()) for model, own in zip(models, latents, strict=True)]
+    here = [place for place, key in enumerate(keys) if key in old]
+    there = [old[keys[place]] for place in here]
+    for name in ("values", "penalties", "largest", "converged"):
+        getattr(found, name)[np.ix_(here, here)] = getattr(known.found, name)[np.ix_(there, there)]
+    places: dict[int, list[int]] = {}
+    for new, place in zip(here, there, strict=True):
+        places.setdefault(place, []).append(new)
+    for (i, j), matrix in known.found.matrices.items():
+        for pair in product(places.get(i, ()), places.get(j, ())):
+            found.matrices[pair] = matrix
+    np.fill_diagonal(found.values, np.nan)
+    return found
+
+
+def _deciding(options: RankingOptions) -> tuple[object, ...]:
+    """The options that decide what is found of a pair."""
+    return options.similarity, options.alpha, options.aggregate, options.seed
 
 
 def _nats(model: Candidate, options: RankingOptions) -> FloatArray:
     """What decides which latents are informative; above any threshold where a model has no posterior."""
     known = model.signal if options.informative == "signal" else model.kl
-    return np.full(model.codes.shape[1], options.kl_threshold + 1.0) if known is None else known
+    return np.full(model.n_codes, options.kl_threshold + 1.0) if known is None else known
 
 
 def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
@@ -248,7 +350,7 @@ def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
     reasons = {}
     for model in models:
         nats = [each for each in (model.kl, model.signal) if each is not None]
-        if not all(np.isfinite(each).all() for each in (model.codes, *nats)):
+        if not (model.finite and all(np.isfinite(each).all() for each in nats)):
             reasons[model.run] = "its codes or their KL are not finite"
         elif model.samples != usual:
             reasons[model.run] = f"its rows are not the samples of {like} (same factors, same order)"

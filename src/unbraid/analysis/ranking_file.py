@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
@@ -12,10 +13,13 @@ import numpy as np
 
 from unbraid._files import atomic_write
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
+from unbraid.metrics._pairs import Pairs
 
 FORMAT = 1
-MADE = 3  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 4  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER = "udr"
+FOUND = "values", "penalties", "largest", "converged"  # of all pairs
+SAVED_EVERY = 60.0  # seconds
 
 
 def ranking_path(folder: Path, options: RankingOptions) -> Path:
@@ -31,15 +35,30 @@ def rank_and_keep(
     left_out: dict[str, str],
     progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
-    """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept."""
+    """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept.
+
+    Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
+    is kept every minute in a file beside it.
+    """
     path, source = ranking_path(folder, options), _fingerprint(candidates, options)
     if path.is_file() and _described(path).get("source") == source:
         kept = read_ranking(path)
         found = {run: reason for run, reason in kept.left_out.items() if run in {each.run for each in candidates}}
         return replace(kept, left_out=left_out | found)
-    ranking = rank_models(candidates, options, left_out=left_out, progress=progress)
+    begun = path.with_name(f"{path.name}.begun")
+    known = next((read_ranking(each) for each in (begun, path) if each.is_file()), None)
     path.parent.mkdir(exist_ok=True)
+    due = time.monotonic() + SAVED_EVERY
+
+    def save(part: Ranking) -> None:
+        nonlocal due
+        if (started := time.monotonic()) >= due:
+            write_ranking(begun, part)
+            due = time.monotonic() + max(SAVED_EVERY, 20 * (time.monotonic() - started))
+
+    ranking = rank_models(candidates, options, left_out=left_out, known=known, save=save, progress=progress)
     write_ranking(path, ranking, source)
+    begun.unlink(missing_ok=True)
     return ranking
 
 
@@ -48,7 +67,8 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
 
     It holds `runs`, `families`, `settings`, `scores`, `pairs` as the ranking does; `informative` and `latents`, the
     informative latents of all runs one after the other; `compared` (n_pairs, 2) and `matrices`, the entries of the
-    similarity matrices of these pairs one after the other, row by row; `described`, JSON.
+    similarity matrices of these pairs one after the other, row by row; `values`, `penalties`, `largest` and
+    `converged` of all pairs known, and the `digests` of the runs' codes; `described`, JSON.
     """
     described = {
         "format": FORMAT,
@@ -71,6 +91,8 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
             pairs=ranking.pairs,
             informative=ranking.informative,
             latents=np.concatenate(ranking.latents),
+            digests=np.array(ranking.digests),
+            **({} if ranking.found is None else {name: getattr(ranking.found, name) for name in FOUND}),
             compared=compared,
             matrices=np.concatenate([np.empty(0, dtype=np.float32), *entries]),
             described=np.array(json.dumps(described)),
@@ -99,6 +121,8 @@ def read_ranking(path: Path) -> Ranking:
 
 def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
     informative = arrays["informative"].tolist()
+    matrices = _unpacked(arrays["compared"].tolist(), arrays["matrices"], informative)
+    known = "digests" in arrays  # not in rankings of 0.1
     return Ranking(
         runs=tuple(arrays["runs"].tolist()),
         families=tuple(arrays["families"].tolist()),
@@ -106,11 +130,13 @@ def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
         scores=arrays["scores"],
         latents=tuple(np.split(arrays["latents"], np.cumsum(informative)[:-1])),
         pairs=arrays["pairs"],
-        matrices=_unpacked(arrays["compared"].tolist(), arrays["matrices"], informative),
+        matrices=matrices,
         left_out=described["left_out"],
         options=RankingOptions(**{"informative": "kl", **described["options"]}),  # rankings of 0.1 do not say so
         notes=tuple(described["notes"]),
         doubted=tuple(described.get("doubted", ())),
+        found=Pairs(*(arrays[name] for name in FOUND), matrices) if known else None,
+        digests=tuple(arrays["digests"].tolist()) if known else (),
     )
 
 
@@ -140,8 +166,7 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
 def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions) -> str:
     digest = hashlib.sha256(json.dumps([MADE, asdict(options)], sort_keys=True).encode())
     for each in candidates:
-        digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.codes.shape]).encode())
-        digest.update(np.ascontiguousarray(each.codes).tobytes())
+        digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.digest]).encode())
         for nats in (each.kl, each.signal):
             digest.update(b"" if nats is None else nats.tobytes())
     return digest.hexdigest()

@@ -139,9 +139,7 @@ def udr(
     silent = [str(model) for model, keep in enumerate(informative) if not keep.any()]
     if silent:
         notes += (f"models {', '.join(silent)} have no informative latent and score 0",)
-    values, penalties, largest = (
-        np.where(wanted, each, np.nan) for each in (found.values, found.penalties, found.largest)
-    )
+    values, penalties, largest = (_only(each, wanted) for each in (found.values, found.penalties, found.largest))
     converged = found.converged | ~wanted
     names = [f"model {place}" for place in range(n_models)]
     return UDR(
@@ -154,6 +152,11 @@ def udr(
         notes=notes + notes_on_lasso(names, largest, converged),
         matrices={pair: found.matrices[pair] for pair in sorted(found.matrices) if wanted[pair] and keep_of[pair]},
     )
+
+
+def _only(numbers: FloatArray, wanted: BoolArray) -> FloatArray:
+    """NaN where not wanted; the same array where it is so already, as thousands of models make large ones."""
+    return np.where(wanted, numbers, np.nan) if np.isfinite(numbers[~wanted]).any() else numbers
 
 
 def _comparison(similarity: Similarity, alpha: Literal["cv"] | float, aggregate: Aggregate, n_rows: int) -> Comparison:

@@ -2,13 +2,17 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
+from pathlib import Path
 
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.representation import Representation
 from unbraid.runs.folder import find_codes
 from unbraid.studies.record import StudyRecord, StudyRun
-from unbraid.types import Progress
+from unbraid.types import FloatArray, Progress
+
+HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed
 
 
 def ranking_options(study: StudyRecord) -> RankingOptions:
@@ -88,8 +92,8 @@ def rank_when_done(study: StudyRecord, progress: Progress | None = None) -> None
 
 
 def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, str]]:
-    """The runs that can be ranked, with their codes, and why others cannot."""
-    candidates, left_out = [], {}
+    """The runs that can be ranked, with their codes or what reads them, and why others cannot."""
+    candidates, left_out, held = [], {}, 0
     for run in runs:
         if run.state != "finished":
             left_out[run.id] = "not finished" if run.state == "waiting" else f"{run.state}: {run.reason}"
@@ -99,5 +103,11 @@ def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, 
         except (OSError, ValueError) as error:
             left_out[run.id] = str(error)
             continue
-        candidates.append(Candidate.of(run.id, run.family, run.setting, representation))
+        held += representation.codes.nbytes
+        again = partial(_codes_at, run.path) if held > HELD else None
+        candidates.append(Candidate.of(run.id, run.family, run.setting, representation, again))
     return candidates, left_out
+
+
+def _codes_at(path: Path) -> FloatArray:
+    return Representation.load(find_codes(path)).codes
