@@ -2,7 +2,7 @@
 
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -17,7 +17,9 @@ def n_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def in_threads(work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]) -> Iterator[tuple[Task, Result]]:
+def in_threads(
+    work: Callable[[Task, threading.Event], Result], tasks: Iterable[Task]
+) -> Generator[tuple[Task, Result], None, None]:
     """Each task with what `work` makes of it, in the order in which they are done, one thread on each core.
 
     Few tasks are taken ahead of what is done. Whoever stops before the end closes this; the event that `work` gets is
@@ -39,6 +41,6 @@ def in_threads(work: Callable[[Task, threading.Event], Result], tasks: Iterable[
                 future.cancel()
 
 
-def _done(running: dict[Future[Result], Task]) -> Iterator[tuple[Task, Result]]:
+def _done(running: dict[Future[Result], Task]) -> Generator[tuple[Task, Result], None, None]:
     for future in wait(running, return_when=FIRST_COMPLETED).done:
         yield running.pop(future), future.result()

@@ -55,7 +55,7 @@ def by_definition(models: list[Candidate], i: int, j: int, similarity: str, alph
     for model in (models[i], models[j]):
         assert model.kl is not None
         keep.append(model.kl > 0.01)
-        z.append((model.codes - model.codes.mean(0)) / model.codes.std(0) * keep[-1])
+        z.append((model.matrix() - model.matrix().mean(0)) / model.matrix().std(0) * keep[-1])
     d = z[0].shape[1]
     matrix = np.zeros((d, d))
     for a in range(d):
@@ -149,7 +149,7 @@ def test_cross_validated_lasso_is_that_of_the_paper() -> None:
     models = [replace(model, kl=None) for model in population()[::2][:2]]
     ranking = rank_models(models, PAPER)
     order = np.random.default_rng(0).permutation(N)
-    z = [((model.codes - model.codes.mean(0)) / model.codes.std(0))[order] for model in models]
+    z = [((model.matrix() - model.matrix().mean(0)) / model.matrix().std(0))[order] for model in models]
     matrix = np.abs(MultiTaskLassoCV(tol=1e-10, max_iter=100_000, cv=5).fit(z[1], z[0]).coef_)
     expected = ((matrix.max(0) ** 2 / matrix.sum(0)).sum() + (matrix.max(1) ** 2 / matrix.sum(1)).sum()) / 8
     assert ranking.scores[0] == pytest.approx(expected, abs=1e-6)
@@ -333,7 +333,7 @@ def test_a_ranking_is_made_once_for_the_same_codes(tmp_path: Path) -> None:
     assert len(seen) == 7
     assert (tmp_path / "udr" / "spearman-all.npz").is_file()
     seen.clear()
-    changed = [replace(models[0], codes=models[0].codes @ rotation(8)), *models[1:]]
+    changed = [replace(models[0], codes=models[0].matrix() @ rotation(8)), *models[1:]]
     assert rank(changed).scores[0] != first.scores[0]
     assert seen == [1, 2, 3, 4, 5, 6]
 

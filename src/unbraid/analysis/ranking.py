@@ -14,8 +14,7 @@ from unbraid._shown import Shown
 from unbraid.analysis.natural_order import natural
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
-from unbraid.metrics._pairs import Pairs
-from unbraid.metrics.udr import Similarity, heavy_models, notes_on_lasso
+from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso
 from unbraid.representation import Representation
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
@@ -371,7 +370,8 @@ def _nothing(reasons: Mapping[str, str]) -> str:
     runs: dict[str, list[str]] = {}
     for run, reason in reasons.items():
         runs.setdefault(reason, []).append(run)
-    why = "; ".join(f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items())
+    told = [f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items()]
+    why = "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
     return f"no two models can be compared: {why or 'there are no finished runs'}"
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from unbraid._files import atomic_write
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
-from unbraid.metrics._pairs import Pairs
+from unbraid.metrics.udr import Pairs
 
 FORMAT = 1
 MADE = 4  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
@@ -135,7 +135,7 @@ def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
         options=RankingOptions(**{"informative": "kl", **described["options"]}),  # rankings of 0.1 do not say so
         notes=tuple(described["notes"]),
         doubted=tuple(described.get("doubted", ())),
-        found=Pairs(*(arrays[name] for name in FOUND), matrices) if known else None,
+        found=Pairs(**{name: arrays[name] for name in FOUND}, matrices=matrices) if known else None,
         digests=tuple(arrays["digests"].tolist()) if known else (),
     )
 

@@ -84,6 +84,16 @@ class Comparison:
         return [columns[:, start:stop] for start, stop in pairwise(self.folds)]
 
 
+class _Found(NamedTuple):
+    """Of each target (rows) and each other."""
+
+    values: FloatArray
+    penalties: FloatArray
+    largest: FloatArray
+    converged: BoolArray
+    relations: FloatArray  # (columns of others, columns of targets) R of all pairs, transposed
+
+
 class _Block(NamedTuple):
     """Columns of some models, one after the other, and their sums over the rows of each fold."""
 
@@ -117,23 +127,21 @@ def compare_pairs(
         todo |= wanted & keep & ~_kept(found)
     total, done = int(todo.sum()), 0
 
-    def compare(blocks: tuple[_Block, _Block], stopped: threading.Event) -> tuple[FloatArray, ...]:
+    def compare(blocks: tuple[_Block, _Block], stopped: threading.Event) -> _Found:
         targets, others = blocks
         return _compare(targets, others, todo[np.ix_(targets.models, others.models)], how, stopped)
 
     with closing(in_threads(compare, _blocks(columns, todo, how))) as results:
-        for (targets, others), (values, penalties, largest, converged, relations) in results:
+        for (targets, others), part in results:
             here = np.ix_(targets.models, others.models)
             new = todo[here]
-            for whole, part in (
-                (found.values, values), (found.penalties, penalties), (found.largest, largest),
-                (found.converged, converged),
-            ):  # fmt: skip
-                whole[here] = np.where(new, part, whole[here])
+            for name in ("values", "penalties", "largest", "converged"):
+                whole = getattr(found, name)
+                whole[here] = np.where(new, getattr(part, name), whole[here])
             for target, other in () if keep is None else np.argwhere(new & keep[here]):
                 rows = slice(others.edges[other], others.edges[other + 1])
-                part = relations[rows, targets.edges[target] : targets.edges[target + 1]]
-                found.matrices[int(targets.models[target]), int(others.models[other])] = part.T.astype(np.float32)
+                matrix = part.relations[rows, targets.edges[target] : targets.edges[target + 1]].T
+                found.matrices[int(targets.models[target]), int(others.models[other])] = matrix.astype(np.float32)
             done += int(new.sum())
             if told is not None:
                 told(done, total)
@@ -164,10 +172,7 @@ def _block(columns: Columns, models: IntArray, how: Comparison) -> _Block:
     return _Block(models, taken, edges, np.stack([part.sum(axis=1) for part in how.parts(taken)]))
 
 
-def _compare(
-    targets: _Block, others: _Block, todo: BoolArray, how: Comparison, stopped: threading.Event
-) -> tuple[FloatArray, FloatArray, FloatArray, BoolArray, FloatArray]:
-    """Values, penalties, largest and converged (n_targets, n_others); R of all, (columns of others, of targets)."""
+def _compare(targets: _Block, others: _Block, todo: BoolArray, how: Comparison, stopped: threading.Event) -> _Found:
     cross = np.stack([x @ y.T for x, y in zip(how.parts(others.columns), how.parts(targets.columns), strict=True)])
     grams = np.zeros((*cross.shape[:2], int(np.diff(others.edges).max())))
     for low, high in pairwise(others.edges):
@@ -200,7 +205,7 @@ def _compare(
                 )
                 relations[start:stop, low:high] = np.abs(weights)
         summarised(relations, low, high, others.edges, todo[target], how.paper, values[target], largest[target])
-    return values, penalties, largest, converged, relations
+    return _Found(values, penalties, largest, converged, relations)
 
 
 @numba.njit(cache=True, nogil=True)
