@@ -77,7 +77,7 @@ def rank(
     candidates = [_candidate(name, model) for name, model in named.items()]
     # Codes alone do not say which samples they are of.
     if any(not each.samples or each.samples.endswith(" rows") for each in candidates):
-        candidates = [replace(each, samples=f"{len(each.codes)} rows") for each in candidates]
+        candidates = [replace(each, samples=f"{len(each.matrix())} rows") for each in candidates]
     if groups is not None:
         candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
