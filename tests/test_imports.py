@@ -28,7 +28,7 @@ RANKS = {
     "_score_each": 6, "tables": 6,
     "_score_again": 7,
     "scoring": 8,
-    "runs": 9,
+    "runs": 9, "comparing": 9,
     "training": 10,
     "studies": 11,
     "explore": 12, "figures": 12, "ranking": 12,

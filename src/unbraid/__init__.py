@@ -6,6 +6,7 @@ from warnings import warn
 
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots
+    from unbraid.comparing import compare
     from unbraid.ranking import rank
     from unbraid.representation import Representation
     from unbraid.runs.run import Run, load_run
@@ -22,6 +23,7 @@ __all__ = [
     "Run",
     "ScoreCard",
     "Study",
+    "compare",
     "continue_run",
     "datasets",
     "families",
@@ -39,6 +41,7 @@ _HOMES = {
     "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scorecard",
     "Study": "unbraid.studies.study",
+    "compare": "unbraid.comparing",
     "continue_run": "unbraid.training.continuing",
     "load_run": "unbraid.runs.run",
     "rank": "unbraid.ranking",

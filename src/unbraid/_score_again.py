@@ -1,7 +1,7 @@
 """Score the rows of a card again: shuffled, for what luck would score, and in parts, for how sure a score is."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,14 @@ from unbraid.metrics.resampling import Resampling, part_of_rows
 from unbraid.representation import Representation
 from unbraid.scorecard import Scored
 from unbraid.types import FloatArray, Progress
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A metric's scores of parts of the rows: the same parts for every representation of as many rows."""
+
+    method: Resampling
+    scored: list[Scored]
 
 
 def with_nulls(
@@ -51,27 +59,46 @@ def with_intervals(
     progress: Progress | None,
 ) -> dict[str, Scored]:
     """The same with an interval for every number of each metric, or the reason why it has none."""
-    found: dict[str, Scored] = {}
-    for method, names in _by_method(scored).items():
-        if isinstance(method, str):
-            found |= {name: replace(scored[name], no_interval=method) for name in names}
-            continue
-        method = method if times is None else replace(method, times=times)
-        parts, missing = scores_of_parts(
-            representation, {name: scored[name].metric for name in names}, method, seed, gap, progress
-        )
-        for name in names:
-            if name in missing:
-                found[name] = replace(scored[name], no_interval=missing[name])
-            else:
-                found[name] = replace(scored[name], intervals=_intervals(scored[name], parts[name], method, confidence))
-    return {name: found[name] for name in scored}
+    parts, missing = scores_of_parts(representation, scored, times, seed, gap, progress)
+    return {
+        name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
+    }
+
+
+def with_interval(scored: Scored, parts: Parts | None, missing: str, confidence: float) -> Scored:
+    """The same with its intervals, or the reason why it has none."""
+    if parts is None:
+        return replace(scored, no_interval=missing)
+    return replace(scored, intervals=_intervals(scored, parts, confidence))
 
 
 def scores_of_parts(
     representation: Representation,
-    rows: Mapping[str, Metric],
+    scored: Mapping[str, Scored],
+    times: int | None,
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+) -> tuple[dict[str, Parts], dict[str, str]]:
+    """Each metric of parts of the rows, and of those that have no interval, why not."""
+    found: dict[str, Parts] = {}
+    missing: dict[str, str] = {}
+    for method, names in _by_method(scored).items():
+        if isinstance(method, str):
+            missing |= dict.fromkeys(names, method)
+            continue
+        method = method if times is None else replace(method, times=times)
+        rows = {name: scored[name].metric for name in names}
+        parts, unscored = _scores_by(method, representation, rows, seed, gap, progress)
+        missing |= unscored
+        found |= {name: Parts(method, parts[name]) for name in names if name not in unscored}
+    return found, missing
+
+
+def _scores_by(
     method: Resampling,
+    representation: Representation,
+    rows: Mapping[str, Metric],
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
@@ -106,9 +133,9 @@ def numbers_of(scored: Scored) -> tuple[dict[str, float], FloatArray]:
     return scored.values, np.asarray(getattr(scored.result, "per_factor", ()), dtype=float)
 
 
-def _intervals(scored: Scored, parts: Sequence[Scored], method: Resampling, confidence: float) -> Intervals:
+def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
     values, per_factor = numbers_of(scored)
-    known = [numbers_of(each) for each in parts]
+    known = [numbers_of(each) for each in parts.scored]
     names = [name for name in values if all(name in own for own, _ in known)]
     whole = np.array([*(values[name] for name in names), *per_factor])
     resampled = np.array([[*(own[name] for name in names), *of_factors] for own, of_factors in known])
@@ -116,9 +143,9 @@ def _intervals(scored: Scored, parts: Sequence[Scored], method: Resampling, conf
     low, high = (
         np.where(bounded, end, other) for end, other in zip(scored.metric.range, (-np.inf, np.inf), strict=True)
     )
-    made = intervals(whole, resampled, (low, high), method, confidence)
+    made = intervals(whole, resampled, (low, high), parts.method, confidence)
     of_factors = tuple(made[len(names) :]) if len(per_factor) else None
-    return Intervals(confidence, method.times, dict(zip(names, made, strict=False)), of_factors)
+    return Intervals(confidence, len(parts.scored), dict(zip(names, made, strict=False)), of_factors)
 
 
 def _by_method(scored: Mapping[str, Scored]) -> dict[Resampling | str, list[str]]:

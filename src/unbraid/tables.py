@@ -48,8 +48,10 @@ def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[
     return ["metric", *cards, *(["mean ± sd"] if len(cards) > 1 else [])], rows
 
 
-def save_table(path: str | Path, head: Sequence[str], rows: Rows) -> None:
+def save_table(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> None:
     """Write a table; the suffix decides: .tex (booktabs), .md or .csv. Whole or not at all.
+
+    Cells between ** are set in bold; `foot` stands below the table. Neither is for .csv.
 
     Raises:
         ValueError: the suffix is another.
@@ -60,35 +62,50 @@ def save_table(path: str | Path, head: Sequence[str], rows: Rows) -> None:
     if write is None:
         raise ValueError(f"{path}: a table is saved as {', '.join(FORMATS)}")
     with atomic_write(path) as temporary:
-        temporary.write_text(write(head, rows), encoding="utf-8")
+        text = write(head, rows) if write is comma_separated else write(head, rows, foot)
+        temporary.write_text(text, encoding="utf-8")
 
 
-def latex(head: Sequence[str], rows: Rows) -> str:
+def latex(head: Sequence[str], rows: Rows, foot: str = "") -> str:
     """A tabular environment that needs the package booktabs."""
     lines = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (head, *rows)]
     columns = "l" + "r" * (len(head) - 1)
     body = "\n".join(lines[1:])
+    below = f"\\multicolumn{{{len(head)}}}{{l}}{{\\footnotesize {_escaped(foot)}}} \\\\\n" if foot else ""
     return (
-        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{lines[0]}\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{lines[0]}\n\\midrule\n{body}\n\\bottomrule\n{below}"
+        "\\end{tabular}\n"
     )
 
 
-def markdown(head: Sequence[str], rows: Rows) -> str:
+def markdown(head: Sequence[str], rows: Rows, foot: str = "") -> str:
     """A table as GitHub and most editors read it."""
     rule = ["---", *["---:"] * (len(head) - 1)]
     return "".join(
         "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |\n" for row in (head, rule, *rows)
-    )
+    ) + (f"\n{_one_line(foot)}\n" if foot else "")
 
 
 def comma_separated(head: Sequence[str], rows: Rows) -> str:
     """Comma-separated values with a head."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([head, *rows])
+    csv.writer(text, lineterminator="\n").writerows([head, *([plain(cell) for cell in row] for row in rows)])
     return text.getvalue()
 
 
+def plain(cell: str) -> str:
+    """A cell without the marks of bold."""
+    return cell[2:-2] if is_bold(cell) else cell
+
+
+def is_bold(cell: str) -> bool:
+    """Whether a cell is marked to be set in bold."""
+    return len(cell) > 4 and cell.startswith("**") and cell.endswith("**")
+
+
 def _escaped(cell: str) -> str:
+    if is_bold(cell):
+        return f"\\textbf{{{_escaped(plain(cell))}}}"
     text = _one_line(cell).translate(ESCAPED)
     for symbol, command in SYMBOLS.items():
         text = text.replace(symbol, command)

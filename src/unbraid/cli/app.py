@@ -10,6 +10,7 @@ from unbraid._trust import Untrusted
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
 from unbraid.cli.cite import cite
+from unbraid.cli.compare import compare as compare_models
 from unbraid.cli.continue_run import continue_run
 from unbraid.cli.data import data_app
 from unbraid.cli.explore import explore
@@ -37,6 +38,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("score")(score)
+app.command("compare")(compare_models)
 app.command("metrics")(list_metrics)
 app.command("udr")(udr)
 app.command("rank", help="The same as `unbraid udr`: rank files of codes without labels.")(udr)

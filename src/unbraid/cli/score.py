@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from math import pi
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -17,6 +17,8 @@ from unbraid._arguments import check_number
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
+
+Named = TypeVar("Named")
 
 if TYPE_CHECKING:
     from unbraid.representation import Representation
@@ -149,7 +151,7 @@ def score(
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
 
-    chosen = _listed(metrics)
+    chosen = listed(metrics)
     choose(trusting(chosen))
     paths = expanded(files) if files else [example_path()]
     if len(paths) > 1 and (json or html):
@@ -177,16 +179,16 @@ def score(
                 raise
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from error
-        called = "the shipped example" if example else str(path)
-        cards[called] = replace(card, path=called, chosen_factors=chosen_factors)
+        name = "the shipped example" if example else str(path)
+        cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
         if path.is_dir() and own:
-            typer.echo(_kept(path, cards[called]), err=True)
+            typer.echo(_kept(path, cards[name]), err=True)
     from unbraid.tables import compare, save_table
 
     outs = [out for out in (json, html) if out is not None]
     for out in outs:
         next(iter(cards.values())).save(out)
-    head, rows = compare(_called(cards))
+    head, rows = compare(called(cards))
     for out in tables.values():
         if out is not None:
             save_table(out, head, rows)
@@ -208,7 +210,7 @@ def _labelled(
     from unbraid.runs.folder import find_codes
 
     held = Representation.load(find_codes(path))
-    chosen = None if factors is None else _listed(factors)
+    chosen = None if factors is None else listed(factors)
     if labels is None and not about:
         names = held.names if chosen is None else tuple(chosen)
         return held.keep_factors(names), () if names == held.names else names
@@ -237,7 +239,7 @@ def _labelled(
 def _by_name(option: str, text: str | None) -> dict[str, str] | None:
     if text is None:
         return None
-    pairs = [part.partition("=") for part in _listed(text)]
+    pairs = [part.partition("=") for part in listed(text)]
     for name, equals, value in pairs:
         if not equals or not name.strip() or not value.strip():
             raise ValueError(f"{option} {text}: write NAME=VALUE, with commas between")
@@ -267,7 +269,7 @@ def _values(text: str | None) -> list[float | str] | None:
     return values
 
 
-def _called(cards: "Mapping[str, ScoreCard]") -> "dict[str, ScoreCard]":
+def called(cards: Mapping[str, Named]) -> dict[str, Named]:
     """By the shortest names that differ: of files without folder and suffix, where that suffices."""
     stems = [Path(path).stem for path in cards]
     names = stems if len(set(stems)) == len(stems) else list(cards)
@@ -298,7 +300,8 @@ def _kept(run: Path, card: "ScoreCard") -> str:
     return f"wrote {', '.join(names)} to {run / SCORES}" if names else f"left {run / SCORES} as it is"
 
 
-def _listed(text: str) -> list[str]:
+def listed(text: str) -> list[str]:
+    """Names between commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
 

@@ -1,0 +1,106 @@
+"""`unbraid compare`: which of several models scores better on these images, and how sure is that?"""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from unbraid.cli._paths import check_outputs, expanded
+from unbraid.cli._progress import metric_progress
+from unbraid.tables import is_bold, plain
+
+if TYPE_CHECKING:
+    from unbraid.comparing import ModelComparison
+
+
+def compare(
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Files of codes with factors, or folders of runs.", show_default=False),
+    ],
+    metrics: Annotated[str, typer.Option(help="Comma-separated ids or presets (see `unbraid metrics`).")] = "standard",
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    resamples: Annotated[
+        int | None,
+        typer.Option(help="Parts of the rows that are scored; default by metric, 200 or 20.", show_default=False),
+    ] = None,
+    paired: Annotated[
+        bool | None,
+        typer.Option(
+            "--paired/--unpaired",
+            help="Whether row k of every file is of one image; default where their factors match.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
+    json: Annotated[Path | None, typer.Option(help="Write everything to this .json file.")] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write scores ± intervals to this .tex file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
+    csv: Annotated[Path | None, typer.Option(help="Write them to this .csv file.")] = None,
+) -> None:
+    """Compare models on the same images, or on other images of the same source: which is better, and how sure is it?
+
+    The sample are images. Differences have intervals; p values are corrected for all comparisons shown (Holm), and a
+    model is called better where that leaves no doubt. Whether a family is better than another takes several seeds of
+    both: see `unbraid study compare`.
+
+    Examples:
+
+      unbraid compare vae.npz factor_vae.npz --metrics mig,snc
+
+      unbraid compare runs/3f6c0f0a8d1e2b47 runs/91c4e8d0f7a6b235 --metrics mig,dci_lasso --latex table.tex
+    """
+    outputs = {".json": json, ".tex": latex, ".md": markdown, ".csv": csv}
+    check_outputs(outputs)
+    from unbraid._trust import trusting
+    from unbraid.cli.score import called, listed
+    from unbraid.comparing import compare as compare_models
+    from unbraid.representation import Representation
+    from unbraid.runs.folder import find_codes
+    from unbraid.scoring import choose
+
+    chosen = listed(metrics)
+    choose(trusting(chosen))
+    models = called({str(path): Representation.load(find_codes(path)) for path in expanded(files)})
+    with metric_progress() as progress:
+        found = compare_models(
+            models,
+            metrics=chosen,
+            confidence=confidence,
+            resamples=resamples,
+            seed=seed,
+            paired=paired,
+            progress=progress,
+        )
+    _print(Console(), found)
+    for out in outputs.values():
+        if out is not None:
+            found.save(out)
+            typer.echo(f"wrote {out}", err=True)
+
+
+def _print(console: Console, found: "ModelComparison") -> None:
+    head, rows = found.table()
+    scores = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(head):
+        scores.add_column(name, justify="right" if place else "left", overflow="fold")
+    for row in rows:
+        scores.add_row(*(Text(plain(cell), style="bold" if is_bold(cell) else "") for cell in row))
+    apart = Table(box=SIMPLE_HEAD, pad_edge=False)
+    names = ("metric", "models", "difference", f"{100 * found.confidence:g} % between", "p", "p (Holm)", "better")
+    for name in names:
+        apart.add_column(name, justify="left" if name in ("metric", "models", "better") else "right", overflow="fold")
+    for each in found.differences:
+        between = f"{each.low:+.3f} to {each.high:+.3f}"
+        apart.add_row(
+            each.metric, f"{each.first} - {each.second}", f"{each.difference:+.3f}", between, f"{each.p:.2g}",
+            f"{each.p_holm:.2g}", each.better,
+        )  # fmt: skip
+    for table in (scores, apart):
+        console.print(table, markup=False)
+    for note in (found.footnote, *found.notes):
+        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)

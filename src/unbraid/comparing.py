@@ -1,0 +1,276 @@
+"""Is one model better than another on these images, or did it draw a luckier sample?"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import unbraid
+from unbraid._arguments import check_whole
+from unbraid._extras import require
+from unbraid._files import atomic_write
+from unbraid._interval import FEWEST_ROWS, Interval
+from unbraid._score_again import Parts, scores_of_parts, with_interval
+from unbraid._score_each import Gap
+from unbraid.analysis.comparison import holm
+from unbraid.representation import Representation
+from unbraid.scorecard import ScoreCard
+from unbraid.scoring import FEWEST_PARTS, check_confidence, score
+from unbraid.types import DataFrame, FloatArray, IntArray, Progress
+
+Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far the headline of one model lies above that of another."""
+
+    metric: str
+    first: str
+    second: str
+    difference: float  # first - second
+    low: float  # interval of its mean over fresh samples of as many rows
+    high: float
+    p: float  # two-sided, Student's t of the difference over its deviation
+    p_holm: float  # the same, corrected for all comparisons made
+    better: str  # the model that scores better, where `p_holm` says that one does, else ""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Models side by side: a card with intervals each, and every difference in every metric that has intervals."""
+
+    cards: Mapping[str, ScoreCard]
+    differences: tuple[Difference, ...]
+    confidence: float
+    paired: bool  # whether row k of each is of the same image
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [
+            f"{each.metric:<22}{each.first} - {each.second}: {each.difference:+.3f} "
+            f"({each.low:+.3f} to {each.high:+.3f}), p {each.p_holm:.2g}"
+            + (f", {each.better} is better" if each.better else "")
+            for each in self.differences
+        ]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def to_frame(self) -> DataFrame:
+        """A pandas DataFrame, one row per difference."""
+        return require("pandas", "table", "to_frame").DataFrame([asdict(each) for each in self.differences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers; the cards by the names of the models."""
+        return {
+            "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "differences": [asdict(each) for each in self.differences], "notes": list(self.notes),
+            "models": {name: card.to_dict() for name, card in self.cards.items()},
+        }  # fmt: skip
+
+    def table(self, *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
+        """Head and rows for a paper: score ± half of its interval, by model.
+
+        Arrows say which way is better. A score is set in bold (**...**) where it is better than that of every other
+        model by more than luck explains.
+        """
+        names = list(self.cards)
+        rows = []
+        for metric in dict.fromkeys(each.metric for each in self.differences):
+            own = [each for each in self.differences if each.metric == metric]
+            wins = [sum(each.better == name for each in own) for name in names]
+            better = self.cards[names[0]].scored[metric].metric.higher_is_better
+            row = [f"{metric} {'↑' if better else '↓'}"]
+            for name, won in zip(names, wins, strict=True):
+                interval = _interval(self.cards[name], metric)
+                text = f"{self.cards[name].scored[metric].headline:.{digits}f} ± {interval.half_width:.{digits}f}"
+                row.append(f"**{text}**" if won == len(names) - 1 else text)
+            rows.append(row)
+        return ["metric", *names], rows
+
+    @property
+    def footnote(self) -> str:
+        """What a reader of the table must know: rows, seed, version, how sure, what was corrected for."""
+        card = next(iter(self.cards.values()))
+        sizes = sorted({len(each.representation) for each in self.cards.values()})
+        rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
+        return (
+            f"{rows}; ± half of the {100 * self.confidence:g} % interval; bold: better than all others "
+            f"(Holm over {len(self.differences)} comparisons); seed {card.seed}; unbraid {unbraid.__version__}."
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as .json, or the table as .tex, .md or .csv. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is another.
+            FileNotFoundError: the folder does not exist.
+        """
+        from unbraid.tables import save_table
+
+        path = Path(path)
+        if path.suffix != ".json":
+            save_table(path, *self.table(), foot=self.footnote)
+            return
+        with atomic_write(path) as temporary:
+            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+            temporary.write_text(text, encoding="utf-8")
+
+
+def compare(
+    models: Models,
+    *,
+    metrics: str | Sequence[str] = "standard",
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    gap: Gap | None = None,
+    paired: bool | None = None,
+    progress: Progress | None = None,
+) -> ModelComparison:
+    """Compare the codes that two or more models give: which scores better, by how much, and how sure is that?
+
+    The sample are the images: other images might turn a small difference around. Whether one *method* is better than
+    another no two models tell, since seeds move a score as well; see `Study` and `unbraid study compare`.
+
+    Args:
+        models: by name, each a Representation or the path of one; or paths, which are called by their names.
+        metrics: as for `unbraid.score`. Those that one of the models has no interval for are left out; notes say why.
+        confidence: of the intervals, in (0, 1); a model is called better where its corrected p is at most
+            1 - confidence.
+        resamples: parts of the rows per metric; default what the table of metrics says.
+        seed: same seed, same numbers.
+        gap: as for `unbraid.score`.
+        paired: whether the rows of all models are of the same images. Default: where their factors match, in order,
+            or in another order if no combination of factors occurs twice. The parts of the rows are then the same for
+            all, so that what makes an image hard for all models cancels.
+        progress: as for `unbraid.score`.
+
+    Returns:
+        ModelComparison.
+
+    Raises:
+        ValueError: fewer than two models, too few rows, other factors, or `paired` where rows do not match.
+
+    Reference:
+        Holm 1979, for the correction; `unbraid.score` for the intervals.
+    """
+    check_confidence(confidence)
+    if resamples is not None:
+        check_whole("resamples", resamples, FEWEST_PARTS)
+    given = _named(models)
+    matched = _matched(given)
+    together, notes = paired is not False and not isinstance(matched, str), []
+    if paired is not False and isinstance(matched, str):
+        if paired:
+            raise ValueError(matched)
+        notes = [f"unpaired: {matched}"]
+    elif not isinstance(matched, str) and together:
+        given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
+    cards, parts = {}, {}
+    for name, each in given.items():
+        card = score(each, metrics=metrics, seed=seed, gap=gap, progress=progress)
+        own, missing = scores_of_parts(each, card.scored, resamples, seed, gap, progress)
+        scored = {m: with_interval(s, own.get(m), missing.get(m, ""), confidence) for m, s in card.scored.items()}
+        cards[name], parts[name] = replace(card, scored=scored, path=name), own
+    everywhere = [metric for metric in next(iter(parts.values())) if all(metric in own for own in parts.values())]
+    left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
+    notes += [f"not compared, since not every model has an interval: {', '.join(left)}"] if left else []
+    if not everywhere:
+        raise ValueError(f"nothing to compare: {'; '.join(notes)}")
+    pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
+    found = [_difference(metric, pair, cards, parts, confidence, together) for metric, *pair in pairs]
+    corrected = holm([each.p for each in found])
+    decided = [_decided(each, p, cards, 1 - confidence) for each, p in zip(found, corrected, strict=True)]
+    return ModelComparison(cards, tuple(decided), confidence, together, tuple(notes))
+
+
+def _named(models: Models) -> dict[str, Representation]:
+    named: Mapping[str, Any] = models if isinstance(models, Mapping) else {str(path): path for path in models}
+    if len(named) < 2:
+        raise ValueError(f"give two or more models to compare; got {len(named)}")
+    loaded = {
+        name: each if isinstance(each, Representation) else Representation.load(each) for name, each in named.items()
+    }
+    for name, each in loaded.items():
+        if len(each) < FEWEST_ROWS:
+            raise ValueError(f"{name}: intervals need {FEWEST_ROWS} rows or more; there are {len(each)}")
+    return loaded
+
+
+def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
+    """Rows of each model such that row k is of one image; or why that cannot be told.
+
+    Raises:
+        ValueError: their factors differ.
+    """
+    (name, first), *others = models.items()
+    for other, each in others:
+        if each.names != first.names:
+            raise ValueError(
+                f"the factors of {other} ({', '.join(each.names)}) are not those of {name} ({', '.join(first.names)})"
+            )
+    if not first.names:
+        raise ValueError(f"{name} has no factors to be measured against")
+    orders: dict[str, IntArray] = {name: np.arange(len(first))}
+    for other, each in others:
+        order = _order(first.factors, each.factors)
+        if order is None:
+            return f"the rows of {other} are not those of {name}: their factors do not match"
+        orders[other] = order
+    return orders
+
+
+def _order(factors: FloatArray | IntArray, others: FloatArray | IntArray) -> IntArray | None:
+    """Rows of `others` in the order of `factors`, or None where that cannot be told."""
+    if factors.shape != others.shape:
+        return None
+    if np.array_equal(factors, others):
+        return np.arange(len(factors))
+    place, other_place = np.lexsort(factors.T), np.lexsort(others.T)
+    if not np.array_equal(factors[place], others[other_place]) or len(np.unique(factors, axis=0)) < len(factors):
+        return None
+    order = np.empty(len(factors), dtype=np.int64)
+    order[place] = other_place
+    return order
+
+
+def _interval(card: ScoreCard, metric: str) -> Interval:
+    scored = card.scored[metric]
+    if scored.intervals is None:
+        raise ValueError(f"{metric} has no interval")
+    return scored.intervals.values[scored.metric.headline]
+
+
+def _difference(
+    metric: str,
+    pair: Sequence[str],
+    cards: Mapping[str, ScoreCard],
+    parts: Mapping[str, Mapping[str, Parts]],
+    confidence: float,
+    paired: bool,
+) -> Difference:
+    """Not yet corrected."""
+    from scipy.stats import t
+
+    first, second = (np.array([each.headline for each in parts[name][metric].scored]) for name in pair)
+    inflation, freedom = parts[pair[0]][metric].method.inflation, len(first) - 1
+    apart = cards[pair[0]].scored[metric].headline - cards[pair[1]].scored[metric].headline
+    if paired:
+        deviation = inflation * float((first - second).std(ddof=1))
+    else:
+        own = np.array([first.var(ddof=1), second.var(ddof=1)])
+        deviation = inflation * float(np.sqrt(own.sum()))
+        freedom *= float(own.sum() ** 2 / np.sum(own**2)) if own.any() else 1  # Welch
+    half = float(t.ppf((1 + confidence) / 2, freedom)) * deviation
+    p = float(2 * t.sf(abs(apart) / deviation, freedom)) if deviation > 0 else float(apart == 0)
+    return Difference(metric, pair[0], pair[1], apart, apart - half, apart + half, p, p, "")
+
+
+def _decided(each: Difference, p_holm: float, cards: Mapping[str, ScoreCard], alpha: float) -> Difference:
+    upward = cards[each.first].scored[each.metric].metric.higher_is_better
+    ahead = each.first if (each.difference > 0) == upward else each.second
+    return replace(each, p_holm=p_holm, better=ahead if p_holm <= alpha and each.difference != 0 else "")
