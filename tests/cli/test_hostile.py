@@ -93,6 +93,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
     "continue": [("run --steps 100", 2)],
     "traverse": [("run --out a.png", 2)],
+    "generate": [("run --out a.png", 2)],
     "figure": [
         ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("hinton run --out a.png", 0), ("boxes study --out a.png", 0),
@@ -155,7 +156,8 @@ def interrupted(*_: object) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "traverse run --out a.png", "export run --onnx a.onnx", "report run", "figure reconstructions run --out a.png",
+        "traverse run --out a.png", "generate run --out a.png", "export run --onnx a.onnx", "report run",
+        "figure reconstructions run --out a.png",
     ],
 )  # fmt: skip
 def test_the_line_says_what_would_be_executed_and_how_to_allow_it(

@@ -11,7 +11,7 @@ from PIL import Image
 
 import unbraid.cli.app
 from tests.processes import forked
-from unbraid import train
+from unbraid import load_run, train
 from unbraid.cli._progress import Pace
 from unbraid.training.workers import WorkerDied
 
@@ -61,6 +61,22 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     assert card["metrics"].keys() == {"mig", "mig_exact"}
 
     picture = tmp_path / "grid.png"
+    sheet = tmp_path / "new.png"
+    code, printed, _ = unbraid_cli(
+        "generate", str(folder), "--n", "5", "--seed", "2", "--scale", "2", "--out", str(sheet)
+    )
+    assert (code, printed) == (0, f"wrote {sheet}\n")
+    with Image.open(sheet) as opened:
+        drawn = np.asarray(opened)
+    images = load_run(folder).generate(5, seed=2)  # 2 rows of 3, the last place empty, gaps of 2
+    side = 2 * images.shape[1]
+    assert drawn.shape == (2 * side + 2, 3 * side + 4, 4)
+    for place in range(6):
+        y, x = place // 3 * (side + 2), place % 3 * (side + 2)
+        tile = drawn[y : y + side, x : x + side]
+        assert (tile[..., 3] == (255 if place < 5 else 0)).all()
+        if place < 5:
+            assert np.abs(tile[::2, ::2, 0] - images[place, ..., 0] * 255).max() <= 0.5 + 1e-3
     code, printed, _ = unbraid_cli("traverse", str(folder), "--out", str(picture), "--rows", "2", "--steps", "5")
     assert (code, printed) == (0, f"wrote {picture}\n")
     with Image.open(picture) as image:
@@ -138,6 +154,16 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         (["traverse", "{folder}/a", "--out", "{folder}/x.png"], "the training has not finished"),
         (["traverse", "{folder}/b", "--out", "{folder}/x.png"], "b: no such folder"),
         (["traverse", "{folder}/b", "--out", "{folder}/x.jpg"], "the name must end in .png"),
+        (["generate", "{folder}/b", "--out", "{folder}/x.png"], "b: no such folder"),
+        (["generate", "{folder}/b", "--out", "{folder}/x.jpg"], "the name must end in .png"),
+        (["generate", "{folder}/b", "--out", "{folder}/c/x.png"], "the folder {folder}/c does not exist"),
+        (["generate", "{folder}/b", "--out", "{folder}/x.png", "--n", "0"], "--n must be 1 to 10000; got 0"),
+        (["generate", "{folder}/b", "--out", "{folder}/x.png", "--scale", "0"], "--scale must be 1 to 100; got 0"),
+        (
+            ["train", "vae", "--dataset", "square", "--hold-out", "1.5"],
+            "hold_out must be a share of the images below 1",
+        ),
+        (["train", "vae", "--dataset", "square", "--patience", "3"], "give hold_out as well"),
         (["families", "vea"], "unknown family 'vea'; did you mean 'vae'?"),
     ],
 )
@@ -146,7 +172,7 @@ def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, tmp_path: Path, monkeypat
     monkeypatch.chdir(tmp_path)
     code, printed, error = unbraid_cli(*(each.format(folder=tmp_path) for each in arguments))
     assert (code, printed) == (2, "")
-    assert message in error
+    assert message.format(folder=tmp_path) in error
     assert error.count("\n") == 1
     assert [each.name for each in tmp_path.iterdir()] == ["a.part"]
 

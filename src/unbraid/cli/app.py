@@ -17,6 +17,7 @@ from unbraid.cli.explore import explore
 from unbraid.cli.export import export
 from unbraid.cli.families import list_families
 from unbraid.cli.figure import figure
+from unbraid.cli.generate import generate
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.report import report
 from unbraid.cli.score import score
@@ -46,6 +47,7 @@ app.command("families")(list_families)
 app.command("train")(train)
 app.command("continue")(continue_run)
 app.command("traverse")(traverse)
+app.command("generate")(generate)
 app.command("figure")(figure)
 app.command("explore")(explore)
 app.command("report")(report)
