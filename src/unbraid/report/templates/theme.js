@@ -7,4 +7,8 @@
   button.addEventListener("click", () => { dark = !dark; document.documentElement.style.colorScheme = dark ? "dark" : "light"; show(); });
   button.hidden = false;
   show();
+  // Paper has nothing to click on: what is folded is printed, and folded again.
+  let unfolded = [];
+  addEventListener("beforeprint", () => { unfolded = [...document.querySelectorAll("details:not([open])")]; for (const each of unfolded) each.open = true; });
+  addEventListener("afterprint", () => { for (const each of unfolded) each.open = false; });
 }

@@ -8,7 +8,7 @@ let study, columns, families;
 function take(data) {
   study = data;
   columns = new Map(study.columns.map((column) => [column.id, column]));
-  families = [...new Set(study.settings.map((each) => each.family))];
+  families = [...new Set(study.settings.map((each) => each.family))].sort(); // colours follow this order, as in unbraid.plots
 }
 
 function fill(element, properties, children) {

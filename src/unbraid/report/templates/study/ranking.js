@@ -34,27 +34,29 @@ function headCell(key, title, about) {
 
 function showHead() {
   const focused = document.activeElement?.dataset?.key;
-  const cells = [make("th", { scope: "col", class: "num k-place" }, "#")];
-  for (const key of NAMES) if (key !== "reason") cells.push(headCell(key, { run: "Run", family: "Family", setting: "Setting", seed: "Seed", state: "State" }[key], ""));
-  for (const column of study.columns) if (ranking.shown.has(column.id)) {
-    cells.push(headCell(column.id, column.label, column.about));
-  }
-  byId("ranking-head").replaceChildren(make("tr", {}, ...cells));
+  const names = NAMES.filter((key) => key !== "reason").map((key) => headCell(key, { run: "Run", family: "Family", setting: "Setting", seed: "Seed", state: "State" }[key], ""));
+  const numbers = study.columns.filter((column) => ranking.shown.has(column.id)).map((column) => headCell(column.id, column.label, column.about));
+  const place = make("th", { scope: "col", class: "num k-place" }, "#");
+  byId("ranking-head").replaceChildren(make("tr", {}, place, ...inOrder(names, numbers)));
   if (focused) byId("ranking-head").querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus();
 }
+
+// On a phone the numbers come right after the run: the one that ranks is seen without scrolling.
+const narrow = matchMedia("(max-width: 760px)");
+const inOrder = ([run, ...about], numbers) => (narrow.matches ? [run, ...numbers, ...about] : [run, ...about, ...numbers]);
 
 function rowOf(run) {
   if (ranking.rows.has(run)) return ranking.rows.get(run);
   const { run: names, family, setting, seed, state, reason } = study.runs;
   const open = make("button", { type: "button", title: names[run], "data-run": names[run], onclick: () => openRun(run), "aria-label": `Open ${names[run]}: ${runText(run)}` }, shortName(names[run]));
-  const cells = [
-    make("td", { class: "num k-place" }), make("th", { scope: "row", class: "k-run" }, open),
+  const told = [
+    make("th", { scope: "row", class: "k-run" }, open),
     make("td", { class: "k-family" }, swatch(family[run]), family[run]), make("td", { class: "k-setting" }, setting[run] || "–"),
     make("td", { class: "num k-seed" }, String(seed[run] ?? "–")),
     make("td", { class: `k-state s-${state[run]}`, title: reason[run] || null }, state[run]),
   ];
-  for (const column of study.columns) if (ranking.shown.has(column.id)) cells.push(valueCell(run, column));
-  const row = make("tr", {}, ...cells);
+  const numbers = study.columns.filter((column) => ranking.shown.has(column.id)).map((column) => valueCell(run, column));
+  const row = make("tr", {}, make("td", { class: "num k-place" }), ...inOrder(told, numbers));
   ranking.rows.set(run, row);
   return row;
 }
@@ -106,5 +108,6 @@ function setUpRanking() {
   ranking.down = first !== "" && bestFirst(first);
   for (const column of study.columns) if (column.shown) ranking.shown.add(column.id);
   whenRenewed(() => { ranking.rows.clear(); extents.clear(); offerRankingColumns(); });
+  narrow.addEventListener("change", () => { ranking.rows.clear(); showRanking(); });
   whenChanged(showRanking);
 }
