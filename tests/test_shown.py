@@ -1,7 +1,14 @@
-import numpy as np
+from pathlib import Path
 
-from unbraid import Representation
-from unbraid._shown import with_names
+import numpy as np
+import pytest
+from rich.table import Table
+
+from unbraid import Representation, score
+from unbraid._shown import printable, with_names
+from unbraid.cli._terminal import Terminal
+from unbraid.factors import FactorSpace
+from unbraid.figures import draw
 from unbraid.metrics import METRICS, mig
 from unbraid.ranking import rank
 
@@ -39,3 +46,41 @@ def test_factors_are_called_by_their_names() -> None:
     assert with_names("factors 0, 3 and 1; code 1", names) == "factors shape, 2 eyes and hue; code 1"
     assert with_names("codes 0 and 1 of factor 0", names, ("V1/7", "MT")) == "codes V1/7 and MT of factor shape"
     assert with_names("factor 2 and factor 7 of 1 factor", names) == "factor 2 and factor 7 of 1 factor"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a\x1b[31m", r"a\x1b[31m"), ("lone \ud800", r"lone \ud800"), ("nul\x00", r"nul\x00"),
+        ("\u202eback", r"\u202eback"),
+        ("größe <b>", "größe <b>"), ("so\u00a0wide", "so\u00a0wide"),
+    ],
+)  # fmt: skip
+def test_names_are_text_that_steers_nothing_wherever_they_are_shown(name: str, text: str, tmp_path: Path) -> None:
+    assert printable(name) == text
+    codes = FACTORS + 0.1 * CODES[:, :2]
+    held = Representation(
+        codes, FACTORS, names=(name, "b"), kinds=("categorical", "ordinal"), code_names=(name, "v"),
+        levels=((name, "y", "z", "w"), ()),
+    )  # fmt: skip
+    assert (held.names[0], held.code_names[0], held.levels[0][0]) == (text,) * 3
+    card = score(held, metrics=["mig"])
+    for suffix in ("html", "json"):
+        card.save(tmp_path / f"card.{suffix}")
+        assert name == text or name not in (tmp_path / f"card.{suffix}").read_text(encoding="utf-8")
+    draw("important-codes", held).save(tmp_path / "f.svg")
+    assert FactorSpace((name,), (2,), ("categorical",), (("x", name),)).levels == (("x", text),)
+
+
+def test_a_pipe_cuts_nothing_and_is_steered_by_nothing(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False)
+    table = Table("run", "what it says")
+    table.add_row("3f6c0f0a8d1e2b47" * 4, "word " * 40 + "\x1b[2J")
+    Terminal().print(table, "[rad]\x1b]0;title\x07", markup=False)
+    printed = capsys.readouterr().out
+    assert "3f6c0f0a8d1e2b47" * 4 in printed
+    assert "word " * 40 + r"\x1b[2J" in printed
+    assert r"[rad]\x1b]0;title\x07" in printed
+    assert "\x1b" not in printed

@@ -14,7 +14,7 @@ from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
 from unbraid._labels import note_on_guesses, read_labels
-from unbraid._shown import Shown
+from unbraid._shown import Shown, printable
 from unbraid._suggest import suggestion
 from unbraid._tables import names_in, read_csv, read_npy, read_npz, read_parquet, read_tensors, split_columns
 from unbraid.types import KINDS, FloatArray, IntArray, Kind
@@ -76,8 +76,11 @@ class Representation(Shown):
     code_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", tuple(map(tuple, self.levels)) if any(self.levels) else ())
         object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
+        levels = tuple(tuple(map(_text, own)) for own in self.levels) if any(self.levels) else ()
+        object.__setattr__(self, "levels", levels)
+        for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
+            object.__setattr__(self, name, tuple(map(_text, getattr(self, name))))
         for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
             if array is not None:
@@ -352,6 +355,10 @@ def _read_parquet(path: Path) -> Arrays:
 def _plain(column: Any) -> Any:
     values = column.to_numpy()
     return values if values.dtype.kind in "biufO" else values.astype(object)
+
+
+def _text(name: Any) -> str:
+    return printable(name) if isinstance(name, str) else name
 
 
 def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:

@@ -96,7 +96,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "generate": [("run --out a.png", 2)],
     "figure": [
         ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
-        ("hinton run --out a.png", 0), ("boxes study --out a.png", 0),
+        ("information run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
     "explore": [("run --port 0", 0), ("study --port 0", 0)],
     "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("run/scores.json", 0)],

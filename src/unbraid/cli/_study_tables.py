@@ -9,6 +9,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._terminal import Terminal
+
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
     from unbraid.studies.record import StudyRun
@@ -71,7 +73,7 @@ def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
     from unbraid.studies.holdout.results import answered
     from unbraid.studies.storage.store import failures
 
-    console = Console()
+    console = Terminal()
     groups: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
         groups.setdefault((run.family, run.setting), Counter())[run.state] += 1
@@ -113,7 +115,7 @@ def _counts(title: str, groups: "dict[tuple[str, str], Counter[str]]") -> Table:
 
 def print_estimate(found: "Estimate") -> None:
     """What a study will cost."""
-    console = Console()
+    console = Terminal()
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("family")
     table.add_column("setting")

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import unbraid
+from unbraid._shown import printable
 from unbraid._trust import Untrusted
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
@@ -97,5 +98,5 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    print("unbraid: " + " ".join(message.split()), file=sys.stderr)
+    print("unbraid: " + printable(" ".join(message.split())), file=sys.stderr)
     raise SystemExit(code)

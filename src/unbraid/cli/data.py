@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from unbraid.cli._terminal import Terminal
+
 if TYPE_CHECKING:
     from unbraid.datasets import FactorDataset
     from unbraid.datasets.base import ReadingProgress
@@ -54,7 +56,7 @@ def list_datasets(json: Json = False) -> None:
         rows = {name: {key: describe(name, root)[key] for key in shown} for name in DATASETS}
         typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
-    console = Console()
+    console = Terminal()
     for rendered, title in ((True, "Drawn by this package"), (False, "Official files")):
         table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
         table.add_column("dataset", no_wrap=True)
@@ -278,7 +280,7 @@ def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
 
 
 def _print_info(described: dict[str, Any]) -> None:
-    console = Console()
+    console = Terminal()
     shape = " x ".join(map(str, described["image_shape"]))
     grid = "every combination of the factors once" if described["grid"] else "samples, no grid"
     grid = grid if described["factors"] else "no factors are known"

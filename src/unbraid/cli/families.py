@@ -8,6 +8,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._terminal import Terminal
+
 if TYPE_CHECKING:
     from unbraid.families import Family, Hyperparameter
 
@@ -36,7 +38,7 @@ def list_families(
     if json:
         typer.echo(json_format.dumps({name: _described(row) for name, row in rows.items()}, indent=2))
         return
-    console = Console()
+    console = Terminal()
     if family is not None:
         _print_one(console, family, rows[family])
         return

@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._paths import found_here
+from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
@@ -125,5 +125,5 @@ def _print_list() -> None:
     for name, row in FIGURES.items():
         options = " ".join(f"{option}={default}" for option, default in row.options.items())
         table.add_row(name, row.needs, row.title + (f" ({row.source})" if row.source else ""), options)
-    Console().print(table, markup=False)
+    Terminal().print(table, markup=False)
     typer.echo("of codes: a representation file, or a run, which holds codes")

@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
+
+from unbraid.cli._terminal import Terminal
 
 
 def list_metrics(
@@ -47,7 +48,7 @@ def list_metrics(
         needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
         direction = "higher" if metric.higher_is_better else "lower"
         table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.source)
-    Console().print(table)
+    Terminal().print(table)
     typer.echo("Presets, which may stand for ids:")
     for name, chosen in PRESETS.items():
         typer.echo(f"  {name}: {'every metric' if name == 'all' else ', '.join(chosen)}")

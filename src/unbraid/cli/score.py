@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
@@ -16,6 +15,7 @@ from rich.table import Table
 from unbraid._arguments import check_number
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
+from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 Named = TypeVar("Named")
@@ -282,7 +282,7 @@ def _print_beside(head: list[str], rows: list[list[str]], cards: "Mapping[str, S
         table.add_column(name, justify="right" if place else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console().print(table, markup=False)
+    Terminal().print(table, markup=False)
     notes = {path: card.notes for path, card in cards.items()}
     if len(set(notes.values())) == 1:
         notes = {"all": next(iter(notes.values()))}
@@ -311,7 +311,7 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
         f"{factor['name']} ({factor['kind']}" + (f", {factor['size']})" if factor["size"] else ")")
         for factor in described["factors"]
     )
-    console = Console()
+    console = Terminal()
     size = f"{described['n_samples']:,} samples, {described['n_codes']} codes"
     console.print(escape(f"{card.path}\n{size}; factors: {factors}\n"))
     needed = {} if half_width is None else card.rows_needed(half_width)

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 from unbraid.types import DataFrame
 
@@ -114,7 +115,7 @@ def agreement(
     if json:
         typer.echo(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
         return
-    _print(Console(), parts, group or compared.EVERYTHING)
+    _print(Terminal(), parts, group or compared.EVERYTHING)
 
 
 def check_out(out: Path | None) -> None:

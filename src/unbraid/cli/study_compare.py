@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def compare(
     if json:
         typer.echo(json_format.dumps(found.to_dict(), indent=2, allow_nan=False))
         return
-    _print(Console(), found)
+    _print(Terminal(), found)
 
 
 def _print(console: Console, found: "Comparison") -> None:

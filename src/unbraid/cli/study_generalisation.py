@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 
 
@@ -42,7 +42,7 @@ def generalisation(
     if json:
         typer.echo(json_format.dumps(found, indent=2))
         return
-    console = Console()
+    console = Terminal()
     for kind, (done, expected) in answered(study, study.runs()).items():
         console.print(_table(kind, found[kind]), markup=False)
         console.print(f"{done} of {expected} runs without some images have been asked", highlight=False)

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.udr import penalty
 from unbraid.types import DataFrame
@@ -104,7 +105,7 @@ def rank(
     if json:
         typer.echo(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
         return
-    console = Console()
+    console = Terminal()
     _print_runs(console, table, top)
     _print_settings(console, table)
     _print_notes(console, ranking, checks)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._progress import Pace, continuing, progress_bar
+from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     from unbraid.runs.run import Run
@@ -174,7 +174,7 @@ def print_runs(runs: "list[Run]") -> None:
         elif run.status.get("held_out", {}).get("stopped"):
             state += f", stopped early at step {run.status['step']}"
         table.add_row(run.path.name, str(run.config["seed"]), *settings, *numbers, state)
-    Console().print(table, markup=False)
+    Terminal().print(table, markup=False)
     for run in runs:
         if note := run.status.get("note"):
             typer.echo(f"{run.path.name} is finite and yet absurd: {note}")

@@ -9,11 +9,11 @@ from typing import Annotated, Literal
 import numpy as np
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._paths import expanded
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._terminal import Terminal
 
 
 def udr(
@@ -109,7 +109,7 @@ def udr(
         group = [] if groups is None else [ranking.families[model]]
         numbers = f"{ranking.scores[model]:.3f}", str(ranking.informative[model])
         table.add_row(str(place), *numbers, *group, ranking.runs[model])
-    Console().print(table, markup=False)
+    Terminal().print(table, markup=False)
     if groups is not None:
         best: dict[str, int] = {}
         for model in ranking.best_first:

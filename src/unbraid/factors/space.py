@@ -13,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from unbraid._arguments import check_whole
+from unbraid._shown import printable
 from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Values: TypeAlias = tuple[float | str, ...]
@@ -45,6 +46,7 @@ class FactorSpace:
     values: tuple[Values, ...] | None = None
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(map(printable, self.names)))
         if not len(self.names) == len(self.sizes) == len(self.kinds):
             raise ValueError(
                 "names, sizes and kinds must have one entry per factor; "
@@ -134,6 +136,7 @@ class FactorTable:
     levels: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(map(printable, self.names)))
         if self.table.ndim != 2 or not len(self.names) == len(self.kinds) == self.table.shape[1]:
             raise ValueError(
                 "names, kinds and the columns of table must be one per factor; "
@@ -186,7 +189,7 @@ def told(space: Space, row: IntArray | FloatArray, columns: Iterable[int]) -> st
 
 def named_levels(values: Values) -> tuple[str, ...]:
     """What the levels are called, where any of them is text."""
-    return tuple(map(str, values)) if any(isinstance(value, str) for value in values) else ()
+    return tuple(printable(str(value)) for value in values) if any(isinstance(value, str) for value in values) else ()
 
 
 def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> None:
