@@ -32,7 +32,7 @@ def test_curves_are_those_of_scikit_learn() -> None:
     train, test = split_rows(len(FACTORS), (0.8, 0.2), 0)
     result = dci_es(codes, FACTORS, n_trees=60)
     for place, depth in ((0, 1), (2, 3), (4, 8)):
-        known = RandomForestRegressor(60, max_depth=depth, random_state=0, max_features=None)
+        known = RandomForestRegressor(60, max_depth=depth, random_state=0)
         known.fit(codes[train], FACTORS[train, 2])
         loss = 1 - known.score(codes[test], FACTORS[test, 2])
         assert result.curves[place, 2] == pytest.approx(loss, abs=0.02)

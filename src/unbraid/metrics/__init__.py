@@ -11,6 +11,7 @@ from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, Metri
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
+from unbraid.metrics.blocks import block_mcc, block_r2
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.metrics.dci_boosted import dci_boosted
@@ -37,7 +38,16 @@ from unbraid.metrics.nk import nk
 from unbraid.metrics.omes import omes, omes_from_association
 from unbraid.metrics.r2 import r2
 from unbraid.metrics.sap import sap
+from unbraid.metrics.seed_consistency import seed_consistency
+from unbraid.metrics.slots import fg_ari, slot_identifiability, slot_identifiability_from_matrix
 from unbraid.metrics.snc import snc
+from unbraid.metrics.sparse_codes import (
+    absorption,
+    codes_to_ablate,
+    sparse_probing,
+    spurious_correlation_removal,
+    targeted_probe_perturbation,
+)
 from unbraid.metrics.tad import tad
 from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
@@ -87,5 +97,16 @@ __all__ = [
     "omes_from_association",
     "factorised_support",
     "tmex",
+    "block_mcc",
+    "block_r2",
+    "seed_consistency",
+    "fg_ari",
+    "slot_identifiability",
+    "slot_identifiability_from_matrix",
+    "absorption",
+    "codes_to_ablate",
+    "sparse_probing",
+    "spurious_correlation_removal",
+    "targeted_probe_perturbation",
     "zero_shot",
 ]

@@ -1,0 +1,194 @@
+"""Scores of slots: masks of objects, and which slot tells which object."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from unbraid._arguments import check_whole
+from unbraid._arrays import as_array
+from unbraid._shown import Shown
+from unbraid.metrics._alignment import align
+from unbraid.metrics._inputs import NotDefined, check_matrix, mean_and_scale, split_rows
+from unbraid.metrics._regression import explained
+from unbraid.types import ArrayLike, FloatArray, IntArray
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ForegroundARI(Shown):
+    score: float
+    per_image: FloatArray  # (n_scored,) of the images that have a foreground
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SlotIdentifiability(Shown):
+    score: float
+    own: float  # mean R^2 of matched slots
+    matrix: FloatArray  # (n_slots, n_objects) test R^2, cut off at 0
+    alignment: IntArray  # (n_objects,) slot of each object, -1 without one
+
+
+def fg_ari(true_masks: ArrayLike, predicted_masks: ArrayLike, *, background: int = 0) -> ForegroundARI:
+    """Adjusted Rand index of masks over the pixels of the foreground, mean over images.
+
+    Args:
+        true_masks: (n_images, ...) whole numbers that name the object of each pixel.
+        predicted_masks: of the same shape, whole numbers that name slots; any names.
+        background: the number that names no object in `true_masks`.
+
+    Returns:
+        ForegroundARI. `score` at most 1, higher is better; about 0 by luck. An image without a foreground is left out.
+        Blind to what is predicted for the background, and so to a mask that spills over it.
+
+    Raises:
+        NotDefined: no image has a foreground.
+        ValueError: shapes disagree, or other than whole numbers.
+
+    Reference:
+        Hubert & Arabie 1985, "Comparing Partitions"; over the foreground as Greff et al. 2019 (IODINE).
+
+    Example:
+        >>> fg_ari([[0, 1, 1, 2, 2]], [[0, 0, 0, 1, 1]]).score
+        1.0
+    """
+    check_whole("background", background, -(2**63), 2**63 - 1)
+    true, predicted = _masks(true_masks, "true_masks"), _masks(predicted_masks, "predicted_masks")
+    if true.shape != predicted.shape:
+        raise ValueError(
+            f"true_masks and predicted_masks must have the same shape; got {true.shape} and {predicted.shape}"
+        )
+    scores = [
+        _rand(own[own != background], other[own != background]) for own, other in zip(true, predicted, strict=True)
+    ]
+    found = np.array([score for score in scores if score is not None])
+    if not len(found):
+        raise NotDefined(f"needs an image with a foreground, pixels other than {background}")
+    left_out = len(scores) - len(found)
+    return ForegroundARI(
+        float(found.mean()), found, (f"{left_out} images without a foreground are left out",) if left_out else ()
+    )
+
+
+def _masks(masks: ArrayLike, name: str) -> IntArray:
+    array = as_array(masks)
+    if array.dtype.kind not in "biu" and not (array.dtype.kind == "f" and (array == np.rint(array)).all()):
+        raise ValueError(f"{name} must be whole numbers that name objects; got dtype {array.dtype}")
+    if array.ndim < 2 or 0 in array.shape:
+        raise ValueError(f"{name} must be (n_images, ...) with pixels; got shape {array.shape}")
+    return array.reshape(len(array), -1).astype(np.int64)
+
+
+def _rand(one: IntArray, other: IntArray) -> float | None:
+    """None without pixels."""
+    if not len(one):
+        return None
+    (rows, one), (columns, other) = (np.unique(each, return_inverse=True) for each in (one, other))
+    counts = np.bincount(one * len(columns) + other, minlength=len(rows) * len(columns)).reshape(len(rows), -1)
+
+    def pairs(n: IntArray) -> float:
+        return float((n * (n - 1) / 2).sum())
+
+    together, by_one, by_other = pairs(counts), pairs(counts.sum(axis=1)), pairs(counts.sum(axis=0))
+    n_pairs = len(one) * (len(one) - 1) / 2
+    expected = by_one * by_other / n_pairs if n_pairs else 0.0
+    most = (by_one + by_other) / 2
+    return 1.0 if most == expected else (together - expected) / (most - expected)
+
+
+def slot_identifiability(
+    slots: ArrayLike, objects: ArrayLike, *, seed: int = 0, max_train: int = 2000
+) -> SlotIdentifiability:
+    """How much better each slot tells its own object than any other (SIS).
+
+    Kernel ridge regression (RBF with gamma 1 / d on standardised inputs, alpha 1) predicts each object from each slot
+    on one row in five that it was not fitted to; slots and objects are matched so that the sum of R^2 is largest.
+
+    Args:
+        slots: (n_samples, n_slots, d) codes.
+        objects: (n_samples, n_objects, f) factors of each object, in the order of the slots or any other fixed one.
+        seed: draws the rows.
+        max_train: rows to fit to at most, 10 to 10 000.
+
+    Returns:
+        SlotIdentifiability. `score` is `slot_identifiability_from_matrix` of `matrix`; higher is better.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, or `max_train` out of range.
+
+    Reference:
+        Brady et al. 2023, "Provably Learning Object-Centric Representations", section 5. All rows of the score are
+        those held out, and inputs are scaled by training rows alone.
+
+    Example:
+        >>> slots = np.random.default_rng(0).standard_normal((500, 2, 1))
+        >>> slot_identifiability(slots, slots[:, ::-1]).score > 0.9
+        True
+    """
+    check_whole("seed", seed, 0)
+    check_whole("max_train", max_train, 10, 10_000, why="a matrix of all pairs of rows is solved")
+    given = []
+    for name, values in (("slots", slots), ("objects", objects)):
+        array = as_array(values)
+        if array.ndim != 3 or 0 in array.shape:
+            raise ValueError(f"{name} must be (n_samples, n_{name}, columns); got shape {array.shape}")
+        given.append(check_matrix(array.reshape(len(array), -1), name, "columns").reshape(array.shape))
+    z, v = given
+    if len(z) != len(v):
+        raise ValueError(f"slots and objects must have the same number of rows; got {len(z)} and {len(v)}")
+    train, test = split_rows(len(z), (0.8, 0.2), seed)
+    train = train[:max_train]
+    owner = np.repeat(np.arange(v.shape[1]), v.shape[2])
+    targets = v.reshape(len(v), -1)
+    mean, scale = mean_and_scale(targets[train])
+    targets = (targets - mean) / scale
+    matrix = np.stack([
+        np.maximum(0.0, explained(_kernel_ridge(z[train, i], targets[train], z[test, i]), targets[test], owner))
+        for i in range(z.shape[1])
+    ])  # fmt: skip
+    alignment = align(matrix)
+    matched = alignment[alignment >= 0], np.flatnonzero(alignment >= 0)
+    return SlotIdentifiability(
+        slot_identifiability_from_matrix(matrix), float(matrix[matched].mean()), matrix, alignment
+    )
+
+
+def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:
+    """Mean over matched slots of R^2 of the own object less that of the best other.
+
+    Args:
+        matrix: (n_slots, n_objects) R^2 of each object from each slot.
+
+    Returns:
+        At most 1, higher is better. With one object the best other is 0.
+
+    Raises:
+        ValueError: not a finite matrix with rows.
+
+    Example:
+        >>> round(slot_identifiability_from_matrix([[0.9, 0.2], [0.1, 0.8]]), 12)
+        0.7
+    """
+    table = check_matrix(matrix, "matrix", "n_objects")
+    if not len(table):
+        raise ValueError(f"matrix has no rows; got shape {table.shape}")
+    alignment = align(table)
+    gaps = []
+    for found, slot in enumerate(alignment):
+        if slot >= 0:
+            others = np.delete(table[slot], found)
+            gaps.append(table[slot, found] - (others.max() if len(others) else 0.0))
+    return float(np.mean(gaps))
+
+
+def _kernel_ridge(inputs: FloatArray, targets: FloatArray, at: FloatArray) -> FloatArray:
+    mean, scale = mean_and_scale(inputs)
+    known, asked = (inputs - mean) / scale, (at - mean) / scale
+
+    def kernel(one: FloatArray) -> FloatArray:
+        away = (one**2).sum(axis=1)[:, None] + (known**2).sum(axis=1) - 2 * one @ known.T
+        return np.exp(-np.maximum(away, 0.0) / inputs.shape[1])
+
+    centre = targets.mean(axis=0)
+    weights = cho_solve(cho_factor(kernel(known) + np.eye(len(known))), targets - centre)
+    return centre + kernel(asked) @ weights

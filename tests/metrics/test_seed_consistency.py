@@ -1,0 +1,57 @@
+"""Seed consistency against a worked example, brute force and what random rows give."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from unbraid.metrics import seed_consistency
+
+RNG = np.random.default_rng(0)
+
+
+def test_worked_example() -> None:
+    assert seed_consistency([[[1, 0], [0, 1]], [[1, 0], [1, 1]]]).score == pytest.approx(0.853553, abs=1e-6)
+
+
+def test_brute_force_over_permutations_of_three_seeds() -> None:
+    rows = [RNG.standard_normal((n, 3)) for n in (4, 5, 4)]
+    unit = [each / np.linalg.norm(each, axis=1, keepdims=True) for each in rows]
+    result = seed_consistency(rows)
+    for i in range(3):
+        for j in range(i):
+            small, large = sorted((unit[i], unit[j]), key=len)
+            cosines = np.abs(small @ large.T)
+            best = max(np.mean(cosines[np.arange(len(small)), order]) for order in
+                       map(list, permutations(range(len(large)), len(small))))  # fmt: skip
+            assert result.per_pair[i, j] == result.per_pair[j, i] == pytest.approx(best)
+    assert result.score == pytest.approx(np.mean(result.per_pair[np.triu_indices(3, 1)]))
+
+
+@pytest.mark.parametrize(("shape", "chance"), [((64, 16), 0.56), ((256, 32), 0.49), ((1024, 64), 0.40)])
+def test_chance_of_random_rows(shape: tuple[int, int], chance: float) -> None:
+    result = seed_consistency([RNG.standard_normal(shape), RNG.standard_normal(shape)])
+    assert result.score == pytest.approx(chance, abs=0.04)
+    assert result.chance == pytest.approx(chance, abs=0.04)
+
+
+def test_order_sign_and_scale_of_rows_change_nothing() -> None:
+    rows = RNG.standard_normal((6, 4))
+    turned = rows[::-1] * np.array([[1e-9], [-2.0], [1.0], [-1e200], [3.0], [-1.0]])
+    assert seed_consistency([rows, turned]).score == pytest.approx(1.0)
+    rows[0] = 0.0
+    assert seed_consistency([rows, rows], draws=0).score == pytest.approx(5 / 6)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([np.eye(2)], "at least two"),
+        ([np.eye(2), np.eye(3)], "has 3 dimensions"),
+        ([np.eye(2), [[np.nan, 1.0]]], r"dictionaries\[1\] must be finite"),
+        ([np.ones((8193, 1)), np.ones((2, 1))], r"dictionaries\[0\] must have 1 to 8192 rows"),
+    ],
+)
+def test_what_cannot_be_is_refused(given: list, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        seed_consistency(given)

@@ -1,0 +1,73 @@
+"""Scores of slots against worked examples and scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.metrics import adjusted_rand_score
+
+from unbraid.metrics import NotDefined, fg_ari, slot_identifiability, slot_identifiability_from_matrix
+from unbraid.metrics._inputs import split_rows
+
+RNG = np.random.default_rng(0)
+
+
+def test_worked_examples() -> None:
+    assert fg_ari([[0, 1, 1, 2, 2]], [[0, 0, 0, 1, 1]]).score == 1.0
+    assert slot_identifiability_from_matrix([[0.9, 0.2], [0.1, 0.8]]) == pytest.approx(0.7)
+    assert slot_identifiability_from_matrix([[0.2, 0.9], [0.8, 0.1]]) == pytest.approx(0.7)
+
+
+@pytest.mark.parametrize("background", [0, 3])
+def test_the_index_is_that_of_scikit_learn(background: int) -> None:
+    true, predicted = RNG.integers(0, 4, (6, 8, 8)), RNG.integers(5, 8, (6, 8, 8))
+    predicted[:3] = np.where(RNG.random((3, 8, 8)) < 0.7, true[:3], predicted[:3])
+    expected = [
+        adjusted_rand_score(t[t != background], p[t != background]) for t, p in zip(true, predicted, strict=True)
+    ]
+    result = fg_ari(true, predicted, background=background)
+    np.testing.assert_allclose(result.per_image, expected, atol=1e-12)
+    assert result.score == pytest.approx(np.mean(expected))
+
+
+def test_images_without_a_foreground_are_left_out() -> None:
+    result = fg_ari([[0, 0, 0], [1, 1, 2]], [[1, 2, 3], [7, 7, 1]])
+    assert result.score == 1.0
+    assert "1 images without a foreground" in result.notes[0]
+    with pytest.raises(NotDefined, match="foreground"):
+        fg_ari([[0, 0]], [[0, 1]])
+
+
+def test_slots_are_judged_by_kernel_ridge_on_rows_kept_out() -> None:
+    slots = RNG.standard_normal((300, 3, 2))
+    objects = np.stack([np.sin(slots[:, 2]), slots[:, 0] + 0.5 * RNG.standard_normal((300, 2))], axis=1)
+    result = slot_identifiability(slots, objects, seed=3)
+    train, test = split_rows(300, (0.8, 0.2), 3)
+    for i in range(3):
+        for k in range(2):
+            scale = slots[train, i].std(axis=0)
+            unit = objects[train, k].std(axis=0)
+            x, y = slots[:, i] - slots[train, i].mean(axis=0), (objects[:, k] - objects[train, k].mean(axis=0)) / unit
+            known = KernelRidge(alpha=1, kernel="rbf", gamma=0.5).fit(x[train] / scale, y[train])
+            missed = ((known.predict(x[test] / scale) - y[test]) ** 2).sum()
+            expected = max(0.0, 1 - missed / ((y[test] - y[test].mean(axis=0)) ** 2).sum())
+            assert result.matrix[i, k] == pytest.approx(expected, abs=1e-9)
+    assert result.alignment.tolist() == [2, 0]
+    assert result.score == pytest.approx(slot_identifiability_from_matrix(result.matrix))
+    assert 0.5 < result.score <= result.own
+
+
+def test_slots_that_share_objects_score_little() -> None:
+    objects = RNG.standard_normal((400, 2, 2))
+    mixed = np.concatenate([objects.sum(axis=1, keepdims=True), objects.sum(axis=1, keepdims=True)], axis=1)
+    assert slot_identifiability(objects, objects).score > 0.8
+    assert slot_identifiability(mixed, objects).score < 0.2
+    assert slot_identifiability(np.zeros((400, 2, 2)), objects).score == 0.0
+
+
+def test_masks_and_slots_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"same shape; got \(1, 3\) and \(1, 2\)"):
+        fg_ari([[0, 1, 2]], [[0, 1]])
+    with pytest.raises(ValueError, match="predicted_masks must be whole numbers"):
+        fg_ari([[0, 1]], [[0.5, 1.0]])
+    with pytest.raises(ValueError, match=r"slots must be \(n_samples, n_slots, columns\)"):
+        slot_identifiability(np.ones((4, 2)), np.ones((4, 2, 2)))
