@@ -10,6 +10,7 @@ from rich.table import Table
 from unbraid.cli._paths import found_here
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.score import about_labels, labelled
 
 
 def figure(
@@ -32,6 +33,20 @@ def figure(
     ] = None,
     factors: Annotated[
         str | None, typer.Option(metavar="NAMES", help="Show these factors, with commas between.")
+    ] = None,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="Table of labels (.csv, .parquet, .npz, .npy) of the codes.", show_default=False),
+    ] = None,
+    kinds: Annotated[
+        str | None, typer.Option(metavar="NAME=KIND,...", help="Kinds of factors, as for `score`.", show_default=False)
+    ] = None,
+    period: Annotated[
+        str | None,
+        typer.Option(metavar="NAME=NUMBER,...", help="Period of angles: hue=360.", show_default=False),
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(metavar="VALUE,...", help="What stands for no label.", show_default=False)
     ] = None,
     top: Annotated[
         int | None,
@@ -63,6 +78,8 @@ def figure(
 
       unbraid figure hinton codes.npz --out hinton.pdf --width 183 --top 12 --factors x,hue
 
+      unbraid figure latents codes.npy --labels labels.csv --period orientation=pi --out tuning.pdf --width 89
+
       unbraid figure traversals runs/3f6c0f0a8d1e2b47 --out traversals.png --set rows=2 --set steps=11
 
       unbraid figure rotation-traversal runs/3f6c0f0a8d1e2b47 --out around.png --data codes.csv
@@ -80,7 +97,11 @@ def figure(
         raise ValueError("give --out F.pdf, F.svg or F.png")
     _check_outputs(out, data)
     options = dict(_option(text) for text in sets or ())
-    source = open_source(path and found_here(path), trusted(trust_code, trust_data))
+    about = about_labels(kinds, period, missing)
+    if path and (labels or about):
+        source = open_source(labelled(found_here(path), labels, None, about)[0])
+    else:
+        source = open_source(path and found_here(path), trusted(trust_code, trust_data))
     drawn = draw(
         name, source, options, width=width, codes=_listed(codes), factors=_listed(factors), top=top,
     )  # fmt: skip

@@ -158,11 +158,10 @@ def score(
         raise ValueError(
             "--json and --html are of one card; several are put side by side by --latex, --markdown, --csv"
         )
-    about = {"kinds": _by_name("--kinds", kinds), "period": _numbers("--period", period), "missing": _values(missing)}
-    about = {name: value for name, value in about.items() if value is not None}
+    about = about_labels(kinds, period, missing)
     cards: dict[str, ScoreCard] = {}
     for path in paths:
-        representation, chosen_factors = _labelled(path, labels, factors, about)
+        representation, chosen_factors = labelled(path, labels, factors, about)
         names = representation.names
 
         def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
@@ -201,7 +200,13 @@ def score(
         typer.echo(f"wrote {out}", err=True)
 
 
-def _labelled(
+def about_labels(kinds: str | None, period: str | None, missing: str | None) -> dict[str, Any]:
+    """What the options say of labels, as `Representation.of` takes it."""
+    about = {"kinds": _by_name("--kinds", kinds), "period": _numbers("--period", period), "missing": _values(missing)}
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def labelled(
     path: Path, labels: Path | None, factors: str | None, about: dict[str, Any]
 ) -> "tuple[Representation, tuple[str, ...]]":
     """Codes with the factors asked for, and their names where they are not all."""
