@@ -47,8 +47,9 @@ def rank(
         progress: called as progress(done, total), in models.
 
     Returns:
-        Ranking. `best` is the name of the best model, None where notes doubt all of them; `scores` from 0, higher is
-        better; `to_frame()` all models, the best first; `left_out` says which could not be compared, and why.
+        Ranking. `best` is the name of the best model of the best setting, None where notes doubt all of them;
+            `scores` from 0, higher is better; `to_frame()` all models, the best first; `left_out` says which could not
+            be compared, and why.
 
     Raises:
         NothingToRank: no two models can be compared; the message gives the reasons.

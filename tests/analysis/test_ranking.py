@@ -21,7 +21,7 @@ from unbraid.types import FloatArray
 N = 300
 RNG = np.random.default_rng(0)
 BASE = RNG.standard_normal((N, 4))
-PAPER = RankingOptions(alpha="cv", informative="kl")
+PAPER = RankingOptions(compare="same-hyperparameters", alpha="cv", informative="kl")
 SPEARMAN = replace(PAPER, similarity="spearman")
 
 
@@ -113,6 +113,8 @@ def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
     assert set(paper.doubted) == {"bad0", "bad1", "bad2"}
     assert paper.best in {"good0", "good1", "good2"}, "what a note doubts is never the best"
     assert rank_models(models[3:]).best is None
+    many = [*models, *(Candidate.of(f"more{k}", "vae", "beta=9", nothing(k + 3)) for k in range(3))]
+    np.testing.assert_allclose(rank_models(many).scores[:3], ranking.scores[:3], atol=1e-9)
 
 
 # Scores
@@ -224,7 +226,7 @@ def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
 def test_nothing_to_compare_is_refused_with_the_reasons() -> None:
     lonely = [candidate(f"run{n}", BASE, f"beta={n}") for n in range(3)]
     with pytest.raises(NothingToRank, match="compared: run0, run1, run2: the only run of its setting"):
-        rank_models(lonely)
+        rank_models(lonely, PAPER)
     with pytest.raises(NothingToRank, match="no finished runs"):
         rank_models([])
     with pytest.raises(ValueError, match="compare must be one of same-hyperparameters, same-family, all; got 'some'"):
@@ -297,6 +299,34 @@ def test_numbers_within_names_count_by_their_value() -> None:
     assert sorted(names, key=natural) == [
         "beta=1e-3", "beta=0.5, gamma=9", "beta=0.5, gamma=10", "beta=2", "beta=16", "mode=a", "mode=b",
     ]  # fmt: skip
+
+
+# The choice
+
+
+def test_the_best_seed_of_the_best_setting_is_chosen() -> None:
+    """The run of the highest score of all is of a setting whose other seeds are rotated."""
+    rng = np.random.default_rng(5)
+
+    def noisy(turn: FloatArray, noise: float) -> FloatArray:
+        return BASE @ turn + noise * rng.standard_normal(BASE.shape)
+
+    straight = np.eye(4)
+    models = [candidate(f"good{k}", noisy(straight, noise), "beta=1") for k, noise in enumerate((0.2, 0.3, 0.4))]
+    models += [candidate("lucky", noisy(straight, 0.02), "beta=2")]
+    models += [candidate(f"turned{k}", noisy(rotation(k), 0.1), "beta=2") for k in range(3)]
+    ranking = rank_models(models, replace(SPEARMAN, compare="all"))
+    assert ranking.runs[ranking.best_first[0]] == "lucky"
+    chosen = ranking.choose()
+    assert chosen is not None
+    own = [np.median([ranking.pairs[i, j] for j in range(3) if j != i]) for i in range(3)]
+    assert (chosen.run, chosen.setting) == (f"good{int(np.argmax(own))}", "beta=1")
+    assert chosen.agreement == pytest.approx(max(own))
+    assert chosen.median == pytest.approx(np.median(ranking.scores[:3]))
+    assert ranking.best == chosen.run
+    assert ranking.choose(without={"beta_vae"}) is None
+    alone = rank_models([models[0], models[3]], replace(SPEARMAN, compare="all"))
+    assert alone.best == alone.runs[alone.best_first[0]]
 
 
 # The file

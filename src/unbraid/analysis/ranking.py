@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import compress, product
 from typing import Any, Literal, get_args
@@ -18,7 +18,7 @@ from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso
 from unbraid.representation import Representation
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
-__all__ = ["Candidate", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
+__all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
 
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 Informative = Literal["signal", "kl"]
@@ -95,12 +95,13 @@ class RankingOptions:
     variance that nobody uses counts as information, and models that learnt nothing may be ranked best.
     `alpha`: .1, as the authors' code; "cv" as the paper, where latents of models that learnt nothing get weights of 10
     and more. `docs/ranking.md` says what was measured.
-    `compare`: "same-hyperparameters" compares the seeds of one setting, as the paper for choosing a setting;
-    "same-family" all runs of a family, the paper's UDR-A2A, for choosing a model; "all" crosses families as well.
+    `compare`: "all" compares every two models, the paper's UDR-A2A, across families; "same-family" those of a family.
+    By both, models without an informative latent score 0 and are nothing that others are compared with.
+    "same-hyperparameters" the seeds of one setting, the paper's UDR, which tells good settings less well.
     """
 
     similarity: Similarity = "lasso"
-    compare: Compare = "same-hyperparameters"
+    compare: Compare = "all"
     n_comparisons: int | None = None
     alpha: Literal["cv"] | float = 0.1
     kl_threshold: float = 0.01
@@ -116,6 +117,17 @@ class RankingOptions:
 
     def group(self, family: str, setting: str) -> tuple[str, ...]:
         return {"same-hyperparameters": (family, setting), "same-family": (family,), "all": ()}[self.compare]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a ranking chooses."""
+
+    family: str
+    setting: str
+    median: float  # score of the setting's runs
+    run: str
+    agreement: float  # of this run with the others of its setting, in the median
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -153,8 +165,39 @@ class Ranking(Shown):
 
     @property
     def best(self) -> str | None:
-        """The run of the highest score, of those that no note doubts; None where there is none."""
-        return next((self.runs[at] for at in self.sound_first), None)
+        """The run that `choose` names; None where there is none."""
+        chosen = self.choose()
+        return None if chosen is None else chosen.run
+
+    def choose(self, without: Container[str] = ()) -> Choice | None:
+        """The best setting, and the best of its seeds; None where a note speaks against every model.
+
+        The setting of the highest median score; within it the run that agrees best with the others of the setting, in
+        the median. All to all tells good settings, where each model of a good one has many others like it; which of
+        its seeds is best is told by these alone. `docs/ranking.md` says what was measured.
+
+        Args:
+            without: families to leave out.
+        """
+        own: dict[tuple[str, str], list[int]] = {}
+        for at in self.sound_first:
+            if self.families[at] not in without:
+                own.setdefault((self.families[at], self.settings[at]), []).append(at)
+        if not own:
+            return None
+        family, setting = max(own, key=lambda key: np.median(self.scores[own[key]]))
+        among = own[family, setting]
+        agreed = self._agreement(among)
+        best = among[int(np.argmax(agreed))]
+        return Choice(family, setting, float(np.median(self.scores[among])), self.runs[best], float(agreed.max()))
+
+    def _agreement(self, among: list[int]) -> FloatArray:
+        """Of each of these runs with the others, in the median; their scores where some have no other."""
+        pairs = self.pairs[np.ix_(among, among)].copy()
+        np.fill_diagonal(pairs, np.nan)
+        if not np.isfinite(pairs).any(axis=1).all():
+            return self.scores[among]
+        return np.nanmedian(pairs, axis=1)
 
     def best_by_informative(self) -> dict[int, str]:
         """The best run for each number of informative latents: UDR favours models that learn few factors."""
@@ -293,7 +336,19 @@ def rank_models(
     notes = _notes(models, result.informative, options.n_comparisons)
     notes += notes_on_lasso(runs, result.largest, result.converged)
     doubted = heavy_models(runs, result.largest)
-    return ranking(result.scores, result.pairs, result.matrices, *notes, doubted=doubted)
+    scores = result.scores
+    if options.compare != "same-hyperparameters" and result.informative.any():
+        # What is compared with models of all settings would be 0 wherever half of them learnt nothing.
+        scores = _medians(np.where(result.informative > 0, result.pairs, np.nan))
+    return ranking(scores, result.pairs, result.matrices, *notes, doubted=doubted)
+
+
+def _medians(pairs: FloatArray) -> FloatArray:
+    """Of each row what is known; 0 where nothing is."""
+    known = np.isfinite(pairs).any(axis=1)
+    medians = np.zeros(len(pairs))
+    medians[known] = np.nanmedian(pairs[known], axis=1)
+    return medians
 
 
 def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> BoolArray:

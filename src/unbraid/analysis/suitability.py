@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid.analysis.ranking import Ranking
+from unbraid.analysis.ranking import Choice, Ranking
 from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Suitability", "best_suitable", "probabilities", "suitability"]
@@ -143,10 +143,9 @@ def suitability(
     return checked
 
 
-def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> str | None:
-    """The best run that no note doubts, of a family without a warning; None where there is none."""
-    warned = {each.family for each in checked if each.warning}
-    return next((ranking.runs[at] for at in ranking.sound_first if ranking.families[at] not in warned), None)
+def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> Choice | None:
+    """What the ranking chooses among families without a warning; None where there is nothing."""
+    return ranking.choose({each.family for each in checked if each.warning})
 
 
 def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:

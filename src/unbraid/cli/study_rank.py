@@ -20,7 +20,7 @@ from unbraid.cli.udr import penalty
 from unbraid.types import DataFrame
 
 if TYPE_CHECKING:
-    from unbraid.analysis.ranking import Ranking, RankingOptions
+    from unbraid.analysis.ranking import Choice, Ranking, RankingOptions
     from unbraid.analysis.suitability import Suitability
 
 
@@ -33,8 +33,8 @@ def rank(
     compare: Annotated[
         Literal["same-hyperparameters", "same-family", "all"] | None,
         typer.Option(
-            help="Which models are compared: seeds of one setting, to choose a setting; of one family, or all, to "
-            "choose a model. Default as in the YAML, or same-hyperparameters.",
+            help="Which models are compared: all, those of one family, or the seeds of one setting, as in the paper. "
+            "Default as in the YAML, or all.",
             show_default=False,
         ),
     ] = None,
@@ -69,8 +69,9 @@ def rank(
 ) -> None:
     """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
 
-    Models that agree, latent by latent, with the other seeds of their setting are disentangled. Metrics that need
-    labels are shown beside it where there are any. The similarity matrices are kept in DIR/udr/.
+    Models that agree with the others, latent by latent, are disentangled. The best setting is the one of the highest
+    median; the best model that of its seeds which agrees best with the others. Metrics that need labels are shown
+    beside it where there are any. What is found is kept in DIR/udr/: a new model is compared alone.
 
     Examples:
 
@@ -109,7 +110,7 @@ def rank(
     _print_runs(console, table, top)
     _print_settings(console, table)
     _print_notes(console, ranking, checks)
-    _print_choice(console, ranking, checks, chosen, paths)
+    _print_choice(console, checks, chosen, paths)
 
 
 def _options(
@@ -145,7 +146,7 @@ def _content(
     ranking: "Ranking",
     table: Any,
     checks: "Sequence[Suitability]",
-    chosen: str | None,
+    chosen: "Choice | None",
     paths: Mapping[str, Path],
 ) -> dict[str, Any]:
     rows = [
@@ -153,8 +154,9 @@ def _content(
         for row in table.to_dict("records")
     ]
     return ranking.to_dict() | {
-        "best": chosen,
-        "best_path": None if chosen is None else str(paths[chosen]),
+        "best": None if chosen is None else chosen.run,
+        "best_path": None if chosen is None else str(paths[chosen.run]),
+        "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
         "runs": rows,
         "suitability": [asdict(each) for each in checks],
     }
@@ -256,26 +258,22 @@ def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitabi
 
 def _print_choice(
     console: Console,
-    ranking: "Ranking",
     checks: "Sequence[Suitability]",
-    chosen: str | None,
+    chosen: "Choice | None",
     paths: Mapping[str, Path],
 ) -> None:
     warned = {each.family for each in checks if each.warning}
     if chosen is None:
         console.print("no model is chosen: what is said above speaks against each of them")
         return
-    settings = ranking.per_setting().query("family not in @warned").sort_values("median", ascending=False)
-    family, setting, median = settings[["family", "setting", "median"]].iloc[0]
     without = f", leaving out {', '.join(sorted(warned))}" if warned else ""
-    _say(console, f"best setting{without}: {f'{family} {setting}'.strip()} (median {median:.3f})")
-    _say(console, f"best model{without}: {paths[chosen]}")
-    if ranking.options.compare == "same-hyperparameters":
-        _say(
-            console,
-            "Scores within a setting are drawn towards each other; to choose one model, prefer --compare same-family "
-            "or all.",
-        )
+    setting = f"{chosen.family} {chosen.setting}".strip()
+    _say(console, f"best setting{without}: {setting} (median {chosen.median:.3f})")
+    _say(
+        console,
+        f"best model{without}: {paths[chosen.run]} (of that setting, agreement with its other seeds "
+        f"{chosen.agreement:.3f})",
+    )
 
 
 def _say(console: Console, line: str) -> None:

@@ -67,7 +67,7 @@ class UDRSection(Section):
     """How models are ranked without labels; see `unbraid.metrics.udr`."""
 
     similarity: Literal["lasso", "spearman"] = "lasso"
-    compare: Literal["same-hyperparameters", "same-family", "all"] = "same-hyperparameters"
+    compare: Literal["same-hyperparameters", "same-family", "all"] = "all"
     n_comparisons: Count | None = None
     alpha: Literal["cv"] | Annotated[float, Field(gt=0, allow_inf_nan=False)] = 0.1
     informative: Literal["signal", "kl"] = "signal"
