@@ -13,6 +13,7 @@ from unbraid.analysis.agreement import agreement, predictors
 from unbraid.analysis.by_setting import quartiles, setting_means, trend, with_elbo
 from unbraid.analysis.columns import agreement_columns, headline_columns, higher_is_better
 from unbraid.analysis.controversy import controversial
+from unbraid.analysis.correlation import correlation_interval
 
 
 def results(n: int = 30, seed: int = 0) -> pd.DataFrame:
@@ -89,6 +90,10 @@ def test_every_correlation_is_that_of_scipy_over_the_runs_that_have_both(method:
         expected = reference(both[each.first], both[each.second])
         assert (each.value, each.p) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-9)
         assert each.n == len(both)
+        assert (each.low, each.high) == correlation_interval(each.value, each.n, 0.95, method)
+        assert each.low <= each.value <= each.high
+    narrow = agreement(FRAME, method=method, confidence=0.5)
+    assert all(few.high <= each.high for few, each in zip(narrow.correlations, found.correlations, strict=True))
     pairs = {(each.first, each.second) for each in found.correlations if each.group == "all"}
     assert len(pairs) == 7 * 6 / 2  # all but the constant column
     assert ("mig.score", "udr.score") in pairs
@@ -105,7 +110,7 @@ def test_what_cannot_be_correlated_is_left_out_with_the_reason_and_never_nan() -
     assert {each.reason.partition(" ")[0] for each in few.left_out} == {"has"}
     frame = found.to_frame()
     assert frame.notna().to_numpy().all()
-    assert list(frame.columns) == ["group", "first", "second", "value", "p", "n"]
+    assert list(frame.columns) == ["group", "first", "second", "value", "low", "high", "p", "n"]
     json.dumps(found.to_dict(), allow_nan=False)
 
 

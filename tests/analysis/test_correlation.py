@@ -1,10 +1,12 @@
 """Correlations and their p values against scipy, and the difference of two against the paper, cocor and simulation."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from scipy import stats
 
-from unbraid.analysis.correlation import correlation, correlation_difference, p_value, t_value
+from unbraid.analysis.correlation import correlation, correlation_difference, correlation_interval, p_value, t_value
 
 # SNC/NK, table 4: correlation of each metric with compositional generalisation.
 METRICS = ("SNC", "NK", "MIG", "SAP", "IRS", "D", "C", "I", "DCI", "MED")
@@ -133,3 +135,54 @@ def test_too_few_runs_have_no_p_value() -> None:
         p_value(0.5, 2)
     with pytest.raises(ValueError, match="method must be one of spearman, pearson; got 'kendall'"):
         correlation([1, 2, 3], [1, 3, 2], "kendall")  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize("n", [4, 12, 60])
+def test_intervals_of_straight_lines_are_those_of_scipy(n: int) -> None:
+    x, y = columns(n)
+    found: Any = stats.pearsonr(x, y)
+    expected = found.confidence_interval(0.9)
+    low, high = correlation_interval(float(found.statistic), n, 0.9, "pearson")
+    assert (low, high) == pytest.approx((expected.low, expected.high), abs=1e-9)
+
+
+def test_intervals_of_ranks_by_hand() -> None:
+    """z = artanh .5 = .549306, deviation sqrt((1 + .125) / 25) = .212132, 1.959964 of which are .415771."""
+    low, high = correlation_interval(0.5, 28)
+    assert (low, high) == pytest.approx((np.tanh(0.133535), np.tanh(0.965077)), abs=1e-6)
+    assert correlation_interval(-0.5, 28) == pytest.approx((-high, -low))
+    assert correlation_interval(0.3, 3) == (-1.0, 1.0)
+
+
+def test_few_runs_in_perfect_order_are_no_proof() -> None:
+    low, high = correlation_interval(1.0, 5)
+    inside = 1 - 6 / 120  # half a swap of neighbours short of perfect
+    half = 1.959964 * np.sqrt((1 + inside**2 / 2) / 2)
+    assert (low, high) == pytest.approx((np.tanh(np.arctanh(inside) - half), 1.0))
+    assert correlation_interval(-1.0, 5)[0] == -1.0
+    assert correlation_interval(1.0, 5, method="pearson") == (1.0, 1.0)
+
+
+def test_intervals_of_ranks_hold_what_they_promise() -> None:
+    rng = np.random.default_rng(0)
+    true = 6 / np.pi * np.arcsin(0.7 / 2)  # Spearman's, of normal values that correlate by .7
+    held = 0
+    for _ in range(400):
+        x = rng.standard_normal(20)
+        y = 0.7 * x + np.sqrt(1 - 0.49) * rng.standard_normal(20)
+        low, high = correlation_interval(correlation(x, y)[0], 20, 0.95)
+        held += low <= true <= high
+    assert 0.92 <= held / 400 <= 0.98
+
+
+@pytest.mark.parametrize(
+    ("value", "n", "confidence", "message"),
+    [
+        (1.2, 9, 0.95, "a correlation is between -1 and 1; got 1.2"),
+        (0.2, 2, 0.95, "needs at least 3 runs; got 2"),
+        (0.2, 9, 1.0, "confidence must be a finite number, above 0 and below 1; got 1.0"),
+    ],
+)
+def test_intervals_of_nonsense_are_refused(value: float, n: int, confidence: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        correlation_interval(value, n, confidence)

@@ -222,6 +222,10 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
     content = json.loads(invoke("study", "agreement", study.known_folder(), "--json", "--box", "mig.score"))
     assert [row["value"] for row in content["agreement"]["correlations"]] == frame["value"].tolist()
     assert np.isfinite(frame["value"]).all()
+    assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
+    listed = invoke("study", "agreement", study.known_folder(), "--pairs", "--confidence", ".9")
+    assert "90 % between" in listed
+    assert "runs of one setting are alike" in listed
     assert len(content["spread"]["boxes"]) == 3
     few = invoke("study", "agreement", study.known_folder(), "--over", "settings", "--group", "pca")
     assert "left out: mig.score (has 1 values; 3 are needed)" in few
@@ -234,6 +238,7 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
         (("rank", "--metric", "mg.score"), "did you mean 'mig.score'"),
         (("rank", "--n-comparisons", "0"), "n_comparisons, where not None, must be a whole number, 1 or more; got 0"),
         (("agreement", "--columns", "mig"), "no column 'mig'; did you mean 'mig.score'"),
+        (("agreement", "--confidence", "1"), "confidence must be a finite number, above 0 and below 1; got 1.0"),
         (("agreement", "--trend", "mig.score"), "--trend mig.score: give two columns"),
         (("agreement", "--group", "vae"), "--group vae: there are all, beta_vae, pca"),
         (("agreement", "--out", "table.txt"), "the name must end in .csv"),

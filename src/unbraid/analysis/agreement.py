@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._arguments import check_number
 from unbraid._extras import require
 from unbraid.analysis.columns import (
     LEAST_RUNS,
@@ -17,7 +18,7 @@ from unbraid.analysis.columns import (
     numbers,
     why_not,
 )
-from unbraid.analysis.correlation import Method, Test, correlation, correlation_difference
+from unbraid.analysis.correlation import Method, Test, correlation, correlation_difference, correlation_interval
 from unbraid.types import BoolArray, DataFrame, FloatArray
 
 __all__ = ["Agreement", "Correlation", "LeftOut", "Prediction", "Predictors", "agreement", "predictors"]
@@ -33,6 +34,8 @@ class Correlation:
     first: str
     second: str
     value: float  # in [-1, 1]
+    low: float  # interval of it, by Fisher's transformation, as if runs were independent
+    high: float
     p: float  # two-sided, of no correlation
     n: int  # runs that have both
 
@@ -57,7 +60,7 @@ class Agreement:
     left_out: tuple[LeftOut, ...]
 
     def to_frame(self) -> DataFrame:
-        """A pandas DataFrame, one row per pair: group, first, second, value, p, n."""
+        """A pandas DataFrame, one row per pair: group, first, second, value, low, high, p, n."""
         pandas = require("pandas", "table", "to_frame")
         return pandas.DataFrame(map(asdict, self.correlations), columns=list(Correlation.__annotations__))
 
@@ -88,6 +91,7 @@ def agreement(
     *,
     method: Method = "spearman",
     by: str | None = "family",
+    confidence: float = 0.95,
 ) -> Agreement:
     """Correlate columns of results with each other, over all runs and within each group.
 
@@ -98,17 +102,20 @@ def agreement(
             generalisation, and the numeric hyperparameters that vary. Two hyperparameters are not compared.
         method: "spearman" for order, "pearson" for straight lines (SNC/NK).
         by: column that groups the runs; None: all runs together only.
+        confidence: of the intervals, in (0, 1). Runs of one setting are alike, so that intervals over runs are too
+            narrow where settings hold many; `setting_means` has a row for each.
 
     Returns:
         Agreement. A column that is constant within a group, or that fewer than three runs have, is under `left_out`
         with the reason. Signs are as measured: a metric that is better when lower correlates negatively.
 
     Raises:
-        ValueError: a column is unknown or does not hold numbers.
+        ValueError: a column is unknown or does not hold numbers; confidence is out of range.
 
     Reference:
         Duan et al. 2020 (UDR), tables 1 and 6; Mahon et al. 2023 (SNC/NK), table 4 and figure 14.
     """
+    check_number("confidence", confidence, above=0, below=1)
     chosen = tuple(agreement_columns(frame) if columns is None else dict.fromkeys(columns))
     table = {name: numbers(frame, name) for name in chosen}
     hyper = set(hyperparameter_columns(frame))
@@ -128,7 +135,9 @@ def agreement(
                 missing.append(LeftOut(group, (first, second), f"where both are known, one {fault}"))
                 continue
             value, p = correlation(own[first][both], own[second][both], method)
-            found.append(Correlation(group, first, second, value, p, int(both.sum())))
+            n = int(both.sum())
+            between = correlation_interval(value, n, confidence, method)
+            found.append(Correlation(group, first, second, value, *between, p, n))
     return Agreement(chosen, tuple(groups), method, tuple(found), tuple(missing))
 
 

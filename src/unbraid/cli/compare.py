@@ -11,6 +11,7 @@ from rich.text import Text
 
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
+from unbraid.cli._terminal import Terminal
 from unbraid.tables import is_bold, plain
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def compare(
             paired=paired,
             progress=progress,
         )
-    _print(Console(), found)
+    _print(Terminal(), found)
     for out in outputs.values():
         if out is not None:
             found.save(out)

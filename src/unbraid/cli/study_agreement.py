@@ -67,6 +67,8 @@ def agreement(
         str | None,
         typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.", show_default=False),
     ] = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="Also list every pair with its interval and p.")] = False,
+    confidence: Annotated[float, typer.Option(help="Of the intervals of correlations.")] = 0.95,
     top: Annotated[int, typer.Option(help="With --controversial: number of models.")] = 5,
     out: Annotated[
         Path | None, typer.Option(help="Write the correlations of all groups to this .csv file.", show_default=False)
@@ -76,13 +78,16 @@ def agreement(
 ) -> None:
     """Correlate the metrics of a study with each other, with UDR, with generalisation and with hyperparameters.
 
-    Stars mark correlations that chance gives in less than 5 % of cases; p values are in --json and --out.
+    Stars mark correlations that chance gives in less than 5 % of cases; intervals and p values are in --pairs, --json
+    and --out.
 
     Examples:
 
       unbraid study agreement study/
 
       unbraid study agreement study/ --group beta_vae --box mig.score
+
+      unbraid study agreement study/ --columns mig.score,snc.score --pairs
 
       unbraid study agreement study/ --controversial beta_vae_score.score,mig.score
 
@@ -97,7 +102,7 @@ def agreement(
 
     frame = opened(folder, trust=trust_code or ()).results()
     table = setting_means(frame) if over == "settings" else frame
-    found = compared.agreement(table, listed(columns), method=method)
+    found = compared.agreement(table, listed(columns), method=method, confidence=confidence)
     if group is not None and group not in found.groups:
         raise ValueError(f"--group {group}: there are {', '.join(found.groups)}")
     parts: dict[str, Any] = {"agreement": found}
@@ -115,7 +120,10 @@ def agreement(
     if json:
         typer.echo(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
         return
-    _print(Terminal(), parts, group or compared.EVERYTHING)
+    terminal = Terminal()
+    _print(terminal, parts, group or compared.EVERYTHING)
+    if pairs:
+        _print_pairs(terminal, found, group or compared.EVERYTHING, confidence)
 
 
 def check_out(out: Path | None) -> None:
@@ -176,6 +184,16 @@ def _print_agreement(console: Console, found: "Agreement", group: str) -> None:
     others = [each for each in found.groups if each != group]
     if others:
         _say(console, f"other groups, by --group: {', '.join(others)}")
+
+
+def _print_pairs(console: Console, found: "Agreement", group: str, confidence: float) -> None:
+    shown = _table("", ["first", "second", found.method, f"{100 * confidence:g} % between", "p", "n"], 2)
+    for each in found.correlations:
+        if each.group == group:
+            between = f"{each.low:.2f} to {each.high:.2f}"
+            shown.add_row(each.first, each.second, f"{each.value:.2f}", between, f"{each.p:.2g}", str(each.n))
+    console.print(shown, markup=False)
+    _say(console, "intervals by Fisher's transformation, as if runs were independent; runs of one setting are alike")
 
 
 def _print_matrix(
