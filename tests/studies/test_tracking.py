@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any
+from types import MappingProxyType, SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -124,6 +124,43 @@ def test_wandb(study):
                 key = name if name == "step" else f"train/{name}"
                 assert [row[key] for row in rows] == pytest.approx(curves[name].tolist())
             assert {name: summary[f"mig.{name}"] for name in scores(run)} == scores(run)
+
+
+def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[tuple[str, Any]] = []
+
+    class Session:
+        summary: ClassVar[dict[str, Any]] = {}
+
+        def __init__(self, **given: Any) -> None:
+            said.append(("init", given))
+
+        def define_metric(self, *_: Any, **__: Any) -> None: ...
+
+        def log(self, row: dict[str, float]) -> None:
+            said.append(("log", row))
+
+        def finish(self, exit_code: int = 0) -> None:
+            said.append(("finish", exit_code))
+
+    stub = SimpleNamespace(init=Session, Settings=lambda **_: None)
+    monkeypatch.setattr("unbraid.studies.tracking.wandb.require", lambda *_: stub)
+    monkeypatch.setenv("WANDB_MODE", "online")
+    run = study.runs()[0]
+    told = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[wandb]"))
+    with tracking.tracked(told) as listener:
+        listener.watch(run.id, 0, {})  # nothing to say yet
+        assert not said
+        for step in (20, 20, 40):
+            listener.watch(run.id, step, {"kl": 2.0 + step})
+        assert [kind for kind, _ in said] == ["init", "log", "log"]  # before it ends
+        assert (said[0][1]["id"], said[0][1]["mode"], said[0][1]["config"]["steps"]) == (run.id, "online", 12)
+        assert said[2][1] == {"step": 40, "train/kl": 42.0}
+        listener(run)
+        assert said[3:] == [("finish", 0)]  # and not once more from the beginning
+        assert Session.summary["mig.score"] == scores(run)["score"]
+        listener.watch(study.runs()[1].id, 20, {"kl": 1.0})
+    assert said[-1] == ("finish", 1)  # interrupted
 
 
 def mlflow_rows(study: Study, query: str, *values: Any) -> list[Any]:

@@ -30,7 +30,7 @@ from unbraid.studies.scores import wanted_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import carried_study, discard
 from unbraid.studies.study_ranking import rank_when_done
-from unbraid.studies.tracking import check_trackers, tracked
+from unbraid.studies.tracking import Tracking, check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
 from unbraid.types import Progress
 
@@ -261,6 +261,9 @@ class TaskLedger:
     def step(self, sent: TaskProgress) -> None:
         self.taken[sent.id] = sent.step
         self.logs = sent.logs
+        for told in self.listeners:
+            if isinstance(told, Tracking):
+                told.watch(sent.id, sent.step, sent.logs)
         if sent.doing:
             self.doing[sent.id] = sent.doing
         self._tell()

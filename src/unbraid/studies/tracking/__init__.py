@@ -1,7 +1,8 @@
 """Trackers that are told of the runs of a study: `track: [tensorboard, wandb, mlflow]` in its YAML.
 
 Each is one function `write(record, folder)` that puts a run into the tracker's own files beneath `folder`, in place of
-what it wrote of that run before. Everything stays on this machine: none of them is given an address.
+what it wrote of that run before. Everything stays on this machine: none of them is given an address, unless
+WANDB_MODE=online asks Weights & Biases to send. That one is told while runs train, too.
 """
 
 import hashlib
@@ -53,40 +54,84 @@ def check_trackers(study: StudyRecord) -> None:
                 require(module, "track", f"track: {name}")
 
 
-@contextmanager
-def tracked(study: StudyRecord) -> Iterator[Callable[[StudyRun], None]]:
-    """Tells the trackers of a study of every run that ends, and first of those that they do not know yet."""
-    folder = study.known_folder() / FOLDER
-    planned = {each.id for each in study.planned()} if study.config.track else set()
+class Tracking:
+    """Tells the trackers of a study of every run that ends, and those that can of runs that train."""
 
-    def told(run: StudyRun) -> None:
-        if run.id in planned and run.state in ("finished", "diverged"):
-            _tell(study, run, folder)
+    def __init__(self, study: StudyRecord) -> None:
+        self.study, self.folder = study, study.known_folder() / FOLDER
+        self.planned = {each.id: each for each in study.planned()} if study.config.track else {}
+        self.live: dict[str, wandb.Live | None] = {}  # None where the tracker failed
 
-    for run in study.runs() if study.config.track else ():
-        told(run)
-    yield told
+    def __call__(self, run: StudyRun) -> None:
+        """A run that ended."""
+        live = self.live.pop(run.id, None)
+        if run.id in self.planned and run.state in ("finished", "diverged"):
+            self._tell(run, live)
+        elif live is not None:
+            self._asked("wandb", run.id, live.leave)
 
+    def watch(self, run: str, step: int, logs: Mapping[str, float]) -> None:
+        """A run that trains, about twice a second."""
+        if "wandb" not in self.study.config.track or run not in self.planned or not logs:
+            return
+        if run not in self.live:
+            self._asked("wandb", run, lambda: self._begin(run))
+        if (live := self.live.setdefault(run, None)) is not None:
+            self._asked("wandb", run, lambda: live.log(step, logs))
 
-def _tell(study: StudyRecord, run: StudyRun, folder: Path) -> None:
-    record = tracked_run(study.config.name, run)
-    content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
-    for name in study.config.track:
-        known = _known(folder, name)
-        if known.get(run.id) == content:
-            continue
+    def leave(self) -> None:
+        """The study stops: what still trains is continued under another sitting."""
+        for run, live in self.live.items():
+            if live is not None:
+                self._asked("wandb", run, live.leave)
+
+    def _begin(self, run: str) -> None:
+        place = self.folder / "wandb"
+        place.mkdir(parents=True, exist_ok=True)
+        self.live[run] = wandb.Live(self.study.config.name, self.planned[run], place)
+
+    def _tell(self, run: StudyRun, live: "wandb.Live | None") -> None:
+        record = tracked_run(self.study.config.name, run)
+        content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
+        for name in self.study.config.track:
+            known, place = _known(self.folder, name), self.folder / name
+            if known.get(run.id) == content:
+                continue
+
+            def write(name: str = name, place: Path = place) -> None:
+                place.mkdir(parents=True, exist_ok=True)
+                if name == "wandb" and live is not None:
+                    live.end(record, place)
+                else:
+                    TRACKERS[name].write(record, place)
+
+            if self._asked(name, run.id, write):
+                store.write_json(self.folder / f"{name}.json", {**known, run.id: content})
+
+    def _asked(self, name: str, run: str, ask: Callable[[], None]) -> bool:
+        """Whether the tracker did as it was asked; whatever it trips over must not stop the training of a study."""
         try:
-            (folder / name).mkdir(parents=True, exist_ok=True)
-            TRACKERS[name].write(record, folder / name)
+            ask()
         except Exception as error:
-            # Whatever a tracker trips over must not stop the training of a study; it is asked again next time.
             said = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(
-                f"{name} was not told of run {run.id} ({said}); `unbraid study run` tells it again",
+                f"{name} was not told of run {run} ({said}); `unbraid study run` tells it again",
                 TrackingWarning, stacklevel=2,
             )  # fmt: skip
-        else:
-            store.write_json(folder / f"{name}.json", {**known, run.id: content})
+            return False
+        return True
+
+
+@contextmanager
+def tracked(study: StudyRecord) -> Iterator[Tracking]:
+    """Tells the trackers of a study of its runs, and first of those that ended and that they do not know yet."""
+    tracking = Tracking(study)
+    for run in study.runs() if study.config.track else ():
+        tracking(run)
+    try:
+        yield tracking
+    finally:
+        tracking.leave()
 
 
 def _known(folder: Path, name: str) -> dict[str, str]:

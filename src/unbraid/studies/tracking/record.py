@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid.runs.run import open_run
+from unbraid.studies.expand import Planned
 from unbraid.studies.record import StudyRun
 from unbraid.studies.scores import read_scores
 from unbraid.types import FloatArray, IntArray
@@ -25,7 +26,12 @@ class TrackedRun:
     @property
     def name(self) -> str:
         """`beta_vae beta=4 seed 0`."""
-        return " ".join(filter(None, (self.run.family, self.run.setting, f"seed {self.run.seed}")))
+        return named(self.run)
+
+
+def named(run: StudyRun | Planned) -> str:
+    """`beta_vae beta=4 seed 0`."""
+    return " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
 
 
 def tracked_run(study: str, run: StudyRun) -> TrackedRun:

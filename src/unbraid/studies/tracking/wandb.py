@@ -1,37 +1,88 @@
-"""Runs as offline runs of Weights & Biases; nothing is sent.
+"""Runs as offline runs of Weights & Biases, from their first steps on; nothing is sent unless WANDB_MODE=online.
 
 wandb sync study/tracking/wandb/wandb/offline-run-*   # to send them after all
 """
 
 import os
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from unbraid._extras import require
+from unbraid.studies.expand import Planned
 from unbraid.studies.storage.remote import discard
-from unbraid.studies.tracking.record import TrackedRun
+from unbraid.studies.tracking.record import TrackedRun, named
+
+
+class Live:
+    """A run that is told of while it trains."""
+
+    def __init__(self, study: str, run: Planned, folder: Path) -> None:
+        _forget(run.id, folder)
+        self.session = _begun(study, run, {**settings_of(run.config)}, folder)
+        self.step = -1
+
+    def log(self, step: int, logs: Mapping[str, float]) -> None:
+        """The latest point of every curve; what was told already is not told again."""
+        if step > self.step and logs:
+            self.session.log({"step": step, **{f"train/{name}": value for name, value in logs.items()}})
+            self.step = step
+
+    def end(self, record: TrackedRun, folder: Path) -> None:
+        """Finish it. What lies here is written anew with every point of its curves; what was sent keeps its points."""
+        if _mode() == "online":
+            _finish(self.session, record)
+        else:
+            self.session.finish()
+            write(record, folder)
+
+    def leave(self) -> None:
+        """Finish what ended without a record: it failed, or was interrupted."""
+        self.session.finish(exit_code=1)
 
 
 def write(record: TrackedRun, folder: Path) -> None:
     """Write folder/wandb/offline-run-<time>-<id>/."""
-    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
-    wandb = require("wandb", "track", "track: wandb")
-    run = record.run
-    for before in folder.glob(f"wandb/offline-run-*-{run.id}"):
-        discard(before)
-    quiet = {"silent": True, "console": "off", "disable_git": True, "disable_code": True, "save_code": False}
-    unasked = {"x_disable_stats": True, "x_disable_meta": True, "x_save_requirements": False}
-    project = re.sub(r"[/\\#?%:]+", "_", record.study)
-    session: Any = wandb.init(
-        project=project, id=run.id, name=record.name, group=f"{run.family} {run.setting}".strip(),
-        config={**record.settings}, dir=str(folder), mode="offline", reinit="create_new",
-        settings=wandb.Settings(**quiet, **unasked),
-    )  # fmt: skip
-    session.define_metric("train/*", step_metric="step")
+    _forget(record.run.id, folder)
+    session = _begun(record.study, record.run, record.settings, folder)
     for number, step in enumerate(record.steps):
         session.log(
             {"step": int(step), **{f"train/{name}": float(curve[number]) for name, curve in record.curves.items()}}
         )
-    session.summary.update({**record.scores, "state": run.state, "reason": run.reason})
-    session.finish(exit_code=0 if run.state == "finished" else 1)
+    _finish(session, record)
+
+
+def settings_of(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a run before it ends."""
+    chosen = {name: config[name] for name in ("family", "seed", "steps", "batch_size") if name in config}
+    return {**chosen, **config.get("hyperparameters", {})}
+
+
+def _mode() -> str:
+    return "online" if os.environ.get("WANDB_MODE") == "online" else "offline"
+
+
+def _forget(run: str, folder: Path) -> None:
+    for before in folder.glob(f"wandb/offline-run-*-{run}"):
+        discard(before)
+
+
+def _begun(study: str, run: Any, settings: Mapping[str, Any], folder: Path) -> Any:
+    os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
+    wandb = require("wandb", "track", "track: wandb")
+    quiet = {"silent": True, "console": "off", "disable_git": True, "disable_code": True, "save_code": False}
+    unasked = {"x_disable_stats": True, "x_disable_meta": True, "x_save_requirements": False}
+    session = wandb.init(
+        project=re.sub(r"[/\\#?%:]+", "_", study), id=run.id, name=named(run),
+        resume="allow" if _mode() == "online" else None,
+        group=f"{run.family} {run.setting}".strip(), config={**settings}, dir=str(folder), mode=_mode(),
+        reinit="create_new", settings=wandb.Settings(**quiet, **unasked),
+    )  # fmt: skip
+    session.define_metric("train/*", step_metric="step")
+    return session
+
+
+def _finish(session: Any, record: TrackedRun) -> None:
+    session.summary.update({**record.scores, "state": record.run.state, "reason": record.run.reason})
+    session.finish(exit_code=0 if record.run.state == "finished" else 1)
