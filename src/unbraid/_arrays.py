@@ -1,10 +1,13 @@
 """Arrays as people have them: NumPy, pandas, polars, torch, JAX, SciPy's sparse matrices, lists."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+MOST_BYTES = 4 << 30  # that a sparse matrix may take when it is full
 
 
 def column_names(values: Any) -> tuple[str, ...]:
@@ -40,6 +43,11 @@ def as_array(values: Any) -> npt.NDArray[Any]:
         values = values.detach()
         return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
     if hasattr(values, "toarray"):
+        if (size := 8 * math.prod(values.shape)) > MOST_BYTES:
+            raise ValueError(
+                f"a sparse matrix of shape {tuple(values.shape)} takes {size / 2**30:.0f} GiB as a full array, more "
+                f"than {MOST_BYTES >> 30}; unbraid.metrics.wide_scores reads it by columns"
+            )
         values = values.toarray()
     elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         values = np.from_dlpack(values)

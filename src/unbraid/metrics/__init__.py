@@ -51,6 +51,7 @@ from unbraid.metrics.sparse_codes import (
 from unbraid.metrics.tad import tad
 from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
+from unbraid.metrics.wide import wide_scores
 from unbraid.metrics.zero_shot import zero_shot
 
 __all__ = [
@@ -108,5 +109,6 @@ __all__ = [
     "sparse_probing",
     "spurious_correlation_removal",
     "targeted_probe_perturbation",
+    "wide_scores",
     "zero_shot",
 ]

@@ -120,7 +120,7 @@ def mcc(
         for known, judged in ([(rows, rows)] if fit == "all" else ways)
     ]
     per_factor = np.mean(found, axis=0)
-    association = _associations(*_part(split.inputs.codes, blocks, rows, correlation), blocks)
+    association = associations(*_part(split.inputs.codes, blocks, rows, correlation), blocks)
     matched = align(np.abs(association))
     lost = np.flatnonzero(matched < 0) if alignment == "permutation" else matched[:0]
     counted = np.delete(per_factor, lost) if unmatched == "drop" else per_factor
@@ -181,7 +181,7 @@ def _part(codes: FloatArray, blocks: Blocks, rows: IntArray, correlation: Correl
     return rankdata(codes, axis=0) / len(rows), columns
 
 
-def _associations(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> FloatArray:
+def associations(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> FloatArray:
     """(n_codes, n_factors) correlations with single columns, and the root of R^2 of blocks, on the rows given."""
     centred = columns - columns.mean(axis=0)
     variances = by_block((centred**2).mean(axis=0), blocks.owner)
@@ -198,8 +198,8 @@ def _by_one_code(
     """(n_factors,) by a code of its own, matched on one part of the rows and judged on another."""
     from_codes, from_columns = _part(codes, blocks, known, correlation)
     to_codes, to_columns = _part(codes, blocks, judged, correlation)
-    association = _associations(from_codes, from_columns, blocks)
-    elsewhere = _associations(to_codes, to_columns, blocks)
+    association = associations(from_codes, from_columns, blocks)
+    elsewhere = associations(to_codes, to_columns, blocks)
     scores = np.zeros(len(blocks.single))
     for factor, code in enumerate(align(np.abs(association))):
         if code < 0:
@@ -222,7 +222,7 @@ def _by_all_codes(
     for factor in np.flatnonzero(blocks.single):
         own = Blocks(blocks.columns[judged][:, blocks.owner == factor], np.zeros(1, dtype=int))
         part = _part(predicted[:, blocks.owner == factor], own, np.arange(len(judged)), correlation)
-        scores[factor] = _associations(*part, own)[0, 0]
+        scores[factor] = associations(*part, own)[0, 0]
     return scores
 
 

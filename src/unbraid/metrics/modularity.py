@@ -107,6 +107,12 @@ def modularity_of_noise(inputs: Inputs) -> Noise:
     return drawn(per_code.sum(axis=-1) / np.maximum(alive.sum(axis=-1), 1))
 
 
+def modularity_of_information(information: FloatArray) -> float:
+    """The score of (n_codes, n_factors) mutual information, by the defaults."""
+    per_code, alive = _per_code(information)
+    return float(per_code.sum() / max(alive.sum(), 1))
+
+
 def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:
     """(..., n_codes) of (..., n_codes, n_factors): how far each code is about one factor, and whether about any."""
     largest = information.max(axis=-1)

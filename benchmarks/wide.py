@@ -1,0 +1,59 @@
+"""Information of thousands of codes beside scikit-learn, in the same run on one thread, and `wide_scores` by size.
+
+    python benchmarks/wide.py                       4096 codes, 50 000 rows, 10 factors
+    python benchmarks/wide.py --codes 512 --rows 10000
+
+scikit-learn takes one pair of code and factor at a time, of codes that are binned already; it is given a few pairs, and
+its time is multiplied. The first call compiles our kernels and is not counted.
+"""
+
+import argparse
+import os
+import time
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+from scipy import sparse
+from sklearn.metrics import mutual_info_score
+
+from unbraid.metrics import wide_scores
+from unbraid.metrics._bins import bin_equal_width
+from unbraid.metrics._information import mutual_information
+from unbraid.metrics._inputs import Levels
+
+
+def main() -> None:
+    """Print what each takes."""
+    parser = argparse.ArgumentParser()
+    for name, default in (("codes", 4096), ("rows", 50_000), ("factors", 10), ("pairs", 40)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    given = parser.parse_args()
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 10, (given.rows, given.factors))
+    levels = Levels(factors, (10,) * given.factors, ())
+    mutual_information(bin_equal_width(rng.standard_normal((100, 2))), Levels(factors[:100], levels.sizes, ()))
+    ours = peer = 0.0
+    for start in range(0, given.codes, 256):
+        part = bin_equal_width(rng.standard_normal((given.rows, min(256, given.codes - start))))
+        began = time.perf_counter()
+        found = mutual_information(part, levels)
+        ours += time.perf_counter() - began
+        if not start:
+            pairs = [(pair % part.shape[1], pair % given.factors) for pair in range(given.pairs)]
+            began = time.perf_counter()
+            theirs = [mutual_info_score(part[:, code], factors[:, factor]) for code, factor in pairs]
+            peer = (time.perf_counter() - began) / given.pairs * given.codes * given.factors
+            np.testing.assert_allclose(theirs, [found[pair] for pair in pairs], atol=1e-9)
+    print(f"information of {given.codes} codes, {given.rows} rows, {given.factors} factors: {ours:.1f} s")
+    print(f"scikit-learn, extrapolated from {given.pairs} pairs: {peer:.0f} s, {peer / ours:.0f} times as long")
+    for codes, rows in ((256, 4_000), (512, 4_000), (512, 8_000)):
+        held = sparse.random(rows, codes, density=0.02, format="csc", random_state=0)
+        began = time.perf_counter()
+        wide_scores(held, factors[:rows])
+        print(f"wide_scores of {codes} sparse codes, {rows} rows: {time.perf_counter() - began:.1f} s")
+
+
+if __name__ == "__main__":
+    main()
