@@ -223,9 +223,9 @@ def test_large_drawn_sets_are_looked_through_once(
     assert len(looked_through) == 4
     notes = sorted(path.name for path in (tmp_path / "contents").iterdir())
     assert notes == [
-        "sprites-v1-antialias-drop.json", "sprites-v1-antialias.json", "sprites-v1-drop.json", "sprites-v1.json",
+        "sprites-v2-antialias-drop.json", "sprites-v2-antialias.json", "sprites-v2-drop.json", "sprites-v2.json",
     ]  # fmt: skip
-    kept = json.loads((tmp_path / "contents" / "sprites-v1.json").read_text())
+    kept = json.loads((tmp_path / "contents" / "sprites-v2.json").read_text())
     assert kept == {"content": f"{1:016}", "about": {"rule": RULE, "files": {}}}
 
     class Mine(Sprites):

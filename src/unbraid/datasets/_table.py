@@ -76,7 +76,7 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
             source="follows dSprites (Matthey et al. 2017), by a rule calibrated on 12 of its images",
             licence=OURS,
             notes=(
-                "Quote it as sprites, not as dSprites: a few border pixels differ.",
+                "Quote it as sprites, not as dSprites: border pixels may differ.",
                 "Orientation 39 is orientation 0 again, as in dSprites: its step is 1/39 of a turn. "
                 "drop_duplicate_orientation=True leaves it out.",
                 "A square looks the same after a quarter turn and an ellipse after half a turn.",
