@@ -42,7 +42,9 @@ def test_scikit_learn_to_many_digits(n_classes: int, n_iterations: int) -> None:
     assert np.mean(predicted == expected) > 0.95
 
 
-@pytest.mark.parametrize("n_classes", [2, 3, 6])
+@pytest.mark.parametrize(
+    "n_classes", [2, pytest.param(3, marks=pytest.mark.slow), pytest.param(6, marks=pytest.mark.slow)]
+)
 def test_scikit_learn_after_all_iterations(n_classes: int) -> None:
     codes, classes = cloud(1000, n_classes, seed=1)
     ours, predicted, theirs, expected = both(codes[:800], classes[:800], codes[800:])

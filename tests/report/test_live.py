@@ -65,7 +65,7 @@ def network(name: str, shape: tuple[int, ...], n_codes: int = 6) -> nn.Module:
     [
         ("conv", (32, 32, 1)),
         ("conv", (64, 64, 3)),
-        ("conv", (128, 128, 1)),
+        pytest.param("conv", (128, 128, 1), marks=pytest.mark.slow),
         ("conv", (33, 50, 3)),
         ("dense", (20, 30, 1)),
         pytest.param("resnet", (33, 32, 3), marks=pytest.mark.slow),

@@ -16,7 +16,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from tests.processes import forked
-from tests.training.examples import blocks, member
+from tests.training.examples import TINY, member
 from unbraid._stopping import Terminated, stop_requests
 from unbraid.families.building import Member
 from unbraid.runs.folder import CHECKPOINT
@@ -24,7 +24,7 @@ from unbraid.training import loop
 from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, Trained, train_here
 
-DATASET = blocks()
+DATASET = TINY
 PLAN = Plan("beta_vae", steps=30, batch_size=8, device="cpu", precision="float32")
 SHORT = replace(PLAN, steps=3)
 MEMBERS = [
@@ -89,7 +89,8 @@ def test_a_second_request_of_the_same_kind_stops_at_once() -> None:
 
 
 @pytest.mark.usefixtures("coarse_curves")
-@pytest.mark.parametrize("stops", [(11,), (3, 20), (1, 2, 29)])
+@pytest.mark.parametrize("stops", [pytest.param((11,), marks=pytest.mark.slow), (3, 20),
+                                   pytest.param((1, 2, 29), marks=pytest.mark.slow)])  # fmt: skip
 def test_interrupted_trainings_end_with_the_weights_of_one_never_stopped(members, folders, stops, monkeypatch):
     monkeypatch.setattr(loop, "REPORT_SECONDS", 0.0)
     whole = train_here(PLAN, members, DATASET)
@@ -261,7 +262,7 @@ def test_a_diverged_member_is_recorded_and_not_tried_again(tmp_path):
 
 
 def test_no_steps_leave_the_initial_weights():
-    done = train_here(Plan("vae", 0, 8, "cpu"), [member("vae", 3)], DATASET)[0]
+    done = train_here(Plan("vae", 0, 8, "cpu"), [member("vae", 3, network="dense")], DATASET)[0]
     assert done.step == 0
     assert not done.curves
 
