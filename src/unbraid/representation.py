@@ -17,12 +17,12 @@ from unbraid._labels import note_on_guesses, read_labels
 from unbraid._shown import Shown, printable
 from unbraid._suggest import suggestion
 from unbraid._tables import names_in, read_csv, read_npy, read_npz, read_parquet, read_tensors, split_columns
-from unbraid.types import KINDS, FloatArray, IntArray, Kind
+from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
-INFORMATIVE = 0.01  # nats of mean KL above which UDR calls a latent informative
+INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
 STORED = (
     "codes",
@@ -156,6 +156,11 @@ class Representation(Shown):
             return None
         noise = np.exp(self.log_variances.astype(float)).mean(axis=0)
         return 0.5 * np.log1p(self.codes.astype(float).var(axis=0) / np.maximum(noise, np.finfo(float).tiny))
+
+    def informative(self) -> BoolArray | None:
+        """(n_codes,) whether the `signal` of a code exceeds 0.01 nats, as rankings count; else as `signal`."""
+        signal = self.signal()
+        return None if signal is None else signal > INFORMATIVE
 
     def keep_rows(self, rows: IntArray) -> "Representation":
         """These rows alone, in this order."""

@@ -313,12 +313,16 @@ def test_sliders_come_by_kl_and_a_circle_is_one() -> None:
     # KL of N(m, v) from N(0, 1) is (m² + v - log v - 1) / 2: about 0.5 here where v = 1.
     log_variances = np.tile([-4.0, 0.0, -1.0, 0.0, 0.0], (4000, 1))
     codes[:, 1] *= 0.01
+    # One that is as wide as can be and says nothing has a KL of 1.5 nats and more, and does not count.
+    codes[:, 2] *= 0.01
+    log_variances[:, 2] = -4.0
     found = sliders(
         Representation(codes, rng.integers(0, 2, (4000, 1)), log_variances=log_variances),
         (Part("latents", "gaussian", 3), Part("turn", "circle", 2)),
     )
     assert [each.codes for each in found] == [(0,), (2,), (3, 4), (1,)]
-    assert [each.informative for each in found] == [True, True, True, False]
+    assert (found[1].kl or 0) > 1.5
+    assert [each.informative for each in found] == [True, False, True, False]
     assert found[0].kl == pytest.approx(0.5 * (1 + np.exp(-4) + 4 - 1), abs=0.1)
     low, high = np.quantile(codes[:, 0], [0.02, 0.98])
     moved = found[0].moved(codes[0], np.array([0.0, 1.0]))

@@ -33,7 +33,10 @@ def test_each_is_the_score_of_a_model_trained_so_far(tmp_path) -> None:
         assert table["mig"][row] == pytest.approx(card["mig"].score, abs=1e-6)
         assert table["modularity"][row] == pytest.approx(card["modularity"].score, abs=1e-6)
         assert table["kl"][row] == pytest.approx(kl.sum(), rel=1e-5)
-        assert table["informative"][row] == (kl > 0.01).sum()
+        assert representation.log_variances is not None
+        noise = np.exp(representation.log_variances.astype(float)).mean(axis=0)
+        signal = 0.5 * np.log(1 + representation.codes.astype(float).var(axis=0) / noise)
+        assert table["informative"][row] == (signal > 0.01).sum()
     assert len(set(table["kl"])) == 3
     assert plain.snapshots() == {}
 

@@ -23,8 +23,9 @@ def traverse(
 ) -> None:
     """Draw traversals: each code in turn goes through its range while the others stay.
 
-    Codes are sorted by KL, highest first, the informative ones (above 0.01 nats) marked. The range goes from the 2 % to
-    the 98 % quantile over the dataset. On top are the seed images and their reconstructions.
+    Codes are sorted by KL, highest first. Marked are informative ones, which tell more than 0.01 nats of their image,
+    1/2 log(1 + Var mu / E sigma^2), as rankings count. The range goes from the 2 % to the 98 % quantile over the
+    dataset. On top are the seed images and their reconstructions.
 
     Examples:
 

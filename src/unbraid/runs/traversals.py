@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 
 from unbraid.families.base import Part
-from unbraid.representation import INFORMATIVE
 from unbraid.runs.run import Images, Run
 from unbraid.types import BoolArray, FloatArray, IntArray
 
@@ -26,11 +25,7 @@ class Traversals:
     kl: FloatArray | None  # (n_codes,), nats, mean over images
     variances: FloatArray  # (n_codes,), of the codes over images
     circles: tuple[str, ...] = ()  # (n_codes,) of the circle that a code and its next go around; else ""
-
-    @property
-    def informative(self) -> BoolArray | None:
-        """(n_codes,): mean KL above 0.01 nats; None where there is no posterior."""
-        return None if self.kl is None else self.kl > INFORMATIVE
+    informative: BoolArray | None = None  # (n_codes,), as `Representation.informative`; None: there is no posterior
 
     @property
     def captions(self) -> list[str]:
@@ -54,6 +49,7 @@ class Traversals:
         return replace(
             self, images=self.images[chosen], values=self.values[chosen], codes=self.codes[chosen],
             kl=None if self.kl is None else self.kl[chosen], variances=self.variances[chosen],
+            informative=None if self.informative is None else self.informative[chosen],
             circles=tuple(self.circles[place] for place in chosen) if self.circles else (),
         )  # fmt: skip
 
@@ -90,6 +86,7 @@ def traverse(
         raise ValueError(f"rows must lie between 1 and {len(opened)}, steps be 2 or more; got {rows} and {steps}")
     representation = run.representation(opened, n, seed=seed)
     kl, variances = representation.mean_kl(), representation.codes.var(axis=0)
+    informative = representation.informative()
     ways = _ways(run.parts)
     spread = np.array([variances[way.codes].sum() for way in ways])
     ways = [ways[place] for place in np.argsort(-(spread if kl is None else kl), kind="stable")]
@@ -118,6 +115,7 @@ def traverse(
         kept,
         np.array([variances[way.codes].sum() for way in ways], dtype=np.float64),
         tuple(way.circle for way in ways),
+        None if informative is None else informative[order],
     )
 
 

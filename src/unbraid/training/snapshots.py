@@ -13,7 +13,6 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings
 from unbraid.models.networks import as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
-from unbraid.representation import INFORMATIVE
 from unbraid.scoring import choose, score
 
 N_IMAGES, BATCH = 2000, 256  # encoded at each, the same at all
@@ -76,9 +75,9 @@ def snapshot(
     if not np.isfinite(representation.codes).all():
         return None
     found: dict[str, float] = {}
-    kl = representation.mean_kl()
-    if kl is not None:
-        found = {"kl": float(kl.sum()), "informative": float((kl > INFORMATIVE).sum())}
+    kl, informative = representation.mean_kl(), representation.informative()
+    if kl is not None and informative is not None:
+        found = {"kl": float(kl.sum()), "informative": float(informative.sum())}
     try:
         card = score(representation, metrics=metrics)
     except ValueError as error:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from unbraid.families import Part
-from unbraid.representation import INFORMATIVE, Representation
+from unbraid.representation import Representation
 from unbraid.types import FloatArray
 
 Model: TypeAlias = tuple[Representation, Sequence["Slider"]]
@@ -24,6 +24,7 @@ class Slider:
     high: float
     kl: float | None  # nats; None where there is no posterior
     variance: float
+    told: bool = True  # whether the code is informative, where there is a posterior
 
     @property
     def circle(self) -> bool:
@@ -35,7 +36,7 @@ class Slider:
 
     @property
     def informative(self) -> bool:
-        return self.low != self.high and (self.kl is None or self.kl > INFORMATIVE)
+        return self.low != self.high and self.told
 
     def places(self, steps: int) -> FloatArray:
         """(steps,) evenly from 0 to 1; on a circle the last is not the first again."""
@@ -51,7 +52,7 @@ class Slider:
 
 def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slider]:
     """One per code or circle, those of most KL first, or of most variance where there is no posterior."""
-    codes, kl = representation.codes, representation.mean_kl()
+    codes, kl, informative = representation.codes, representation.mean_kl(), representation.informative()
     low, high = np.quantile(codes, [LOW, HIGH], axis=0)
     variances = codes.var(axis=0, dtype=float)
     found = []
@@ -63,7 +64,8 @@ def sliders(representation: Representation, parts: Sequence[Part]) -> list[Slide
             known = kl is not None and bool(np.isfinite(kl[own]).all())
             span = (0.0, 2 * np.pi) if size == 2 else (float(low[first]), float(high[first]))
             says = float(kl[own].sum()) if kl is not None and known else None
-            found.append(Slider(tuple(own), *span, says, float(variances[own].sum())))
+            told = informative is None or not known or bool(informative[own].any())
+            found.append(Slider(tuple(own), *span, says, float(variances[own].sum()), told))
         start += part.size
     without = any(each.kl is None for each in found)
     return sorted(found, key=lambda each: -(each.variance if without or each.kl is None else each.kl))
