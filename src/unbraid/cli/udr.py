@@ -11,7 +11,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from unbraid.cli._paths import expanded
+from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._terminal import Terminal
 
@@ -45,6 +45,7 @@ def udr(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the draw of comparisons.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write scores and pairs to this .json file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
 ) -> None:
     """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
 
@@ -56,7 +57,7 @@ def udr(
 
       unbraid udr seed0.npz seed1.npz seed2.npz
 
-      unbraid rank codes/*.npy --groups name
+      unbraid rank codes/*.npy --groups name --html ranking.html
 
       unbraid udr runs/*.npz --similarity spearman --n-comparisons 5 --json udr.json
 
@@ -67,6 +68,7 @@ def udr(
         raise ValueError(f"udr compares models with each other; give two or more files (got {len(files)})")
     if json is not None and not json.parent.is_dir():
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
+    check_outputs({".html": html})
     from unbraid._files import atomic_write
     from unbraid.ranking import rank
 
@@ -98,6 +100,12 @@ def udr(
         }
         with atomic_write(json) as temporary:
             temporary.write_text(json_format.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    if html is not None:
+        from unbraid.report.ranking import ranking_page
+
+        text = ranking_page(ranking, grouped=groups is not None)
+        with atomic_write(html) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("rank", justify="right")
     table.add_column("UDR", justify="right")
@@ -115,7 +123,10 @@ def udr(
         for model in ranking.best_first:
             best.setdefault(ranking.families[model], model)
         for group, model in best.items():
-            typer.echo(f"best of {group}: {ranking.runs[model]} ({ranking.scores[model]:.3f})")
+            Terminal().print(
+                f"best of {group}: {ranking.runs[model]} ({ranking.scores[model]:.3f})", markup=False, highlight=False,
+                soft_wrap=True,
+            )  # fmt: skip
     for note in ranking.notes:
         typer.echo(f"note: {note}", err=True)
 

@@ -1,0 +1,45 @@
+"""The page of a ranking of models without labels."""
+
+from typing import Any
+
+import numpy as np
+
+import unbraid
+from unbraid._shown import printable
+from unbraid.plots import plot_similarity
+from unbraid.report.content import number_text
+from unbraid.report.rendering import render
+from unbraid.report.svg import inline_svg
+
+
+def ranking_page(ranking: Any, *, grouped: bool) -> str:
+    """A whole HTML document that needs nothing beside itself.
+
+    Args:
+        ranking: an `unbraid.analysis.Ranking`.
+        grouped: its families are groups, of which the best are told.
+    """
+    groups = [printable(each) for each in ranking.families]
+    order = np.argsort(groups, kind="stable") if grouped else np.arange(len(groups))
+    axes = plot_similarity(
+        ranking.pairs[np.ix_(order, order)], groups=[groups[model] for model in order] if grouped else None
+    )
+    best = {groups[model]: model for model in reversed(ranking.best_first)}
+    rows = [
+        {
+            "model": printable(ranking.runs[model]),
+            "score": number_text(float(ranking.scores[model])),
+            "informative": int(ranking.informative[model]),
+            "group": groups[model],
+            "best": grouped and best[groups[model]] == model,
+        }
+        for model in ranking.best_first
+    ]
+    content = {
+        "version": unbraid.__version__,
+        "notes": [printable(note) for note in ranking.notes],
+        "grouped": grouped,
+        "rows": rows,
+        "similarity": inline_svg(axes.figure, name="similarity", label="Similarity of each two models"),  # pyright: ignore[reportArgumentType]
+    }
+    return render("ranking.html", content)
