@@ -1,5 +1,6 @@
 """Intervals beside scores."""
 
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -7,11 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.testing import CliRunner
 
 import unbraid
 from unbraid import Representation
 from unbraid._interval import intervals, rows_needed
+from unbraid.cli._progress import metric_progress
 from unbraid.cli.app import app
 from unbraid.metrics import METRICS
 from unbraid.metrics._inputs import split_rows
@@ -45,7 +48,7 @@ def test_the_deviation_of_a_mean_is_the_one_in_every_textbook(one_in: int) -> No
 @pytest.mark.parametrize("one_in", [2, 5])
 def test_the_bias_of_a_variance_is_the_one_in_every_textbook(one_in: int) -> None:
     values = np.random.default_rng(1).standard_normal(20)
-    method = Resampling(one_in, 8000)
+    method = Resampling(one_in, 4000)
     (found,) = intervals(np.array([values.var()]), parts(values, np.var, method), UNBOUNDED, method, 0.95)
     assert found.bias == pytest.approx(-values.var() / 20, rel=0.3)
 
@@ -198,3 +201,14 @@ def test_what_makes_no_interval_is_refused(given: dict[str, Any], message: str) 
 def test_too_few_rows_are_refused_before_anything_is_scored() -> None:
     with pytest.raises(ValueError, match="intervals need 40 rows or more; there are 39"):
         unbraid.score(CODES[:39], FACTORS[:39], metrics="mig", confidence=0.9)
+
+
+def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(
+        "unbraid.cli._progress.Console", lambda **_: Console(file=shown, force_terminal=True, width=120)
+    )
+    with metric_progress() as progress:
+        unbraid.score(CODES, FACTORS, metrics="mig", confidence=0.9, resamples=3, progress=progress)
+    assert "mig, rows drawn anew" in shown.getvalue()
+    assert " left " in shown.getvalue()

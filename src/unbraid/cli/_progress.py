@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from unbraid._stopping import Terminated
 
@@ -40,12 +40,16 @@ def continuing() -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(what: str) -> Iterator[Show]:
-    """A bar on stderr, gone when the work is done; where that is no terminal, a line now and then."""
+def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
+    """A bar on stderr, gone when the work is done; where that is no terminal, a line now and then.
+
+    `left` adds the time that is left, for work whose parts take about as long as each other.
+    """
     console = Console(stderr=True)
     columns = (
         TextColumn("{task.fields[what]}", markup=False), BarColumn(),
         TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
+        *([TextColumn("left"), TimeRemainingColumn()] if left else []),
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task("starting", total=None, what=what)
@@ -64,7 +68,7 @@ def progress_bar(what: str) -> Iterator[Show]:
 @contextmanager
 def metric_progress(what: str = "scoring") -> Iterator[Callable[[str, int, int], None]]:
     """A bar for what has a name while it is done, such as metrics."""
-    with progress_bar(what) as show:
+    with progress_bar(what, left=True) as show:
         yield lambda name, done, total: show(what, done, total, f"{done}/{total} {name}")
 
 

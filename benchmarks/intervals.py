@@ -1,0 +1,68 @@
+"""What intervals cost: seconds of a score with 200 resamples over those of one score, metric by metric.
+
+    python benchmarks/intervals.py                   metrics that are computed at once, on the shipped example
+    python benchmarks/intervals.py --metrics mig     some of them
+    python benchmarks/intervals.py --growth          with 50, 100, 200 and 400 resamples: linear in them
+
+One thread is used throughout. The first call compiles the kernels and is not counted. The loop beside it scores 200
+resamples by calls of the function itself, which check and convert their input each time.
+"""
+
+import argparse
+import os
+import time
+from collections.abc import Callable
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import numpy as np
+
+from unbraid import Representation, score
+from unbraid._score_again import scores_of_parts
+from unbraid.metrics import METRICS
+from unbraid.metrics.resampling import part_of_rows
+
+CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari"
+
+
+def seconds(work: Callable[[], object], times: int = 1) -> float:
+    """Of the fastest."""
+    taken = []
+    for _ in range(times):
+        started = time.process_time()
+        work()
+        taken.append(time.process_time() - started)
+    return min(taken)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--metrics", default=CHOSEN)
+    parser.add_argument("--growth", action="store_true")
+    given = parser.parse_args()
+    held = Representation.example()
+    counts = (50, 100, 200, 400) if given.growth else (200,)
+    print(
+        f"{'metric':<18}{'one score':>12}"
+        + "".join(f"{f'{n} parts':>14}" for n in counts)
+        + "   ratio   a loop of calls"
+    )
+    for name in given.metrics.split(","):
+        card = score(held, metrics=name)
+        one = seconds(lambda name=name: score(held, metrics=name), 5)
+        parts = [seconds(lambda card=card, n=n: scores_of_parts(held, card.scored, n, 0, None, None)) for n in counts]
+        function, ratio = METRICS[name].function, parts[-1] / one * 200 / counts[-1]
+
+        def loop(function: Callable[..., object] = function) -> None:
+            draw = np.random.default_rng(0)
+            for _ in range(200):
+                rows = part_of_rows(len(held), 2, 0, draw)
+                function(held.codes[rows], held.factors[rows], kinds=held.kinds)
+
+        cells = "".join(f"{each:12.2f} s" for each in parts)
+        print(f"{name:<18}{1000 * one:9.1f} ms{cells}{ratio:8.0f}{seconds(loop):13.2f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
