@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid._arguments import check_number, check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import check_inputs, mean_and_deviation
+from unbraid.metrics._inputs import check_inputs, mean_and_deviation, standardised
 from unbraid.metrics._luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._solvers.forest import classification_forest, regression_forest
 from unbraid.metrics._solvers.trees import as_seen
@@ -17,6 +17,7 @@ from unbraid.types import ArrayLike, FloatArray, Kind
 
 DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
 N_TREES = 100
+DIGITS = 12  # of standardised codes
 TOLD = 0.05  # informativeness below which a factor is not told, and its curve says nothing
 
 
@@ -159,7 +160,8 @@ class _Found(NamedTuple):
 
 
 def _one_factor(split: TrainValidTest, column: int, seed: int, n_trees: int) -> _Found:
-    codes, values = split.inputs.codes, split.inputs.factors[:, column]
+    # Values that differ by rounding alone are one value: no cut goes between them.
+    codes, values = np.round(standardised(split.inputs.codes), DIGITS), split.inputs.factors[:, column]
     known, asked, learnt, truth = codes[split.train], codes[split.test], values[split.train], values[split.test]
     at = np.array(DEPTHS) - 1
     if split.inputs.kinds[column] == "categorical":
