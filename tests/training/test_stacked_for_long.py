@@ -1,4 +1,4 @@
-"""How far stacked members are from the same members alone after 300 steps in single precision."""
+"""How far stacked members are from the same members alone after 300 steps."""
 
 import numpy as np
 import pytest
@@ -12,10 +12,19 @@ from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import make_context
 from unbraid.types import FloatArray
 
-# Root mean squares of differences of codes, in standard deviations of codes; measured .02 at most (dip_vae_ii). Where
-# players work against each other, rounding grows to .03 (factor_vae) and .5 (info_gan): nothing is promised there.
+# Root mean squares of differences of codes, in standard deviations of codes; measured .05 at most (lsbd_vae). Rounding
+# grows to .1 for quessard, .12 for beta_tcvae with a learned prior, .36 for parted_vae and .5 for info_gan: nothing is
+# promised there.
 TOLERANCE = 0.1
-SETTLED = ("vae", "beta_vae", "cci_vae", "beta_tcvae", "dip_vae_i", "dip_vae_ii", "ada_gvae")
+SETTLED = (
+    "vae", "beta_vae", "cci_vae", "factor_vae", "beta_tcvae", "dip_vae_i", "dip_vae_ii", "ada_gvae", "ada_ml_vae",
+    "delta_vae", "lsbd_vae", "forward_vae", "weak_de", "mtd",
+)  # fmt: skip
+
+HALF = 0.5  # in bfloat16; measured .2 at most (dip_vae_ii), and .4 to .97 for the others, of which nothing is promised
+SETTLED_IN_HALF = (
+    "vae", "beta_vae", "cci_vae", "factor_vae", "dip_vae_i", "dip_vae_ii", "ada_gvae", "ada_ml_vae", "weak_de", "mtd",
+)  # fmt: skip
 
 
 def codes(family: str, one: Member, weights: dict[str, torch.Tensor]) -> FloatArray:
@@ -28,10 +37,17 @@ def codes(family: str, one: Member, weights: dict[str, torch.Tensor]) -> FloatAr
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", SETTLED)
-def test_after_300_steps_codes_are_those_of_the_member_alone(family: str) -> None:
-    members = [member(family, seed, learning_rate=1e-3, network="dense") for seed in (0, 1)]
-    plan = Plan(family, 300, 16, "cpu", "float32")
+@pytest.mark.parametrize(
+    ("family", "precision", "tolerance"),
+    [
+        *((family, "float32", TOLERANCE) for family in SETTLED),
+        *((family, "bfloat16", HALF) for family in SETTLED_IN_HALF),
+    ],
+)
+def test_after_300_steps_codes_are_those_of_the_member_alone(family: str, precision: str, tolerance: float) -> None:
+    told = {"factors": "shade"} if family == "mtd" else {}
+    members = [member(family, seed, learning_rate=1e-3, network="dense", **told) for seed in (0, 1)]
+    plan = Plan(family, 300, 16, "cpu", precision)
     stacked, (alone,) = train_here(plan, members, TINY, stacked=True)[1], train_here(plan, members[1:], TINY)
     one, other = (codes(family, members[1], each.weights) for each in (alone, stacked))
-    assert np.sqrt(np.square(one - other).mean()) <= TOLERANCE * one.std()
+    assert np.sqrt(np.square(one - other).mean()) <= tolerance * one.std()
