@@ -19,6 +19,7 @@ from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, PRESETS
 from unbraid.metrics._inputs import standardised
 from unbraid.metrics._sharing import shared, sharing
+from unbraid.scorecard import direction
 from unbraid.scoring import choose
 
 FACTORS = grid_factors(8)
@@ -83,7 +84,8 @@ def test_a_frame_says_of_every_number_which_way_is_better() -> None:
     frame = unbraid.score(CODES, FACTORS, metrics=["dci_lasso", "factor_leakage", "explicitness", "mig"]).to_frame()
     said = {(row["metric"], row["name"]): row["direction"] for row in frame.to_dict("records")}
     assert said["dci_lasso", "disentanglement"] == said["dci_lasso", "completeness"] == "higher"
-    assert said["dci_lasso", "informativeness"] == "lower"  # an error
+    assert said["dci_lasso", "informativeness"] == said["dci_lasso", "nrmse"] == "lower"  # errors
+    assert direction(METRICS["dci_forest"], "error_rate") is False
     assert said["factor_leakage", "auc"] == said["factor_leakage", "per_factor"] == "lower"
     assert said["explicitness", "auc"] == "higher"
     assert said["mig", "ceiling"] == ""  # of which there is no better

@@ -25,7 +25,8 @@ from unbraid.types import DataFrame, FloatArray
 # Values beside the headlines of metrics, and which way is better; of others there is no better.
 HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
 LOWER = (
-    "informativeness", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi", "total_correlation",
+    "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
+    "total_correlation",
 )  # fmt: skip
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
 
