@@ -143,7 +143,8 @@ def measure(
                 "estimated": round(float(estimated[k]), 5),
             }
         )  # fmt: skip
-        give = 200 * np.sqrt(max(holds[k] * (1 - holds[k]), 0.25 / n_draws) / n_draws)
+        near = (holds[k] * n_draws + 2) / (n_draws + 4)  # Agresti and Coull
+        give = 200 * np.sqrt(near * (1 - near) / (n_draws + 4))
         print(
             f"  {name:<20}{holds[k]:7.1%} ± {give:.0f} %   deviation {deviation[k]:.4f}, estimated {estimated[k]:.4f}"
         )

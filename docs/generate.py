@@ -67,7 +67,8 @@ def coverage() -> str:
     by_metric: dict[str, dict[tuple[str, int], str]] = {}
     for row in measured:
         share, n = row["coverage"], row["samples"]
-        give = 200 * math.sqrt(max(share * (1 - share), 0.25 / n) / n)
+        near = (share * n + 2) / (n + 4)  # Agresti and Coull: 80 of 80 is no certainty
+        give = 200 * math.sqrt(near * (1 - near) / (n + 4))
         by_metric.setdefault(row["metric"], {})[row["source"], row["rows"]] = f"{100 * share:.0f} ± {give:.0f}"
     rows = [
         [f"[`{name}`](metrics.md#{name})", *(known.get(place, "–") for place in places)]

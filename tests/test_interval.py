@@ -24,6 +24,7 @@ from unbraid.types import FloatArray
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
 CODES = np.hstack([FACTORS[:, :1] + 0.3 * RNG.standard_normal((400, 1)), RNG.standard_normal((400, 3))])
+ROOT = Path(__file__).parent.parent
 UNBOUNDED = (np.array([-np.inf]), np.array([np.inf]))
 
 
@@ -201,6 +202,16 @@ def test_what_makes_no_interval_is_refused(given: dict[str, Any], message: str) 
 def test_too_few_rows_are_refused_before_anything_is_scored() -> None:
     with pytest.raises(ValueError, match="intervals need 40 rows or more; there are 39"):
         unbraid.score(CODES[:39], FACTORS[:39], metrics="mig", confidence=0.9)
+
+
+def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_the_table() -> None:
+    measured = {row["metric"] for row in json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))}
+    checked = {n for n, row in METRICS.items() if isinstance(row.interval, Resampling) and row.interval.checked}
+    assert checked <= measured
+    given = Representation(CODES, FACTORS, log_variances=np.full(CODES.shape, -2.0))
+    card = unbraid.score(given, metrics=["mig", "beta_vae_score"], confidence=0.9, resamples=2)
+    assert "no simulation has checked its interval" in card.scored["beta_vae_score"].notes
+    assert "no simulation has checked its interval" not in card.scored["mig"].notes
 
 
 def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from unbraid._shown import with_names
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.deciding import Decision
+from unbraid.metrics.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
 from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
 from unbraid.types import DataFrame, FloatArray
@@ -70,6 +71,9 @@ class Scored:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.null is not None:
             notes.append(self.null.note)
+        method = self.metric.interval
+        if self.intervals is not None and isinstance(method, Resampling) and not method.checked:
+            notes.append(UNCHECKED)
         if self.no_interval:
             notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
-OWN = Resampling(times=20)  # of a metric of the user's own, which may take long
+OWN = Resampling(times=20, checked=False)  # of a metric of the user's own, which may take long
 
 
 def score(

@@ -45,7 +45,8 @@ from unbraid.metrics.zero_shot import zero_shot
 
 HALVES = Resampling()
 FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
-FEW_HALVES = Resampling(times=20)  # of what is trained anew each time
+UNCHECKED_HALVES = Resampling(checked=False)
+FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 GRID = "rows drawn anew leave gaps in the grid that it needs"
 
 
@@ -73,7 +74,7 @@ class Metric:
     aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
     linear: bool = True  # cost grows linearly with the number of samples
     standard: bool = True  # scored where none is named; others answer a rarer question, or take long
-    interval: Resampling | str = HALVES  # how one is found, or why there is none
+    interval: Resampling | str = UNCHECKED_HALVES  # how one is found, or why there is none
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
 
     @property
@@ -98,6 +99,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Chen et al. 2018, eq. 4; Duan et al. 2020 (UDR), eq. 14",
             version=2,
             strays=0.01,
+            interval=HALVES,
         ),
         "mig_exact": Metric(
             mig_exact,
@@ -114,7 +116,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             needs="needs the log-variances of the posterior",
             stochastic=True,
             tolerance=0.01,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "dci_lasso": Metric(
             dci_lasso,
@@ -130,6 +132,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             stochastic=True,
             tolerance=1e-6,
+            interval=HALVES,
         ),
         "dci_forest": Metric(
             dci_forest,
@@ -146,7 +149,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=0.03,
             linear=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "dci_boosted": Metric(
             dci_boosted,
@@ -162,7 +165,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             stochastic=True,
             tolerance=0.01,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "med": Metric(
             med,
@@ -192,6 +195,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Kumar et al. 2018, section 3; Mahon et al. 2023 (SNC/NK), section 2",
             version=2,
             stochastic=True,
+            interval=HALVES,
         ),
         "snc": Metric(
             snc,
@@ -206,6 +210,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
             version=3,
             stochastic=True,
+            interval=HALVES,
         ),
         "nk": Metric(
             nk,
@@ -221,7 +226,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=5,
             stochastic=True,
             tolerance=0.03,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "modularity": Metric(
             modularity,
@@ -238,6 +243,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             strays=0.01,
             aligned=False,
+            interval=HALVES,
         ),
         "irs": Metric(
             irs,
@@ -269,6 +275,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             strays=0.01,
             invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
+            interval=HALVES,
         ),
         "amari": Metric(
             amari,
@@ -302,7 +309,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=1e-4,
             aligned=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "linear_accuracy": Metric(
             linear_accuracy,
@@ -320,7 +327,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             tolerance=2e-3,
             aligned=False,
             linear=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "mlp_accuracy": Metric(
             mlp_accuracy,
@@ -337,7 +344,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=0.02,
             aligned=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "zero_shot": Metric(
             zero_shot,
@@ -354,7 +361,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=1e-3,
             aligned=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "beta_vae_score": Metric(
             beta_vae_score,
@@ -372,7 +379,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             tolerance=1e-3,
             aligned=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "factor_vae_score": Metric(
             factor_vae_score,
@@ -390,7 +397,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "elbo_terms": Metric(
             elbo_terms,
@@ -409,7 +416,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip"}),
             tolerance=0.05,
             aligned=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "d_lsbd": Metric(
             d_lsbd,
@@ -460,6 +467,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             misses="Whether other codes tell the same; straight lines only: no code reads an unordered factor whole.",
             source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
             stochastic=True,
+            interval=HALVES,
         ),
         "r2": Metric(
             r2,
@@ -474,6 +482,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="von Kügelgen et al. 2021, experiments",
             stochastic=True,
             aligned=False,
+            interval=HALVES,
         ),
         "infomec": Metric(
             infomec,
@@ -490,7 +499,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             tolerance=0.02,
             aligned=False,
             standard=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "dci_es": Metric(
             dci_es,
@@ -522,6 +531,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Do & Tran 2020, section 4.2",
             strays=0.01,
             standard=False,
+            interval=HALVES,
         ),
         "dcimig": Metric(
             dcimig,
@@ -536,6 +546,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Sepliarskaia et al. 2021, section 4",
             strays=0.01,
             standard=False,
+            interval=HALVES,
         ),
         "mig_sup": Metric(
             mig_sup,
@@ -551,6 +562,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             strays=0.01,
             invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
             standard=False,
+            interval=HALVES,
         ),
         "tad": Metric(
             tad,
@@ -565,6 +577,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Yeats et al. 2022 (NashAE), section 4",
             needs="needs binary factors",
             standard=False,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "omes": Metric(
             omes,

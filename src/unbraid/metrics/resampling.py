@@ -6,6 +6,8 @@ import numpy as np
 
 from unbraid.types import IntArray
 
+UNCHECKED = "no simulation has checked its interval"
+
 
 @dataclass(frozen=True)
 class Resampling:
@@ -18,6 +20,7 @@ class Resampling:
 
     one_in: int = 2  # this share of the rows is left out; 2: halves
     times: int = 200  # fewer where every score is a training
+    checked: bool = True  # whether a simulation has shown how often such intervals hold what they promise
 
     @property
     def inflation(self) -> float:
@@ -27,7 +30,8 @@ class Resampling:
     @property
     def in_words(self) -> str:
         part = "half of the rows" if self.one_in == 2 else f"all but one row in {self.one_in}"
-        return f"{self.times} scores of {part}"
+        doubt = "" if self.checked else f"; {UNCHECKED}"
+        return f"{self.times} scores of {part}{doubt}"
 
 
 def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generator) -> IntArray:
