@@ -89,6 +89,9 @@ function as below) and one row. The tests in tests/contracts and tests/training 
 
 `alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
 
+`version=1`, raised whenever a change moves the weights that the same settings give; it is part of ids from 2 on, and
+    tests/training/golden.json holds what 32 steps came to.
+
 `by_length="..."`, the reason, for a family of which something depends on the number of steps, the schedules of TRAINING
     aside; a finished training of it cannot be continued as if it had been longer.
 
