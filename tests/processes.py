@@ -100,3 +100,11 @@ def _run(
     os.chdir(folder)
     sys.argv = ["-c", *arguments]
     exec(compile(script, "<script>", "exec"), {"__name__": "script"})
+
+
+def workers_of(process: int) -> list[int]:
+    """Process ids of those that train and score for it, and of no other that it has started."""
+    found = []
+    for task in Path(f"/proc/{process}/task").glob("*/children"):
+        found += [int(pid) for pid in task.read_text().split()]
+    return [pid for pid in found if b"unbraid.training.workers" in Path(f"/proc/{pid}/cmdline").read_bytes()]

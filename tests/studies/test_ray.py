@@ -233,14 +233,19 @@ def test_stopped_and_then_short_of_a_node_a_study_gives_what_this_machine_gives(
     assert (mirror_of(folder) is not None) == (storage == "s3")
 
 
+def test_a_run_takes_a_whole_gpu_unless_told_otherwise() -> None:
+    assert executor._gpus(Task("a", {"device": "cuda"}, ""), None) == 1
+    assert executor._gpus(Task("a", {"device": "cuda"}, ""), 0.25) == 0.25
+    assert executor._gpus(Task("a", {"device": "cpu"}, ""), None) == 0
+
+
+@pytest.mark.slow
 @pytest.mark.usefixtures("connected")
 def test_runs_ask_for_their_share_of_a_gpu(tmp_path: Path) -> None:
     text = QUICK.replace("[mig, dci_lasso]", f'["{HERE}:gpus"]').replace("seeds: 2", "seeds: 1")
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     (run,) = study.run("ray", gpus_per_run=0.25)
     assert json.loads((run.path / "scores.json").read_text())["metrics"][f"{HERE}:gpus"]["values"] == {"score": 0.25}
-    assert executor._gpus(Task("a", {"device": "cuda"}, ""), None) == 1
-    assert executor._gpus(Task("a", {"device": "cpu"}, ""), None) == 0
 
 
 @pytest.mark.slow
@@ -264,6 +269,7 @@ def test_without_shared_storage_files_come_back_by_ray(tmp_path: Path, monkeypat
     assert not list((tmp_path / "there" / "runs").glob(".*"))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("connected")
 def test_runs_go_straight_to_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import fsspec

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 import unbraid
-from tests.processes import forkserver
+from tests.processes import forkserver, workers_of
 from tests.studies import examples
 from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
@@ -102,7 +102,7 @@ def test_workers_come_to_the_same_table_though_one_is_killed_at_work(whole, tmp_
     def report(progress: StudyProgress) -> None:
         sent.append(progress)
         if progress.taken and not killed:
-            killed.extend(children(os.getpid()))
+            killed.extend(workers_of(os.getpid()))
             os.kill(killed[0], signal.SIGKILL)
 
     study.run(processes=1, progress=report)
@@ -111,14 +111,6 @@ def test_workers_come_to_the_same_table_though_one_is_killed_at_work(whole, tmp_
     assert (sent[0].n_done, sent[-1].n_done, sent[-1].n_runs) == (0, 6, 6)
     assert sent[-1].done_steps == sent[-1].steps == 36
     assert {step for one in sent for step in one.taken.values()} <= set(range(7))
-
-
-def children(process: int) -> list[int]:
-    """Process ids of its workers."""
-    found = []
-    for task in Path(f"/proc/{process}/task").glob("*/children"):
-        found += [int(pid) for pid in task.read_text().split()]
-    return [pid for pid in found if b"unbraid.training.workers" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 def test_what_is_added_later_is_all_that_is_done(copy):
@@ -360,7 +352,7 @@ def test_killed_outright_it_leaves_no_worker_behind(tmp_path, processes):
         assert process.is_alive()
         assert time.monotonic() - begun < 300
         time.sleep(0.05)
-    workers = children(process.pid)
+    workers = workers_of(process.pid)
     assert len(workers) == 1
     os.kill(process.pid, signal.SIGKILL)
     process.join()

@@ -4,12 +4,12 @@ import os
 import pickle
 import signal
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.processes import workers_of
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
 from unbraid.runs.folder import CHECKPOINT
@@ -64,16 +64,11 @@ def test_a_worker_that_is_killed_is_named():
     """The kernel kills a process that asks for too much memory just like this."""
 
     def report(_: Report) -> None:
-        for process in children():
+        for process in workers_of(os.getpid()):
             os.kill(process, signal.SIGKILL)
 
     with pytest.raises(WorkerDied, match=r"its process was killed \(signal 9\)"):
         dict(train_members(replace(PLAN, steps=100_000), MEMBERS[:1], DATASET, report=report, processes=1))
-
-
-def children() -> list[int]:
-    tasks = Path(f"/proc/{os.getpid()}/task").iterdir()
-    return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
 
 
 def test_an_error_takes_its_traceback_along():
