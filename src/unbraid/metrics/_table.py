@@ -517,6 +517,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             aligned=False,
             linear=False,
             standard=False,
+            interval=FEW_HALVES,
         ),
         "jemmig": Metric(
             jemmig,
@@ -654,6 +655,7 @@ PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "identifiability": ("mcc", "r2", "infomec", "mlp_accuracy"),
         "disentanglement": ("dci_boosted", "mig", "snc", "nk", "mlp_accuracy"),
         "symmetry": ("d_lsbd", "independence_score"),
+        "sae": ("mig", "snc", "mcc", "modularity"),  # of single codes: no probe on thousands of them at once
         "all": tuple(METRICS),
     }
 )
