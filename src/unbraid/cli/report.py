@@ -25,8 +25,8 @@ def report(
 ) -> None:
     """Write one page that opens in any browser, without a network.
 
-    A run that has not been scored is scored first, by the standard metrics, and keeps its scores. The page of a run decodes by
-    itself: its sliders move the codes.
+    A run that has not been scored is scored first, by the standard metrics, and keeps its scores. The page of a run
+    decodes by itself: its sliders move the codes.
 
     Examples:
 

@@ -517,7 +517,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             aligned=False,
             linear=False,
             standard=False,
-            interval=FEW_HALVES,
+            interval=FEW_UNCHECKED_HALVES,
         ),
         "jemmig": Metric(
             jemmig,
