@@ -176,6 +176,16 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
     assert f"best model, leaving out pca: {study.known_folder() / 'runs' / best}" in shown
 
 
+def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
+    content = json.loads(invoke("study", "rank", study.known_folder(), "--compare", "all", "--json"))
+    said = invoke("study", "rank", study.known_folder(), "--compare", "all").splitlines()[-1]
+    assert said.startswith("the labels, opened afterwards, say of it: mig ")
+    scores = {run["run"]: run["mig.score"] for run in content["runs"]}
+    own = scores[content["best"]]
+    place = 1 + sum(score > own for score in scores.values())
+    assert f"mig {own:.3f} (place {place} of 6, best {max(scores.values()):.3f})" in said
+
+
 def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
     invoke("study", "rank", study.known_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex")
     ranking = rank_study(study)

@@ -111,6 +111,8 @@ def rank(
     _print_settings(console, table)
     _print_notes(console, ranking, checks)
     _print_choice(console, checks, chosen, paths)
+    if chosen is not None:
+        _print_labels(console, table, chosen.run)
 
 
 def _options(
@@ -274,6 +276,23 @@ def _print_choice(
         f"best model{without}: {paths[chosen.run]} (of that setting, agreement with its other seeds "
         f"{chosen.agreement:.3f})",
     )
+
+
+def _print_labels(console: Console, table: DataFrame, chosen: str) -> None:
+    """What metrics that know the factors, which the ranking did not, say of the choice."""
+    from unbraid.analysis.columns import higher_is_better
+
+    told = []
+    for name in _metrics(table):
+        known = table.loc[table[name].notna(), ["run", name]]
+        own = known.loc[known["run"] == chosen, name]
+        if len(own):
+            better = known[name] > own.iloc[0] if higher_is_better(name) is not False else known[name] < own.iloc[0]
+            best = known[name].max() if higher_is_better(name) is not False else known[name].min()
+            place = f"place {1 + int(better.sum())} of {len(known)}, best {best:.3f}"
+            told.append(f"{_short(name)} {own.iloc[0]:.3f} ({place})")
+    if told:
+        _say(console, f"the labels, opened afterwards, say of it: {', '.join(told)}")
 
 
 def _say(console: Console, line: str) -> None:

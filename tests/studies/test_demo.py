@@ -1,0 +1,27 @@
+"""What `make demo` shows: without labels, a model is chosen that the labels call one of the best."""
+
+from pathlib import Path
+
+import pytest
+from scipy.stats import spearmanr
+
+from unbraid import Study
+from unbraid.studies.study_ranking import rank_study
+
+YAML = Path(__file__).parents[2] / "studies" / "demo.yaml"
+
+
+@pytest.mark.slow
+def test_the_demo_chooses_a_good_model_among_good_and_rotated_ones(tmp_path: Path) -> None:
+    study = Study.load(YAML, out=tmp_path / "demo")
+    study.run()
+    frame = study.results().set_index("run")
+    mig = frame["mig.score"]
+    assert len(mig) == 12
+    assert mig.max() > 0.27, "some are aligned"
+    assert (mig < 0.6 * mig.max()).sum() >= 3, "some are not"
+    ranking = rank_study(study)
+    assert ranking.best is not None
+    assert mig[ranking.best] > 0.75 * mig.max()
+    assert (mig > mig[ranking.best]).sum() <= 3
+    assert spearmanr(frame["udr.score"], mig)[0] > 0.5
