@@ -47,7 +47,7 @@ def rank(
         progress: called as progress(done, total), in models.
 
     Returns:
-        Ranking. `best` is the name of the best model of the best setting, None where notes doubt all of them;
+        Ranking. `best` is the name of the model of the highest score, None where notes doubt all of them;
             `scores` from 0, higher is better; `to_frame()` all models, the best first; `left_out` says which could not
             be compared, and why.
 

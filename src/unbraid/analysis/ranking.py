@@ -121,13 +121,13 @@ class RankingOptions:
 
 @dataclass(frozen=True)
 class Choice:
-    """What a ranking chooses."""
+    """What a ranking chooses: a setting, to train more seeds of, and a run, which may be of another."""
 
     family: str
     setting: str
     median: float  # score of the setting's runs
     run: str
-    agreement: float  # of this run with the others of its setting, in the median
+    score: float  # of this run
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,39 +165,27 @@ class Ranking(Shown):
 
     @property
     def best(self) -> str | None:
-        """The run that `choose` names; None where there is none."""
+        """The run of the highest score, of those that no note doubts; None where there is none."""
         chosen = self.choose()
         return None if chosen is None else chosen.run
 
     def choose(self, without: Container[str] = ()) -> Choice | None:
-        """The best setting, and the best of its seeds; None where a note speaks against every model.
+        """The setting of the highest median, and the run of the highest score; None where notes doubt all.
 
-        The setting of the highest median score; within it the run that agrees best with the others of the setting, in
-        the median. All to all tells good settings, where each model of a good one has many others like it; which of
-        its seeds is best is told by these alone. `docs/ranking.md` says what was measured.
+        `docs/ranking.md` says what was measured of other ways to choose.
 
         Args:
             without: families to leave out.
         """
-        own: dict[tuple[str, str], list[int]] = {}
-        for at in self.sound_first:
-            if self.families[at] not in without:
-                own.setdefault((self.families[at], self.settings[at]), []).append(at)
-        if not own:
+        sound = [at for at in self.sound_first if self.families[at] not in without]
+        if not sound:
             return None
-        family, setting = max(own, key=lambda key: np.median(self.scores[own[key]]))
-        among = own[family, setting]
-        agreed = self._agreement(among)
-        best = among[int(np.argmax(agreed))]
-        return Choice(family, setting, float(np.median(self.scores[among])), self.runs[best], float(agreed.max()))
-
-    def _agreement(self, among: list[int]) -> FloatArray:
-        """Of each of these runs with the others, in the median; their scores where some have no other."""
-        pairs = self.pairs[np.ix_(among, among)].copy()
-        np.fill_diagonal(pairs, np.nan)
-        if not np.isfinite(pairs).any(axis=1).all():
-            return self.scores[among]
-        return np.nanmedian(pairs, axis=1)
+        own: dict[tuple[str, str], list[int]] = {}
+        for at in sound:
+            own.setdefault((self.families[at], self.settings[at]), []).append(at)
+        medians = {key: float(np.median(self.scores[runs])) for key, runs in own.items()}
+        family, setting = max(medians, key=lambda key: medians[key])
+        return Choice(family, setting, medians[family, setting], self.runs[sound[0]], float(self.scores[sound[0]]))
 
     def best_by_informative(self) -> dict[int, str]:
         """The best run for each number of informative latents: UDR favours models that learn few factors."""

@@ -69,9 +69,9 @@ def rank(
 ) -> None:
     """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
 
-    Models that agree with the others, latent by latent, are disentangled. The best setting is the one of the highest
-    median; the best model that of its seeds which agrees best with the others. Metrics that need labels are shown
-    beside it where there are any. What is found is kept in DIR/udr/: a new model is compared alone.
+    Models that agree with the others, latent by latent, are disentangled. The best setting is that of the highest
+    median, the best model that of the highest score. Metrics that need labels are shown beside it where there are any.
+    What is found is kept in DIR/udr/, so that a new model costs its own comparisons alone.
 
     Examples:
 
@@ -271,11 +271,7 @@ def _print_choice(
     without = f", leaving out {', '.join(sorted(warned))}" if warned else ""
     setting = f"{chosen.family} {chosen.setting}".strip()
     _say(console, f"best setting{without}: {setting} (median {chosen.median:.3f})")
-    _say(
-        console,
-        f"best model{without}: {paths[chosen.run]} (of that setting, agreement with its other seeds "
-        f"{chosen.agreement:.3f})",
-    )
+    _say(console, f"best model{without}: {paths[chosen.run]} ({chosen.score:.3f})")
 
 
 def _print_labels(console: Console, table: DataFrame, chosen: str) -> None:
