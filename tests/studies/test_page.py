@@ -1,3 +1,5 @@
+import base64
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from PIL import Image
 from playwright.sync_api import Browser, CDPSession, Page
 from scipy.stats import spearmanr
 
@@ -120,6 +123,8 @@ def test_a_picture_is_small_and_names_its_latents(study: ExampleStudy) -> None:
     made = picture_or_reason(study.folder / "runs" / study.frame.loc[1, "run"])
     assert len(made["src"]) < 30e6 / 300
     assert made["width"] < 330
+    sheet = Image.open(io.BytesIO(base64.b64decode(made["src"].partition(",")[2])))
+    assert (made["width"], made["height"]) == (2 * sheet.width, 2 * sheet.height), "16 pixels are too few to be seen"
     assert {each["name"] for each in made["latents"]} <= {"code 0", "code 1", "code 2"}
 
 

@@ -13,11 +13,11 @@ from unbraid.types import FloatArray
 
 Decode: TypeAlias = Callable[[FloatArray], FloatArray]
 LATENTS, STEPS = 6, 7
-TILE = 44  # pixels, of images that are larger
+TILE = 44  # pixels; larger images are made as small, much smaller ones are shown enlarged
 
 
 def picture(representation: Representation, parts: Sequence[Part], decode: Decode) -> dict[str, Any]:
-    """Traversals of a model as a data address, with its size and what each row is.
+    """Traversals of a model as a data address, with the size at which it is shown and what each row is.
 
     One latent or circle a row, as the page of a run orders them, those that are not informative left out where any
     is; the other latents stay where the first kept image lies.
@@ -34,10 +34,11 @@ def picture(representation: Representation, parts: Sequence[Part], decode: Decod
     # As colours, which are packed with a little loss: soft greys without any take four times the room.
     images = np.repeat(images, 3, axis=-1) if images.shape[-1] == 1 else images
     tiles = images.reshape(len(chosen), STEPS, *images.shape[1:])
+    enlarged = max(1, TILE // max(tiles.shape[2:4]))
     return {
         "src": sheet_address(tiles),
-        "width": STEPS * (tiles.shape[3] + GAP) - GAP,
-        "height": len(chosen) * (tiles.shape[2] + GAP) - GAP,
+        "width": enlarged * (STEPS * (tiles.shape[3] + GAP) - GAP),
+        "height": enlarged * (len(chosen) * (tiles.shape[2] + GAP) - GAP),
         "latents": [
             {"name": each.name, "said": f"{each.variance:.2g}" if each.kl is None else f"{each.kl:.2g} nats"}
             for each in chosen

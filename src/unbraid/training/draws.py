@@ -118,7 +118,7 @@ class Draws:
 
     def _drawn(self, kind: str, keys: Tensor, purpose: str, step: int, shape: Sequence[int]) -> Tensor:
         """Noise for this step, (n_members, *shape), made together with that of the steps around it."""
-        count = max(1, min(CHUNK, NUMBERS // (len(keys) * math.prod(shape))))
+        count = max(1, min(CHUNK, NUMBERS // max(1, len(keys) * math.prod(shape))))
         number, offset = divmod(step, count)
         if self._noise.get(purpose, (-1, None))[0] != number:
             steps = number * count + torch.arange(count, device=self.home)
