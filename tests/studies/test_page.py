@@ -19,10 +19,12 @@ from scipy.stats import spearmanr
 from tests.report.browser import shown
 from tests.report.example_study import YAML, ExampleStudy, example_results, keep_rankings
 from tests.training.examples import blocks
-from unbraid import train
+from unbraid import Representation, train
 from unbraid.analysis.agreement import agreement
 from unbraid.analysis.by_setting import quartiles
 from unbraid.analysis.ranking_file import read_ranking
+from unbraid.families import Part
+from unbraid.report.pictures import picture
 from unbraid.report.rendering import render
 from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.studies.page import page_content, study_data, study_page, table
@@ -123,9 +125,16 @@ def test_a_picture_is_small_and_names_its_latents(study: ExampleStudy) -> None:
     made = picture_or_reason(study.folder / "runs" / study.frame.loc[1, "run"])
     assert len(made["src"]) < 30e6 / 300
     assert made["width"] < 330
-    sheet = Image.open(io.BytesIO(base64.b64decode(made["src"].partition(",")[2])))
-    assert (made["width"], made["height"]) == (2 * sheet.width, 2 * sheet.height), "16 pixels are too few to be seen"
     assert {each["name"] for each in made["latents"]} <= {"code 0", "code 1", "code 2"}
+
+
+@pytest.mark.parametrize(("pixels", "times"), [(8, 5), (16, 2), (32, 1)])
+def test_images_too_small_to_be_seen_are_shown_enlarged(pixels: int, times: int) -> None:
+    rng = np.random.default_rng(0)
+    representation = Representation(rng.normal(size=(50, 2)), rng.integers(3, size=(50, 1)))
+    made = picture(representation, [Part("z", "gaussian", 2)], lambda codes: np.zeros((len(codes), pixels, pixels, 1)))
+    sheet = Image.open(io.BytesIO(base64.b64decode(made["src"].partition(",")[2])))
+    assert (made["width"], made["height"]) == (times * sheet.width, times * sheet.height)
 
 
 def test_a_damaged_run_says_so_in_place_of_its_picture(study: ExampleStudy, tmp_path: Path) -> None:
