@@ -125,3 +125,51 @@ def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
     assert page.count("<b>0.") + page.count("<b>1.") == 3  # the best of each group
     assert all(model in page for model in found["scores"])
     assert "<svg" in page
+
+
+SWEEP = """\
+name: pictures
+dataset: images/
+families: [{name: vae, network: dense, latents: 3}]
+seeds: 3
+steps: 6
+batch_size: 8
+precision: float32
+device: cpu
+udr: {similarity: spearman, informative: kl, kl_threshold: 0}
+"""
+
+
+def test_an_engineer_ranks_a_sweep_on_pictures_together_with_five_files(
+    unbraid_cli,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Study, add, rank, report: nobody is asked for a label."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
+    monkeypatch.setattr("unbraid.studies.executors.local.n_cores", lambda: 0)
+    rng = np.random.default_rng(0)
+    (tmp_path / "images").mkdir()
+    for picture in range(40):
+        Image.fromarray(rng.integers(0, 256, (16, 16), dtype=np.uint8)).save(tmp_path / "images" / f"{picture:02}.png")
+    (tmp_path / "sweep.yaml").write_text(SWEEP)
+    truth = rng.standard_normal((40, 3))
+    for model in range(5):
+        np.save(tmp_path / f"old-{model}.npy", truth[:, rng.permutation(3)] + 0.1 * rng.standard_normal((40, 3)))
+    code, _, error = unbraid_cli("study", "run", "sweep.yaml", "--out", "sweep")
+    assert code == 0, error
+    files = [f"old-{model}.npy" for model in range(5)]
+    code, printed, error = unbraid_cli("study", "add", "sweep", *files, "--family", "old", "--trust-data", "images/")
+    assert (code, printed.count("added old")) == (0, 5), error
+    code, printed, error = unbraid_cli("study", "rank", "sweep", "--json")
+    assert code == 0, error
+    ranking = json.loads(printed)
+    assert [each["family"] for each in ranking["runs"][:5]] == ["old"] * 5
+    assert sorted(each["family"] for each in ranking["runs"]) == ["old"] * 5 + ["vae"] * 3
+    code, printed, error = unbraid_cli("study", "rank", "sweep")
+    assert code == 0, error
+    assert "the labels" not in printed
+    code, _, error = unbraid_cli("report", "sweep", "--out", "sweep.html")
+    assert code == 0, error
+    assert "old-3" in (tmp_path / "sweep.html").read_text(encoding="utf-8")

@@ -174,6 +174,11 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
             f"{where}: {len(given)} rows; runs of this study are encoded on {len(expected)} images. "
             "unbraid.studies.added.sample_of(study) gives their positions"
         )
+    if not space.names:  # images alone
+        given = replace(given, factors=expected, names=(), kinds=(), sizes=None, levels=())
+        if not np.isfinite(given.codes).all():
+            raise ValueError(f"{where}: codes must be finite")
+        return given
     if not given.names:  # codes alone: that their rows are those images, in that order, is the user's word
         given = replace(given, factors=expected, names=space.names, kinds=space.kinds)
     own_names = given.names != tuple(f"factor_{k}" for k in range(given.factors.shape[1]))
