@@ -34,7 +34,8 @@ def add(
     """Add models that were trained elsewhere to a study: scored, ranked and compared like its own.
 
     A file holds codes of the images of the study, all or the 10,000 that its runs are encoded on, in their order
-    (pictures of a folder: that of their names); docs/studies.md says how to encode them. Several files are several seeds of one setting.
+    (pictures of a folder: that of their names); docs/studies.md says how to encode them. Several files are several
+    seeds of one setting.
 
     Examples:
 
