@@ -58,7 +58,7 @@ def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: in
         weights, missed, slope = flat.reshape(-1, n_classes), 0.0, np.zeros((inputs.shape[1], n_classes))
         for rows in _blocks(len(inputs)):
             lacking, chances = _lacking(inputs[rows] @ weights, levels[rows])
-            missed += worth[rows] @ lacking
+            missed += float(worth[rows] @ lacking)
             slope += inputs[rows].T @ (worth[rows, None] * (chances - chosen[rows]))
         return missed, slope.ravel()
 
