@@ -42,6 +42,17 @@ def test_what_can_be_stacked_is_packed_together(tasks_of):
     ]  # fmt: skip
 
 
+def test_what_strays_when_stacked_is_trained_alone(tasks_of):
+    text = SMALL.replace(
+        "\nseeds: 2",
+        "\n  - {name: beta_tcvae, prior: factorial_flow, latents: 3}\n  - {name: beta_tcvae, latents: 3}\nseeds: 2",
+    )
+    tasks, _ = tasks_of("a", text)
+    found = [[task.config["hyperparameters"].get("prior") for task in pack] for pack in packs(tasks, 4)]
+    assert found.count(["factorial_flow"]) == 2
+    assert found.count(["normal"] * 2) == 1
+
+
 def test_runs_done_together_are_those_done_alone(tasks_of):
     """To float precision: a stack sums in another order."""
     together, datasets = tasks_of("together")

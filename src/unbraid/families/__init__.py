@@ -89,6 +89,9 @@ function as below) and one row. The tests in tests/contracts and tests/training 
 
 `alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
 
+`strays(precision, settings)` says whether stacked members would stray from the same members alone by more than
+    docs/training.md promises; such are trained one after the other, too.
+
 `version=1`, raised whenever a change moves the weights that the same settings give; it is part of ids from 2 on, and
     tests/training/golden.json holds what 32 steps came to.
 

@@ -248,6 +248,8 @@ class Family:
     events: tuple[Event, ...] = ()
     parts: Callable[[Settings], tuple[Part, ...]] | None = None
     alone: str = ""  # why members cannot be stacked
+    # Whether, in this precision, stacked members stray further from the same members alone than docs/training.md says.
+    strays: Callable[[str, Settings], bool] | None = None
     by_length: str = ""  # what depends on the number of steps, so that a finished training cannot go on
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
     # Codes (n, n_codes) of the prior from standard normal and uniform noise (n, n_codes) each; None: as `parts` say.
@@ -259,6 +261,10 @@ class Family:
         rows = {**self.hyperparameters, **{name: row for name, row in more.items() if name not in self.hyperparameters}}
         if self.players:
             object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
+
+    def stacks(self, precision: str, settings: Settings) -> bool:
+        """Whether members are stacked where that is faster, or trained one after the other."""
+        return not self.alone and not (self.strays is not None and self.strays(precision, settings))
 
 
 def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:

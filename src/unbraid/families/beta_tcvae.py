@@ -60,6 +60,10 @@ def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, unifo
     return cast(FactorialFlow, modules["prior"]).from_base(normal) if settings["prior"] == "factorial_flow" else normal
 
 
+def _strays(precision: str, settings: Settings) -> bool:
+    return precision != "float32" or settings["prior"] == "factorial_flow"
+
+
 BETA_TCVAE = Family(
     title="beta-TCVAE",
     build=build_beta_tcvae,
@@ -86,6 +90,7 @@ BETA_TCVAE = Family(
     log_prior=log_prior,
     draw_prior=draw_prior,
     source="Chen et al. 2018, eq. 2",
+    strays=_strays,
     presets=MappingProxyType(
         {"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}
     ),

@@ -61,3 +61,13 @@ def outputs_and_reconstruction(
     outputs = modules["vae"](batch["images"], batch["noise"])
     likelihood = context.settings["likelihood"]
     return outputs, negative_log_likelihood(outputs.decoded, batch["images"], likelihood, hyper["sigma"])
+
+
+def always(precision: str, settings: Settings) -> bool:  # noqa: ARG001
+    """For `Family.strays`."""
+    return True
+
+
+def in_half_precision(precision: str, settings: Settings) -> bool:  # noqa: ARG001
+    """For `Family.strays`."""
+    return precision != "float32"

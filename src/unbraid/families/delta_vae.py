@@ -21,7 +21,7 @@ from unbraid.families.base import (
     Player,
     Settings,
 )
-from unbraid.families.common import COMMON
+from unbraid.families.common import COMMON, in_half_precision
 from unbraid.models.delta_vae import CirclePosterior, DeltaVAE, random_walk
 from unbraid.models.networks import Shape, network_pair
 from unbraid.objectives.delta_vae import delta_vae
@@ -143,6 +143,7 @@ DELTA_VAE = Family(
     encode=encode_delta_vae,
     decode=decode_delta_vae,
     source="Perez Rey et al. 2020",
+    strays=in_half_precision,
     facts=latent_facts,
     parts=circle_parts,
     presets=MappingProxyType(

@@ -23,7 +23,7 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
-from unbraid.families.common import COMMON, build_vae
+from unbraid.families.common import COMMON, build_vae, in_half_precision
 from unbraid.families.supervision import cyclic_of, grid_of
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
@@ -133,6 +133,7 @@ FORWARD_VAE = Family(
     decode=decode_forward_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Caselles-Dupre et al. 2019, section 4",
+    strays=in_half_precision,
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("transitions",), make_transitions
     ),

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor, nn
 
 from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
-from unbraid.families.common import COMMON, IMAGES
+from unbraid.families.common import COMMON, IMAGES, always
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.resnet import layer_norm, resnet_decoder, resnet_encoder
 from unbraid.objectives.info_gan import code_information, critic_loss, generator_loss, gradient_penalty
@@ -134,6 +134,7 @@ INFO_GAN = Family(
     decode=decode_info_gan,
     draw_prior=draw_prior,
     source="Chen et al. 2016; Gulrajani et al. 2017; DCI 2018 appendix A",
+    strays=always,
     presets=MappingProxyType({"dci": ({"network": "resnet", "information_weight": 6.0},)}),
     notes=("With likelihood='gaussian' made images are not squashed into [0, 1].",),
 )

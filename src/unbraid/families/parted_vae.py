@@ -25,7 +25,7 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
-from unbraid.families.common import COMMON, IMAGES
+from unbraid.families.common import COMMON, IMAGES, always
 from unbraid.families.supervision import named_factors
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.parted_vae import (
@@ -226,6 +226,7 @@ PARTED_VAE = Family(
     draw_prior=draw_prior,
     by_length="its masks sharpen within half of all steps",
     source="Hajimiri et al. 2021",
+    strays=always,
     supervision=Supervision(
         "labels", "factors with levels to be the classes (only their number, without labels)", ("labels",), make_labels
     ),

@@ -22,7 +22,7 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
-from unbraid.families.common import COMMON
+from unbraid.families.common import COMMON, always
 from unbraid.families.supervision import cyclic_of, grid_of
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.rotations import ActionRotations
@@ -103,6 +103,7 @@ QUESSARD = Family(
     decode=decode_quessard,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Quessard et al. 2020, sections 3-4",
+    strays=always,
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("trajectories",), make_trajectories
     ),

@@ -104,12 +104,15 @@ def _train(
 
 
 def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
-    groups: dict[str, list[int]] = {}
+    family, groups = find_family(plan.family), dict[str, list[int]]()
+    packs: list[list[int]] = []
     for number, member in enumerate(members):
-        fixed = structural_settings(find_family(plan.family), [member])
-        groups.setdefault(repr(sorted(fixed.items())), []).append(number)
-    size = 1 if find_family(plan.family).alone else pack
-    return [group[start : start + size] for group in groups.values() for start in range(0, len(group), size)]
+        fixed = structural_settings(family, [member])
+        if family.stacks(plan.precision, member.hyper):
+            groups.setdefault(repr(sorted(fixed.items())), []).append(number)
+        else:
+            packs.append([number])
+    return packs + [group[start : start + pack] for group in groups.values() for start in range(0, len(group), pack)]
 
 
 def _renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int]) -> Callable[[Report], None] | None:

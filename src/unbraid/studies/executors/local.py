@@ -95,15 +95,16 @@ def _in_workers(
 def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
     """Tasks that can be stacked, together: same images, plan and structure."""
     groups: dict[str, list[Task]] = {}
+    found: list[list[Task]] = []
     for task in tasks:
         plan, member = training_of(task.config)
-        fixed = structural_settings(find_family(plan.family), [member])
-        groups.setdefault(repr((task.dataset, plan, sorted(fixed.items()))), []).append(task)
-    found = []
-    for group in groups.values():
-        step = 1 if find_family(group[0].config["family"]).alone else size
-        found += [group[start : start + step] for start in range(0, len(group), step)]
-    return found
+        family = find_family(plan.family)
+        if family.stacks(plan.resolved().precision, member.hyper):
+            fixed = structural_settings(family, [member])
+            groups.setdefault(repr((task.dataset, plan, sorted(fixed.items()))), []).append(task)
+        else:
+            found.append([task])
+    return found + [group[start : start + size] for group in groups.values() for start in range(0, len(group), size)]
 
 
 def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], memory: Mapping[str, int]) -> None:
