@@ -418,6 +418,17 @@ def test_interrupted_it_goes_on_with_the_pairs_that_are_left(tmp_path: Path, mon
     assert not begun.exists()
 
 
+@pytest.mark.parametrize(("name", "array"), [("values", np.zeros((2, 2))), ("digests", np.array(["a"]))])
+def test_pairs_of_other_runs_are_damage(ranking: Ranking, tmp_path: Path, name: str, array: FloatArray) -> None:
+    path = tmp_path / "spearman.npz"
+    write_ranking(path, ranking)
+    with np.load(path) as archive:
+        held = dict(archive)
+    np.savez(path, **(held | {name: array}))
+    with pytest.raises(ValueError, match=rf"spearman\.npz is damaged \({name} must be .*; remove it to rank again"):
+        read_ranking(path)
+
+
 def test_codes_that_are_too_many_to_hold_are_read_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     options = RankingOptions(compare="all")
     models = population()

@@ -123,6 +123,14 @@ def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
     informative = arrays["informative"].tolist()
     matrices = _unpacked(arrays["compared"].tolist(), arrays["matrices"], informative)
     known = "digests" in arrays  # not in rankings of 0.1
+    n_runs = len(arrays["runs"])
+    for name in FOUND if known else ():
+        if arrays[name].shape != (n_runs, n_runs) or arrays[name].dtype.kind not in "bf":
+            raise ValueError(
+                f"{name} must be ({n_runs}, {n_runs}) numbers; got {arrays[name].dtype} {arrays[name].shape}"
+            )
+    if known and len(arrays["digests"]) != n_runs:
+        raise ValueError(f"digests must be of {n_runs} runs; got {len(arrays['digests'])}")
     return Ranking(
         runs=tuple(arrays["runs"].tolist()),
         families=tuple(arrays["families"].tolist()),
