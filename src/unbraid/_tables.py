@@ -64,6 +64,13 @@ def read_npy(path: Path) -> Any:
         raise ValueError(f"{path}: not a readable .npy file ({error})") from error
 
 
+# What zipfile and NumPy raise where an archive is damaged.
+UNREADABLE = (
+    ValueError, EOFError, OSError, KeyError, RuntimeError, NotImplementedError, MemoryError, SyntaxError, TypeError,
+    zipfile.BadZipFile, zlib.error,
+)  # fmt: skip
+
+
 def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
     """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
     try:
@@ -76,8 +83,7 @@ def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
                 with archive.open(members[name]) as member:
                     arrays[name] = _array(member, members[name].file_size)
             return arrays
-    except (ValueError, EOFError, OSError, KeyError, RuntimeError, NotImplementedError, MemoryError, SyntaxError,
-            TypeError, zipfile.BadZipFile, zlib.error) as error:  # fmt: skip
+    except UNREADABLE as error:
         reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else str(error)
         if not zipfile.is_zipfile(path):
             reason = "it is no zip archive; pickled objects are never loaded"

@@ -429,6 +429,23 @@ def test_pairs_of_other_runs_are_damage(ranking: Ranking, tmp_path: Path, name: 
         read_ranking(path)
 
 
+def test_a_bit_that_flips_in_the_file_is_damage_or_nothing(ranking: Ranking, tmp_path: Path) -> None:
+    path = tmp_path / "spearman.npz"
+    write_ranking(path, ranking)
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    said: list[str] = []
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(damaged))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            read_ranking(path)
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) > 30
+    assert all(line.startswith(f"{path} is damaged (") or "its format is" in line for line in said)
+
+
 def test_codes_that_are_too_many_to_hold_are_read_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     options = RankingOptions(compare="all")
     models = population()

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import time
-import zipfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._files import atomic_write
+from unbraid._tables import UNREADABLE
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Pairs
 
@@ -167,7 +167,7 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in (names or archive.files)}
-    except (ValueError, EOFError, OSError, KeyError, AttributeError, zipfile.BadZipFile) as error:
+    except (*UNREADABLE, AttributeError) as error:
         raise ValueError(f"{path} is damaged ({error}); remove it to rank again") from error
 
 
