@@ -18,6 +18,7 @@ import numpy as np
 from unbraid._arrays import telling
 from unbraid._extras import require
 from unbraid._files import check_unpacked
+from unbraid._seal import check_seal
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
@@ -74,6 +75,7 @@ UNREADABLE = (
 def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
     """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
     try:
+        check_seal(path)
         with zipfile.ZipFile(path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             names = [name for name in members if wanted is None or name in wanted]
@@ -119,6 +121,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     try:
+        check_seal(path)
         with safe_open(path, framework="numpy") as file:
             names, found = list(file.keys()), dict(file.metadata() or {})
             of_brain = [name for name in names if file.get_slice(name).get_dtype() == "BF16"]
@@ -148,6 +151,7 @@ def read_parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
+        check_seal(path)
         described = pq.ParquetFile(path).metadata
         # What pages of repeated values declare is their packed size; in memory every cell takes its own place.
         check_unpacked(path, CELL * described.num_rows * described.num_columns)

@@ -14,6 +14,7 @@ from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
 from unbraid._labels import note_on_guesses, read_labels
+from unbraid._seal import BLANK, KEY, seal
 from unbraid._shown import Shown, printable
 from unbraid._suggest import suggestion
 from unbraid._tables import names_in, read_csv, read_npy, read_npz, read_parquet, read_tensors, split_columns
@@ -304,6 +305,7 @@ class Representation(Shown):
             raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
         with atomic_write(path) as temporary:
             write(self, temporary)
+            seal(temporary)
 
     @classmethod
     def example(cls) -> "Representation":
@@ -402,6 +404,11 @@ def _described(representation: Representation) -> dict[str, Any]:
     return described
 
 
+def _metadata(representation: Representation) -> dict[str, str]:
+    # One key, for the order of several is not always the same, and equal content is to make equal files.
+    return {"unbraid": json.dumps({**_described(representation), KEY: BLANK})}
+
+
 def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
     matrices = {"codes": representation.codes, "factors": representation.factors}
     matrices |= {name: getattr(representation, name) for name in POSTERIOR if getattr(representation, name) is not None}
@@ -418,7 +425,7 @@ def _write_safetensors(representation: Representation, path: Path) -> None:
     from safetensors.numpy import save
 
     # Written by Python, so that a full disk is an OSError.
-    path.write_bytes(save(_matrices(representation), {"unbraid": json.dumps(_described(representation))}))
+    path.write_bytes(save(_matrices(representation), _metadata(representation)))
 
 
 def _write_parquet(representation: Representation, path: Path) -> None:
@@ -433,8 +440,7 @@ def _write_parquet(representation: Representation, path: Path) -> None:
     for name, prefix in POSTERIOR.items():
         if (matrix := getattr(representation, name)) is not None:
             columns |= {f"{prefix}{i}": column for i, column in enumerate(matrix.T)}
-    metadata = {"unbraid": json.dumps(_described(representation))}
-    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), path)
+    pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), path)
 
 
 _READERS: Mapping[str, Callable[[Path], Arrays]] = {

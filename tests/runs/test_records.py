@@ -41,6 +41,12 @@ CONTENT: dict[str, Any] = {
 ENDED: dict[str, Any] = {
     "state": "finished", "step": 10, "reason": None, "seconds": 1, "last": {"kl": 0.5}, "unbraid": "0.1.0",
     "continued": {"run": "0f", "step": 5}, "held_out": {"step": 5, "elbo": -0.5, "stopped": True}, "note": "none",
+    "provenance": {
+        "commit": "0f" * 20, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "processor": "a", "accelerator": "b",
+        "cores": 2, "threads": 1, "host": "Linux x86_64", "began": "2026-01-02T03:04:05+00:00",
+        "ended": "2026-01-02T03:04:06+00:00", "together": 1,
+    },
+    "files": {},
 }  # fmt: skip
 INTEGER, FINITE, TEXT = "input should be a valid integer", "input should be a finite number", "should be a valid string"
 SETTING = "input should be a finite number or a text"
@@ -103,6 +109,8 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "status.json continued": [("0f", "dictionary"), ([], "dictionary")],
     "status.json continued.run": [(3, TEXT), (None, TEXT)],
     "status.json continued.step": [(-1, "greater than or equal to 0"), ("5", INTEGER)],
+    "status.json provenance": [([], "dictionary"), ("x", "dictionary")],
+    "status.json files": [([], "dictionary"), ({"codes.safetensors": -1}, "greater than or equal to 0")],
     "status.json note": [(3, TEXT), ([], TEXT)],
     "status.json held_out": [(0.5, "dictionary"), ([], "dictionary")],
     "status.json held_out.step": [(-1, "greater than or equal to 0"), (5.0, INTEGER)],
@@ -118,6 +126,9 @@ for fact in ("values", "sizes", "ranges", "planes"):
 for fact in ("turning", "blocks", "categoricals", "class_factors"):
     WRONG[f"config.json facts.{fact}"] = [("x", "valid list")]
     WRONG[f"config.json facts.{fact}[0]"] = [([2], TEXT)]
+for name in ENDED["provenance"]:
+    count = name in ("cores", "threads", "together")
+    WRONG[f"status.json provenance.{name}"] = [(0, "greater than or equal to 1") if count else (3, TEXT)]
 WRONG["config.json facts.kinds"] = [("cyclic", "valid list")]
 WRONG["config.json facts.kinds[0]"] = [(["round"], "'categorical'")]
 
@@ -204,6 +215,8 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
         "hold_out",
         "held_out",
         "note",
+        "provenance",
+        "files",
         "requested_precision",
         "training_version",
     ) or place.startswith("facts.")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._files import atomic_write
+from unbraid._seal import check_seal, seal
 from unbraid._tables import UNREADABLE
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Pairs
@@ -80,10 +81,9 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
     }
     compared = np.array(list(ranking.matrices), dtype=np.int32).reshape(-1, 2)
     entries = [matrix.ravel() for matrix in ranking.matrices.values()]
-    with atomic_write(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(
-            file,
-            allow_pickle=False,
+    with atomic_write(path) as temporary:
+        _save(
+            temporary,
             runs=np.array(ranking.runs),
             families=np.array(ranking.families),
             settings=np.array(ranking.settings),
@@ -97,6 +97,12 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
             matrices=np.concatenate([np.empty(0, dtype=np.float32), *entries]),
             described=np.array(json.dumps(described)),
         )
+
+
+def _save(path: Path, **arrays: Any) -> None:
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **arrays)
+    seal(path)
 
 
 def read_ranking(path: Path) -> Ranking:
@@ -165,6 +171,8 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
+        if names is None:
+            check_seal(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in (names or archive.files)}
     except (*UNREADABLE, AttributeError) as error:

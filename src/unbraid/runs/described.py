@@ -26,6 +26,7 @@ def described(name: str, config: Mapping[str, Any], status: Mapping[str, Any]) -
         "step": status["step"],
         "seconds": _time_text(status["seconds"]),
         "version": status["unbraid"],
+        "made": _made(status.get("provenance")),
         "hyperparameters": [
             {
                 "name": each,
@@ -81,6 +82,16 @@ def _judged(config: Mapping[str, Any], status: Mapping[str, Any]) -> str | None:
     best = config["hold_out"]["patience"] and held["elbo"] is not None
     weights = f"The weights are those of step {held['step']}, the best." if best else "The weights are the last ones."
     return f"Training stopped early, after step {status['step']}. {weights}" if held["stopped"] else weights
+
+
+def _made(provenance: Mapping[str, Any] | None) -> str:
+    """When and on what a run was made, as a sentence with a space before it; nothing where that was not kept."""
+    if not provenance:
+        return ""
+    where = provenance["accelerator"] or provenance["processor"]
+    told = f"torch {provenance['torch']}, NumPy {provenance['numpy']}, on {where} ({provenance['host']})"
+    commit = f", commit {provenance['commit'][:12]}" if provenance["commit"] else ""
+    return f" Trained {provenance['ended'][:10]} with {told}{commit}."
 
 
 def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:

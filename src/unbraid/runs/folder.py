@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from unbraid._files import below
 from unbraid._records import check_record, read_object
 from unbraid.representation import READABLE
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
@@ -14,6 +15,7 @@ CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
 WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.parquet"
 CHECKPOINT = "checkpoint.safetensors"
 SNAPSHOTS, HELD_OUT = "snapshots.parquet", "held_out.parquet"
+LASTING = (WEIGHTS, CODES, CURVES, SNAPSHOTS, HELD_OUT)  # written once, and guarded
 ADDED_CODES = "codes.npz"  # of a representation that was added to a study
 WORKING = ".part"  # ends the name of a folder whose run is not finished
 
@@ -57,6 +59,17 @@ def find_codes(path: Path) -> Path:
     if not (path / CODES).is_file():
         raise damaged(path / CODES, "it is missing")
     return path / CODES
+
+
+def check_files(path: Path, status: Mapping[str, Any]) -> None:
+    """Raises ValueError where a file of a finished run is missing or of another length than when it was written."""
+    for name, size in status.get("files", {}).items():
+        try:
+            found = below(path, name).stat().st_size
+        except FileNotFoundError:
+            raise damaged(path / name, "it is missing") from None
+        if found != size:
+            raise damaged(path / name, f"it has {found:,} bytes and had {size:,}")
 
 
 def damaged(path: Path, reason: object) -> ValueError:

@@ -120,6 +120,23 @@ class JudgedRecord(Record):
     stopped: bool  # early, because it rose no more
 
 
+class ProvenanceRecord(Record):
+    """On what a run was made, see `unbraid.training.provenance`."""
+
+    commit: Text | None  # of unbraid, where it is known
+    python: Text
+    torch: Text
+    numpy: Text
+    processor: Text  # model
+    accelerator: Text | None  # model
+    cores: Count  # that the process might use
+    threads: Count  # of one training
+    host: Text  # operating system and kind of processor
+    began: Text  # ISO 8601, UTC
+    ended: Text
+    together: Count  # runs that were trained stacked, this one included
+
+
 class StatusRecord(Record):
     """status.json of a run."""
 
@@ -129,6 +146,8 @@ class StatusRecord(Record):
     seconds: Seconds
     last: dict[Text, FiniteFloat]
     unbraid: Text
+    provenance: ProvenanceRecord | None = None
+    files: dict[Text, Natural] = {}  # bytes by name, of those that the training wrote for good
     continued: OriginRecord | None = None
     held_out: JudgedRecord | None = None
     note: Text | None = None  # why nobody would take it for a model that has learned

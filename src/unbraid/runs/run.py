@@ -19,6 +19,7 @@ from unbraid._arguments import check_whole
 from unbraid._device import choose_device, reproducible
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._extras import require
+from unbraid._seal import check_seal
 from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
@@ -281,14 +282,18 @@ class Run:
 
     def snapshots(self) -> dict[str, FloatArray]:
         """`step` and, by name, metrics, `kl` in nats, how many latents were `informative`; {} where none were kept."""
-        return _read_table(self.path / SNAPSHOTS) if (self.path / SNAPSHOTS).is_file() else {}
+        return self._kept(SNAPSHOTS)
 
     def held_out(self) -> dict[str, FloatArray]:
         """`step`, and in nats the mean `elbo`, `reconstruction` and `kl` of images that no training saw.
 
         {} where none were kept out. Which they are, `unbraid.training.held_out.held_out_rows` says.
         """
-        return _read_table(self.path / HELD_OUT) if (self.path / HELD_OUT).is_file() else {}
+        return self._kept(HELD_OUT)
+
+    def _kept(self, name: str) -> dict[str, FloatArray]:
+        there = name in self.status.get("files", {}) or (self.path / name).is_file()
+        return _read_table(self.path / name) if there else {}
 
     def _repr_html_(self) -> str:
         from unbraid.report.rendering import render
@@ -326,6 +331,7 @@ class Run:
             weights = weights_of(self._family, shape, self._settings, self.config["seed"])
         expected = {name: tuple(value.shape) for name, value in weights.items()}
         try:
+            _check_whole(path)
             with safe_open(path, "pt") as file:
                 found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
             if expected != found:
@@ -399,12 +405,21 @@ class Run:
             return function(*(each.to(device) for each in batch))
 
 
+def _check_whole(path: Path) -> None:
+    """Raises ValueError where a file is not as it was written, OSError where it cannot be read."""
+    try:
+        check_seal(path)
+    except ValueError as error:
+        raise damaged(path, error) from None
+
+
 def _read_table(path: Path) -> dict[str, FloatArray]:
     require("pyarrow", "train", "reading the curves")
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
+        _check_whole(path)
         table = pq.read_table(path)
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None

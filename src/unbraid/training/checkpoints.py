@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from unbraid._files import atomic_write
+from unbraid._seal import BLANK, KEY, check_seal, seal
 from unbraid.errors import UnbraidError
 from unbraid.training.population import Diverged, MemberState
 
@@ -40,6 +42,7 @@ class Checkpoint:
     held_out: dict[str, list[float]] = field(default_factory=dict)  # by name, of equal lengths; "step" among them
     best: MemberState | None = None  # weights at the best of these, where training stops by them
     stopped: bool = False  # early, by these
+    began: float = field(default_factory=time.time)  # seconds since 1970
 
 
 def identity(**facts: Any) -> dict[str, str]:
@@ -66,11 +69,18 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
         "origin": checkpoint.origin,
         "held_out": checkpoint.held_out,
         "stopped": checkpoint.stopped,
+        "began": checkpoint.began,
         "diverged": [checkpoint.diverged.step, checkpoint.diverged.reason] if checkpoint.diverged else None,
     }
-    metadata = {"format": FORMAT, "progress": json.dumps(position), **{f"is/{k}": v for k, v in facts.items()}}
+    metadata = {
+        "format": FORMAT,
+        "progress": json.dumps(position),
+        KEY: BLANK,
+        **{f"is/{k}": v for k, v in facts.items()},
+    }
     with atomic_write(path) as temporary:
         temporary.write_bytes(save(tensors, metadata))
+        seal(temporary)
 
 
 def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
@@ -82,10 +92,11 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     if not path.exists():
         return Checkpoint()
     try:
+        check_seal(path)
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, ValueError) as error:
         raise CheckpointError(f"{path} is damaged ({error}); delete it to train from the start") from None
     if metadata.get("format") != FORMAT:
         raise CheckpointError(
@@ -106,6 +117,7 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     return Checkpoint(
         *place, diverged, position["seconds"], position.get("snapshots", {}), origin,
         position.get("held_out", {}), best or None, position.get("stopped", False),
+        position.get("began", path.stat().st_mtime),
     )  # fmt: skip
 
 

@@ -101,6 +101,8 @@ class Trained:
     held_out: Mapping[str, FloatArray] = field(default_factory=dict)  # "step" and what was found there
     stopped: bool = False  # early; its weights are those of the best step in `held_out`
     precision: str = ""  # of the arithmetic; "" where there are no steps
+    began: float = field(default_factory=time.time)  # seconds since 1970
+    together: int = 1  # members that were stacked, itself included
 
 
 def train_here(
@@ -144,15 +146,17 @@ def train_here(
             load_checkpoint(folder / CHECKPOINT, fact) if folder else Checkpoint()
             for folder, fact in zip(folders, facts, strict=True)
         ]
+        together = len(members)
         try:
             _bring_to_the_end(plan, members, images, context, progress, folders, facts, report, asked, stacked)
         except NotStackable:
+            together = 1
             for number in range(len(members)):
                 sent = None if report is None else partial(_sent_by, report, number)
                 one = slice(number, number + 1)
                 given = members[one], images, context, progress[one], folders[one], facts[one], sent, asked
                 _bring_to_the_end(plan, *given, stacked=False)
-    return [_trained(each, plan.precision) for each in progress]
+    return [_trained(each, plan.precision, together) for each in progress]
 
 
 def _as_begun(plan: Plan, folders: Sequence[Path | None]) -> Plan:
@@ -393,20 +397,20 @@ def _done(progress: Checkpoint, plan: Plan) -> bool:
 
 
 def _fitted(family: Family, member: Member, dataset: FactorDataset, context: Context) -> Trained:
-    began = time.monotonic()
+    began, date = time.monotonic(), time.time()
     modules = build_member(family, dataset.image_shape, context.settings, member.seed)
     images = Images(dataset, torch.device("cpu"))
     if family.fit is not None:
         family.fit(modules, lambda positions: images(torch.as_tensor(np.asarray(positions))), context)
     weights = {name: value.detach().clone() for name, value in modules.state_dict().items()}
-    return Trained(weights, np.zeros(0, dtype=np.int64), {}, None, 0, time.monotonic() - began)
+    return Trained(weights, np.zeros(0, dtype=np.int64), {}, None, 0, time.monotonic() - began, began=date)
 
 
 def _weights(state: MemberState) -> MemberState:
     return {name.removeprefix("model/"): value for name, value in state.items() if name.startswith("model/")}
 
 
-def _trained(progress: Checkpoint, precision: str) -> Trained:
+def _trained(progress: Checkpoint, precision: str, together: int) -> Trained:
     curves, snapshots, held_out = (
         {name: np.array(values) for name, values in table.items()}
         for table in (progress.curves, progress.snapshots, progress.held_out)
@@ -414,5 +418,5 @@ def _trained(progress: Checkpoint, precision: str) -> Trained:
     return Trained(
         progress.best or _weights(progress.state or {}), np.array(progress.curve_steps, dtype=np.int64), curves,
         progress.diverged, progress.step, progress.seconds, snapshots, progress.origin, held_out, progress.stopped,
-        precision,
+        precision, progress.began, together,
     )  # fmt: skip

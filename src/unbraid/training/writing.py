@@ -1,6 +1,7 @@
 """The folder of a run, written whole once its training has ended."""
 
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -12,15 +13,17 @@ from safetensors.torch import save
 import unbraid
 from unbraid._extras import require
 from unbraid._files import atomic_write, fsync_directory
+from unbraid._seal import BLANK, KEY, seal
 from unbraid._trust import trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
-from unbraid.runs.folder import CODES, CONFIG, CURVES, HELD_OUT, SNAPSHOTS, STATUS, WEIGHTS, tidy
+from unbraid.runs.folder import CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run, probe_images
 from unbraid.training.doubts import doubt
 from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained
+from unbraid.training.provenance import provenance
 from unbraid.types import FloatArray
 
 
@@ -44,7 +47,9 @@ def write_run(
     config = {**config, **_met(config, dataset), "precision": trained.precision or config["precision"]}
     _write(working / CONFIG, config)
     with atomic_write(working / WEIGHTS) as temporary:
-        temporary.write_bytes(save({name: value.contiguous() for name, value in trained.weights.items()}))
+        weights = {name: value.contiguous() for name, value in trained.weights.items()}
+        temporary.write_bytes(save(weights, {KEY: BLANK}))
+        seal(temporary)
     _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
     for name, table in ((SNAPSHOTS, trained.snapshots), (HELD_OUT, trained.held_out)):
         if table:
@@ -56,6 +61,7 @@ def write_run(
         "seconds": round(trained.seconds, 3),
         "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
         "unbraid": unbraid.__version__,
+        "provenance": provenance(config["device"], trained.began, time.time(), trained.together),
     }
     if trained.held_out:
         status["held_out"] = _judged(config, trained)
@@ -69,6 +75,7 @@ def write_run(
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
             config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
             _write(working / CONFIG, config)
+    status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
     _write(working / STATUS, status)
     fsync_directory(working)
     working.rename(target)
@@ -114,7 +121,8 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
         for name, values in columns.items()
     }
     with atomic_write(path) as temporary:
-        pq.write_table(pa.table(arrays), temporary)
+        pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), temporary)
+        seal(temporary)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:

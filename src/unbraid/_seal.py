@@ -1,0 +1,51 @@
+"""A checksum within each binary file that is written here: of other bytes nobody reads other numbers.
+
+It is a text of the file's own metadata, so that the file is an ordinary one to all others. Files without it are read
+as they are.
+"""
+
+import hashlib
+import mmap
+import zipfile
+from pathlib import Path
+
+KEY = "checksum"
+MARK, LENGTH = b"unbraid-sha256:", 64
+BLANK = (MARK + b"0" * LENGTH).decode()  # what stands in the metadata until `seal`
+CHUNK = 1 << 22
+
+
+def seal(path: Path) -> None:
+    """Set the checksum of a file whose metadata holds BLANK under KEY, or of a zip archive."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.comment = BLANK.encode()
+    with path.open("r+b") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        place = content.rfind(BLANK.encode()) + len(MARK)
+        found = _digest(content, place)
+        file.seek(place)
+        file.write(found)
+
+
+def check_seal(path: Path) -> None:
+    """Raises ValueError where a file has a checksum, and it is that of other bytes."""
+    with path.open("rb") as file:
+        if not path.stat().st_size:
+            return
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            place = content.rfind(MARK) + len(MARK)
+            kept = content[place : place + LENGTH]
+            if place >= len(MARK) and kept != _digest(content, place):
+                raise ValueError(
+                    f"its {KEY} is that of other content; if that is meant, save it without {KEY!r} in its metadata"
+                )
+
+
+def _digest(content: mmap.mmap, place: int) -> bytes:
+    """Of all bytes but those of the checksum itself."""
+    digest = hashlib.sha256()
+    with memoryview(content) as view:
+        for start, stop in ((0, place), (place + LENGTH, len(view))):
+            for first in range(start, stop, CHUNK):
+                digest.update(view[first : min(first + CHUNK, stop)])
+    return digest.hexdigest().encode()

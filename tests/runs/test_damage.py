@@ -1,0 +1,117 @@
+"""Binary files of a run, damaged: another number is never read, and the line names the file."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.training.examples import blocks
+from unbraid import Representation, load_run, train
+from unbraid._seal import MARK
+from unbraid.runs.folder import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS, check_files
+from unbraid.runs.run import Run
+from unbraid.training.checkpoints import load_checkpoint
+from unbraid.training.provenance import commit
+
+USED: dict[str, Callable[[Run], object]] = {
+    WEIGHTS: lambda run: load_run(run.path),
+    CODES: Run.codes,
+    CURVES: Run.curves,
+    SNAPSHOTS: Run.snapshots,
+    HELD_OUT: Run.held_out,
+    CHECKPOINT: lambda run: load_checkpoint(run.path / CHECKPOINT, {}),
+}
+
+
+def flip(whole: bytes, at: int, rng: np.random.Generator) -> bytes:
+    return whole[:at] + bytes([whole[at] ^ 1 << int(rng.integers(8))]) + whole[at + 1 :]
+
+
+def spots(whole: bytes, count: int, rng: np.random.Generator) -> list[int]:
+    """Where to flip a bit; not in the mark of the checksum, without which a file is read unguarded, and as it is."""
+    mark = whole.rfind(MARK)
+    return [int(at) for at in rng.integers(len(whole), size=count) if not mark <= at < mark + len(MARK)]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    settings = {"batch_size": 8, "network": "dense", "latents": 2, "processes": 0, "precision": "float32"}
+    kept = {"snapshots": 1, "snapshot_metrics": "mig", "hold_out": 8, "hold_out_every": 2}
+    out = tmp_path_factory.mktemp("runs")
+    return train("beta_vae", blocks(), steps=4, learning_rate=1e-3, out=out, **settings, **kept)[0]
+
+
+def test_every_file_is_guarded(run: Run) -> None:
+    assert {path.name for path in run.path.iterdir() if path.suffix != ".json"} == USED.keys()
+    assert run.status["files"] == {name: (run.path / name).stat().st_size for name in LASTING}
+    for path in run.path.glob("*.[sp]*[!n]"):
+        assert b"unbraid-sha256:" in path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize("name", USED)
+def test_damage_is_one_line_that_names_the_file(run: Run, name: str, tmp_path: Path) -> None:
+    damaged = Run(shutil.copytree(run.path, tmp_path / "run"), run.config, run.status)
+    path, rng = damaged.path / name, np.random.default_rng(0)
+    whole = path.read_bytes()
+    USED[name](damaged)
+    flipped = [flip(whole, at, rng) for at in [0, 8, len(whole) - 1, *spots(whole, 12, rng)]]
+    cut = [whole[:length] for length in (0, 1, 7, len(whole) // 2, len(whole) - 1)]
+    for content in (*flipped, *cut, whole + b"\0"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=rf"{name}[^\n]*\Z"):
+            USED[name](damaged)
+    for content in (*cut, whole + b"\0"):
+        path.write_bytes(content)
+        if name in LASTING:
+            with pytest.raises(ValueError, match=rf"{name} is damaged \(it has [\d,]+ bytes and had .*train again"):
+                check_files(damaged.path, damaged.status)
+    path.unlink()
+    if name in LASTING:
+        with pytest.raises(ValueError, match=rf"{name} is damaged"):
+            USED[name](damaged)
+        with pytest.raises(ValueError, match=rf"{name} is damaged \(it is missing\)"):
+            check_files(damaged.path, damaged.status)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])
+def test_of_a_representation_file_no_other_number_is_read(run: Run, suffix: str, tmp_path: Path) -> None:
+    path, rng = tmp_path / f"codes{suffix}", np.random.default_rng(1)
+    run.codes().save(path)
+    whole = path.read_bytes()
+    assert np.array_equal(Representation.load(path).codes, run.codes().codes)
+    for at in spots(whole, 60, rng):
+        path.write_bytes(flip(whole, at, rng))
+        with pytest.raises(ValueError, match=r"\A[^\n]*codes\.\w+: not a readable [^\n]*\Z"):
+            Representation.load(path)
+
+
+def test_what_an_edited_file_is_told_is_how_to_have_it_read(run: Run, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    path = tmp_path / "codes.parquet"
+    run.codes().save(path)
+    table = pq.read_table(path)
+    pq.write_table(table.slice(0, 10), path)
+    with pytest.raises(ValueError, match="if that is meant, save it without 'checksum' in its metadata"):
+        Representation.load(path)
+    about = json.loads(table.schema.metadata[b"unbraid"])
+    del about["checksum"]
+    pq.write_table(table.slice(0, 10).replace_schema_metadata({"unbraid": json.dumps(about)}), path)
+    assert len(Representation.load(path)) == 10
+
+
+def test_a_run_tells_on_what_it_was_made(run: Run) -> None:
+    import torch
+
+    told = run.status["provenance"]
+    assert told["torch"] == torch.__version__
+    assert told["numpy"] == np.__version__
+    assert told["threads"] == told["together"] == 1
+    assert told["accelerator"] is None
+    assert told["processor"]
+    assert told["commit"] == commit()
+    assert told["began"] <= told["ended"]
+    assert told["ended"].endswith("+00:00")
