@@ -42,8 +42,8 @@ ENDED: dict[str, Any] = {
     "state": "finished", "step": 10, "reason": None, "seconds": 1, "last": {"kl": 0.5}, "unbraid": "0.1.0",
     "continued": {"run": "0f", "step": 5}, "held_out": {"step": 5, "elbo": -0.5, "stopped": True}, "note": "none",
     "provenance": {
-        "commit": "0f" * 20, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "processor": "a", "accelerator": "b",
-        "cores": 2, "threads": 1, "host": "Linux x86_64", "began": "2026-01-02T03:04:05+00:00",
+        "commit": "0f" * 20, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "processor": "a",
+        "accelerator": "b", "cores": 2, "threads": 1, "host": "Linux x86_64", "began": "2026-01-02T03:04:05+00:00",
         "ended": "2026-01-02T03:04:06+00:00", "together": 1,
     },
     "files": {},

@@ -43,7 +43,7 @@ def provenance(device: str, began: float, ended: float, together: int = 1) -> di
 
 @cache
 def commit() -> str | None:
-    """The commit of this package where it is a checkout or was installed from one, with "-dirty" where it was edited."""
+    """The commit of this package where it is or was installed from a checkout; with "-dirty" where it was edited."""
     source = Path(unbraid.__file__).parents[2]
     if (source / ".git").exists():
         with suppress(OSError, subprocess.SubprocessError):
