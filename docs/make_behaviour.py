@@ -1,91 +1,38 @@
-"""Score codes of known faults by every metric: docs/behaviour.json, which the pages about metrics show.
+"""Score codes of known faults by every metric: docs/behaviour.json and docs/stressed.json, which pages show.
 
-python docs/make_behaviour.py             a minute or two on one core
+python docs/make_behaviour.py             some minutes on one core
 python docs/make_behaviour.py mcc r2      these anew, the others as they are
 """
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from unbraid import Representation, score
-from unbraid.factors import FactorSpace
+from unbraid import score, stress
+from unbraid.faults import REPEATS, SITUATIONS, SPACE, Codes, grid_case
 from unbraid.metrics import MEASURES, METRICS, udr
-from unbraid.types import FloatArray, IntArray
+from unbraid.scorecard import Scored
+from unbraid.stressing import scored_each
 
 FILE = Path(__file__).parent / "behaviour.json"
-SPACE = FactorSpace(("shape", "size", "height", "hue"), (3, 4, 5, 8), ("categorical", "ordinal", "ordinal", "cyclic"))
-REPEATS = 8
-GAP = "size > 1 and height > 2"
-LOG_VARIANCE = -4.0
+STRESSED = Path(__file__).parent / "stressed.json"
 MODELS = 4  # that udr compares
-
-Codes = Callable[[IntArray, np.random.Generator], FloatArray]
-
-
-def standard(factors: IntArray) -> FloatArray:
-    """Each factor in one code of variance 1."""
-    return (factors - factors.mean(axis=0)) / factors.std(axis=0)
-
-
-def rotation(n: int, rng: np.random.Generator) -> FloatArray:
-    """A random rotation, drawn evenly."""
-    turned, upper = np.linalg.qr(rng.standard_normal((n, n)))
-    return turned * np.sign(np.diag(upper))
-
-
-def split(factors: IntArray, rng: np.random.Generator) -> FloatArray:
-    """Each factor in two codes, neither of which tells anything alone: a random number, and the factor plus it."""
-    sizes = np.array(SPACE.sizes)
-    shift = rng.integers(0, sizes, factors.shape)
-    return np.concatenate([standard(shift), standard((factors + shift) % sizes)], axis=1)
-
-
-def circle(factors: IntArray, _rng: np.random.Generator) -> FloatArray:
-    """Hue as a point on a circle, the others in one code each."""
-    angle = 2 * np.pi * factors[:, 3] / SPACE.sizes[3]
-    return np.column_stack([standard(factors)[:, :3], np.sqrt(2) * np.cos(angle), np.sqrt(2) * np.sin(angle)])
-
-
-SITUATIONS: Mapping[str, Codes] = {
-    "perfect": lambda factors, _: standard(factors),
-    "noisy": lambda factors, rng: standard(factors) + 0.3 * rng.standard_normal(factors.shape),
-    "circle": circle,
-    "twice": lambda factors, _: np.concatenate([standard(factors), -2.0 * standard(factors)], axis=1),
-    "one lost": lambda factors, _: standard(factors)[:, 1:],
-    "two in one": lambda factors, _: standard(
-        np.column_stack([factors[:, 0] + SPACE.sizes[0] * factors[:, 1], factors[:, 2:]])
-    ),
-    "split": split,
-    "rotated": lambda factors, rng: standard(factors) @ rotation(factors.shape[1], rng),
-    "noise": lambda factors, rng: rng.standard_normal(factors.shape),
-}
 
 
 def scores_of(make: Codes, names: Sequence[str]) -> dict[str, float | None]:
     """Headline of these metrics; None where one has no meaning."""
-    factors = np.tile(SPACE.grid(), (REPEATS, 1))
-    codes = make(factors, np.random.default_rng(0))
-    card = score(
-        Representation(
-            codes, factors, log_variances=np.full(codes.shape, LOG_VARIANCE),
-            names=SPACE.names, kinds=SPACE.kinds, sizes=SPACE.sizes,
-        ),
-        gap=GAP, metrics=["mig", *(name for name in names if name in METRICS)],
-    )  # fmt: skip
-    found = {
-        name: round(card.scored[name].headline, 3) if name in card.scored else None for name in names if name in METRICS
+    case = grid_case(make)(np.random.default_rng(0))
+    chosen = {name: METRICS[name] for name in names if name in METRICS}
+    found: dict[str, float | None] = {
+        name: round(scored.headline, 3) if isinstance(scored, Scored) else None
+        for name, scored in scored_each(case, chosen)
     }
-    if "tad" in names:
-        # Its attributes have two values: whether each factor is in its upper half.
-        upper = factors >= np.array(SPACE.sizes) / 2
-        found["tad"] = round(score(codes, upper + 0, metrics="tad").scored["tad"].headline, 3)
     if "udr" in names:
         # Siblings differ as trained models do: in the order and sign of their codes, and in whatever is random.
-        siblings = []
+        siblings, factors = [], np.tile(SPACE.grid(), (REPEATS, 1))
         for seed in range(MODELS):
             rng = np.random.default_rng(seed)
             own = make(factors, rng)
@@ -98,8 +45,20 @@ def scores_of(make: Codes, names: Sequence[str]) -> dict[str, float | None]:
     return found
 
 
+def stressed(names: Sequence[str]) -> dict[str, list[dict[str, object]]]:
+    """What `unbraid stress` says of each value of these metrics that claims anything."""
+    claiming = [name for name in names if name in METRICS and METRICS[name].claims]
+    found: dict[str, list[dict[str, object]]] = {name: [] for name in claiming}
+    for each in stress(*claiming) if claiming else ():
+        failed = list(dict.fromkeys(check.situation for check in each.failed))
+        judged = each.n_passed + len(each.failed)
+        told = {"value": each.value, "claims": each.claims, "passed": each.n_passed, "judged": judged, "failed": failed}
+        found[each.metric].append(told)
+    return found
+
+
 def main() -> None:
-    """Write the file."""
+    """Write the files."""
     names = sys.argv[1:] or list(MEASURES)
     kept = json.loads(FILE.read_text(encoding="utf-8")) if sys.argv[1:] else dict.fromkeys(SITUATIONS, {})
     table = {}
@@ -109,6 +68,10 @@ def main() -> None:
     FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
     for name in MEASURES:
         print(f"{name:<20}", *(f"{'-' if (v := row[name]) is None else format(v, '.2f'):>7}" for row in table.values()))
+    told = json.loads(STRESSED.read_text(encoding="utf-8")) if sys.argv[1:] and STRESSED.is_file() else {}
+    told |= stressed(names)
+    ordered = {name: told[name] for name in METRICS if name in told}
+    STRESSED.write_text(json.dumps(ordered, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

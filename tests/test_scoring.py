@@ -86,6 +86,9 @@ def test_a_frame_says_of_every_number_which_way_is_better() -> None:
     assert said["dci_lasso", "disentanglement"] == said["dci_lasso", "completeness"] == "higher"
     assert said["dci_lasso", "informativeness"] == said["dci_lasso", "nrmse"] == "lower"  # errors
     assert direction(METRICS["dci_forest"], "error_rate") is False
+    assert direction(METRICS["dci_forest"], "informativeness") is False  # an error; that of DCI-ES is none
+    assert direction(METRICS["dci_es"], "informativeness") is True
+    assert direction(METRICS["infomec"], "compactness") is True
     assert said["factor_leakage", "auc"] == said["factor_leakage", "per_factor"] == "lower"
     assert said["explicitness", "auc"] == "higher"
     assert said["mig", "ceiling"] == ""  # of which there is no better

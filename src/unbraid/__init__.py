@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from unbraid.runs.run import Run, load_run
     from unbraid.scorecard import ScoreCard
     from unbraid.scoring import score, score_encoder
+    from unbraid.stressing import stress
     from unbraid.studies.study import Study
     from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
@@ -33,6 +34,7 @@ __all__ = [
     "rank",
     "score",
     "score_encoder",
+    "stress",
     "train",
 ]
 
@@ -47,6 +49,7 @@ _HOMES = {
     "rank": "unbraid.ranking",
     "score": "unbraid.scoring",
     "score_encoder": "unbraid.scoring",
+    "stress": "unbraid.stressing",
     "train": "unbraid.training.train",
 }
 _TRAINS = {"Run", "Study", "continue_run", "families", "load_run", "train"}

@@ -322,7 +322,7 @@ def direction(metric: Metric, name: str) -> bool | None:
     """Whether higher is better of a value of a metric's result; None where there is no better."""
     if name in (metric.headline, "per_factor", "auc"):
         return metric.higher_is_better
-    if name in HIGHER:
+    if name in HIGHER or name in metric.claims:
         return True
     return False if name in LOWER else None
 

@@ -272,16 +272,19 @@ def _known(name: str) -> Metric:
 
 
 def _own(name: str) -> Metric:
+    return own_metric(imported(name, "metric", f"name it yourself: metrics=[{name!r}]"), name)
+
+
+def own_metric(function: Callable[..., Any], name: str) -> Metric:
     """A row for a function of the user's: only what its caller can know."""
-    found = imported(name, "metric", f"name it yourself: metrics=[{name!r}]")
     return Metric(
-        found,
+        function,
         title=name,
         headline="score",
         best=np.nan,
         higher_is_better=True,
         range=(-np.inf, np.inf),
-        means=(inspect.getdoc(found) or "A metric of your own.").splitlines()[0],
+        means=(inspect.getdoc(function) or "A metric of your own.").splitlines()[0],
         misses="",
         source=name,
         interval=OWN,

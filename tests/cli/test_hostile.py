@@ -87,6 +87,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "score": [("run --metrics mig", 0), ("codes.npz --metrics mig", 0)],
     "compare": [("codes.npz run --metrics mig --resamples 2", 0)],
     "metrics": [("", 0)],
+    "stress": [("mig", 0)],
     "udr": [("codes.npz run/codes.safetensors", 0)],
     "rank": [("codes.npz run/codes.safetensors", 0)],
     "families": [("", 0)],

@@ -20,7 +20,7 @@ def blocks(page: str) -> list[str]:
     return re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "how-sure", "paper"])
+@pytest.mark.parametrize("page", ["quickstart", "extending", "scoring", "how-sure", "paper", "which-metric"])
 def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict = {"__name__": "__main__"}
@@ -28,6 +28,8 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page: str, tmp_path: Path, m
         exec(compile(block, f"{page}.md", "exec"), names)
     if page == "quickstart":
         assert json.loads((tmp_path / "scores.json").read_text(encoding="utf-8"))["metrics"]["mig"]
+    elif page == "which-metric":
+        assert [check.situation for check in names["result"].failed] == ["twice"]
     elif page == "scoring":
         assert list(names["card"].scored) == ["mig", "snc", "modularity"]
         assert (tmp_path / "codes.npz").is_file()
@@ -68,7 +70,7 @@ def check_family(family) -> None:
 
 @pytest.mark.parametrize("situation", TABLE)
 def test_the_table_of_known_faults_is_what_metrics_say(situation: str) -> None:
-    from make_behaviour import REPEATS, SITUATIONS, SPACE
+    from unbraid.faults import REPEATS, SITUATIONS, SPACE
 
     factors = np.tile(SPACE.grid(), (REPEATS, 1))
     codes = SITUATIONS[situation](factors, np.random.default_rng(0))
@@ -78,11 +80,16 @@ def test_the_table_of_known_faults_is_what_metrics_say(situation: str) -> None:
 
 
 def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
-    from make_behaviour import SITUATIONS as MADE
     from pages.metrics import SITUATIONS
+
+    from unbraid.faults import SITUATIONS as MADE
 
     assert list(TABLE) == list(MADE) == list(SITUATIONS)
     assert all(set(row) == set(MEASURES) for row in TABLE.values())
+    stressed = json.loads((ROOT / "docs" / "stressed.json").read_text(encoding="utf-8"))
+    assert {name: [each["value"] for each in values] for name, values in stressed.items()} == {
+        name: list(row.claims) for name, row in MEASURES.items() if row.claims
+    }
 
 
 # What docs/which-metric.md says of its table.

@@ -22,6 +22,7 @@ from unbraid.cli.generate import generate
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.report import report
 from unbraid.cli.score import score
+from unbraid.cli.stress import stress
 from unbraid.cli.study import study_app
 from unbraid.cli.study_add import add
 from unbraid.cli.study_agreement import agreement
@@ -42,6 +43,7 @@ app = typer.Typer(
 app.command("score")(score)
 app.command("compare")(compare_models)
 app.command("metrics")(list_metrics)
+app.command("stress")(stress)
 app.command("udr")(udr)
 app.command("rank", help="The same as `unbraid udr`: rank files of codes without labels.")(udr)
 app.command("families")(list_families)

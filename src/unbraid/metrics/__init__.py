@@ -7,7 +7,7 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 """
 
 from unbraid.metrics._inputs import NotDefined
-from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, Metric
+from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, Claim, Metric
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -59,6 +59,7 @@ __all__ = [
     "MEASURES",
     "METRICS",
     "PRESETS",
+    "Claim",
     "Metric",
     "NotDefined",
     "amari",

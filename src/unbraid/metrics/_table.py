@@ -3,9 +3,9 @@
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from unbraid.metrics._chance import Chance, even_guess, nought, one
 from unbraid.metrics.accuracy import linear_accuracy, linear_of_noise, mlp_accuracy, mlp_of_noise
@@ -47,6 +47,8 @@ HALVES = Resampling()
 FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
 UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
+Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
+DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",), "completeness": ("compactness",)}
 GRID = "rows drawn anew leave gaps in the grid that it needs"
 
 
@@ -75,6 +77,9 @@ class Metric:
     linear: bool = True  # cost grows linearly with the number of samples
     standard: bool = True  # scored where none is named; others answer a rarer question, or take long
     interval: Resampling | str = UNCHECKED_HALVES  # how one is found, or why there is none
+    # What each value says of the codes, by which `unbraid.stress` judges it; higher is better of all but the headline.
+    claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict, hash=False)
+    binary: bool = False  # reads attributes of two values only
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
 
     @property
@@ -90,6 +95,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             mig,
             title="Mutual information gap",
             headline="score",
+            claims={"score": ("compactness",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -105,6 +111,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             mig_exact,
             title="Mutual information gap, exact",
             headline="score",
+            claims={"score": ("compactness",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -122,6 +129,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             dci_lasso,
             title="DCI, lasso",
             headline="disentanglement",
+            claims=DCI_CLAIMS,
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -138,6 +146,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             dci_forest,
             title="DCI, random forest",
             headline="disentanglement",
+            claims=DCI_CLAIMS,
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -155,6 +164,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             dci_boosted,
             title="DCI, boosted trees",
             headline="disentanglement",
+            claims=DCI_CLAIMS,
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -171,6 +181,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             med,
             title="Entropy disentanglement by mutual information",
             headline="score",
+            claims={"score": ("modularity",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -186,6 +197,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             sap,
             title="Separated attribute predictability",
             headline="score",
+            claims={"score": ("compactness",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -201,6 +213,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             snc,
             title="Single-neuron classification",
             headline="score",
+            claims={"score": ("alignment",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -216,6 +229,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             nk,
             title="Neuron knockout",
             headline="score",
+            claims={"score": ("compactness", "alignment")},
             best=1.0,
             higher_is_better=True,
             range=(-1.0, 1.0),
@@ -232,6 +246,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             modularity,
             title="Modularity",
             headline="score",
+            claims={"score": ("modularity",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -249,6 +264,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             irs,
             title="Interventional robustness score",
             headline="score",
+            claims={"score": ("modularity",)},
             best=1.0,
             higher_is_better=True,
             range=(-math.inf, 1.0),
@@ -265,6 +281,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             factor_leakage,
             title="Factor leakage",
             headline="nm_auc",
+            claims={"nm_auc": ("compactness",)},
             best=0.0,
             higher_is_better=False,
             range=(0.0, 1.0),
@@ -281,6 +298,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             amari,
             title="Amari distance",
             headline="score",
+            claims={"score": ("modularity", "compactness")},
             best=0.0,
             higher_is_better=False,
             range=(0.0, 1.0),
@@ -297,6 +315,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             explicitness,
             title="Explicitness",
             headline="score",
+            claims={"score": ("explicitness",)},
             best=1.0,
             higher_is_better=True,
             range=(-1.0, 1.0),
@@ -315,6 +334,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             linear_accuracy,
             title="Accuracy of a linear head",
             headline="score",
+            claims={"score": ("explicitness",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -333,6 +353,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             mlp_accuracy,
             title="Accuracy of a perceptron head",
             headline="score",
+            claims={"score": ("explicitness",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -350,6 +371,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             zero_shot,
             title="Zero-shot error",
             headline="score",
+            claims={"score": ("explicitness",)},
             best=0.0,
             higher_is_better=False,
             range=(0.0, math.inf),
@@ -367,6 +389,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             beta_vae_score,
             title="Beta-VAE score",
             headline="score",
+            claims={"score": ("modularity",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -385,6 +408,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             factor_vae_score,
             title="FactorVAE score",
             headline="score",
+            claims={"score": ("modularity",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -459,6 +483,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             mcc,
             title="Mean correlation coefficient",
             headline="score",
+            claims={"score": ("alignment",)},
             best=1.0,
             higher_is_better=True,
             range=(-1.0, 1.0),
@@ -473,6 +498,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             r2,
             title="Coefficient of determination",
             headline="score",
+            claims={"score": ("explicitness",)},
             best=1.0,
             higher_is_better=True,
             range=(-math.inf, 1.0),
@@ -488,6 +514,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             infomec,
             title="InfoMEC",
             headline="modularity",
+            claims={name: (name,) for name in ("modularity", "compactness", "explicitness")},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -505,6 +532,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             dci_es,
             title="DCI-ES",
             headline="explicitness",
+            claims={**DCI_CLAIMS, "informativeness": ("explicitness",)},
             best=1.0,
             higher_is_better=True,
             range=(-1.0, 1.0),
@@ -523,6 +551,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             jemmig,
             title="Joint entropy minus mutual information gap",
             headline="score",
+            claims={"score": ("modularity", "compactness")},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -538,6 +567,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             dcimig,
             title="DCIMIG",
             headline="score",
+            claims={"score": ("modularity", "compactness")},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -553,6 +583,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             mig_sup,
             title="Mutual information gap between factors",
             headline="score",
+            claims={"score": ("modularity",)},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -567,8 +598,10 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         ),
         "tad": Metric(
             tad,
+            binary=True,
             title="Total AUROC difference",
             headline="score",
+            claims={"score": ("compactness",)},
             best=1.0,  # of two attributes: half their number
             higher_is_better=True,
             range=(0.0, math.inf),
@@ -584,6 +617,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             omes,
             title="Overlap and multiple encoding score",
             headline="score",
+            claims={"score": ("modularity", "compactness")},
             best=1.0,
             higher_is_better=True,
             range=(0.0, 1.0),
@@ -615,6 +649,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             tmex,
             title="Test-based measurement exclusivity",
             headline="score",
+            claims={"score": ("modularity", "compactness")},
             best=0.0,
             higher_is_better=False,
             range=(0.0, math.inf),

@@ -1,0 +1,169 @@
+"""Codes whose faults are known, because they were made on purpose, with the factors that they code."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import TypeAlias
+
+import numpy as np
+
+from unbraid.factors import FactorSpace
+from unbraid.representation import Representation
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+SPACE = FactorSpace(("shape", "size", "height", "hue"), (3, 4, 5, 8), ("categorical", "ordinal", "ordinal", "cyclic"))
+SIZES = np.array(SPACE.sizes)
+REPEATS = 8  # of each combination
+FEW = 240  # rows
+GAP = "size > 1 and height > 2"  # for what needs one
+LOG_VARIANCE = -4.0
+
+Codes: TypeAlias = Callable[[IntArray, np.random.Generator], FloatArray]
+Case: TypeAlias = Callable[[np.random.Generator], Representation]
+
+
+def standard(factors: ArrayLike) -> FloatArray:
+    """Each factor in one code of variance 1."""
+    columns = np.asarray(factors, dtype=float)
+    return (columns - columns.mean(axis=0)) / columns.std(axis=0)
+
+
+def rotation(n: int, rng: np.random.Generator) -> FloatArray:
+    """A random rotation, drawn evenly."""
+    turned, upper = np.linalg.qr(rng.standard_normal((n, n)))
+    return turned * np.sign(np.diag(upper))
+
+
+def rotated(factors: ArrayLike, rng: np.random.Generator) -> FloatArray:
+    """Every factor in every code."""
+    codes = standard(factors)
+    return codes @ rotation(codes.shape[1], rng)
+
+
+def split(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Each factor in two codes, neither of which tells anything alone: a random number, and the factor plus it."""
+    shift = rng.integers(0, SIZES, factors.shape)
+    return np.concatenate([standard(shift), standard((factors + shift) % SIZES)], axis=1)
+
+
+def circle(factors: ArrayLike, _rng: np.random.Generator) -> FloatArray:
+    """Hue as a point on a circle, the others in one code each."""
+    columns = np.asarray(factors)
+    angle = 2 * np.pi * columns[:, 3] / SPACE.sizes[3]
+    return np.column_stack([standard(columns)[:, :3], np.sqrt(2) * np.cos(angle), np.sqrt(2) * np.sin(angle)])
+
+
+def noisy(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    """Each factor in one code, with noise of a third of its spread."""
+    return standard(factors) + 0.3 * rng.standard_normal(factors.shape)
+
+
+def noise(factors: ArrayLike, rng: np.random.Generator) -> FloatArray:
+    """As many codes as factors, of which none tells anything."""
+    return rng.standard_normal(np.shape(factors))
+
+
+# On the grid of all combinations.
+SITUATIONS: Mapping[str, Codes] = MappingProxyType(
+    {
+        "perfect": lambda factors, _: standard(factors),
+        "noisy": noisy,
+        "circle": circle,
+        "twice": lambda factors, _: np.concatenate([standard(factors), -2.0 * standard(factors)], axis=1),
+        "one lost": lambda factors, _: standard(factors)[:, 1:],
+        "two in one": lambda factors, _: standard(
+            np.column_stack([factors[:, 0] + SPACE.sizes[0] * factors[:, 1], factors[:, 2:]])
+        ),
+        "split": split,
+        "rotated": rotated,
+        "noise": noise,
+    }
+)
+
+# Of noisy codes: what must leave a score as it is.
+CHANGES: Mapping[str, Codes] = MappingProxyType(
+    {
+        "reordered and flipped": lambda factors, rng: -noisy(factors, rng)[:, ::-1],
+        "scaled": lambda factors, rng: noisy(factors, rng) * 10.0 ** np.arange(-2, 2),
+        # One has no variance, the other what rounding makes of none.
+        "with idle codes": lambda factors, rng: np.column_stack(
+            [noisy(factors, rng), np.full((len(factors), 2), (0.5, 0.7))]
+        ),
+    }
+)
+
+
+def grid_case(codes: Codes) -> Case:
+    """These codes of the grid."""
+
+    def case(rng: np.random.Generator) -> Representation:
+        factors = np.tile(SPACE.grid(), (REPEATS, 1))
+        return coded(codes(factors, rng), factors)
+
+    return case
+
+
+def _irrelevant(factors: IntArray, rng: np.random.Generator) -> FloatArray:
+    return np.column_stack([standard(factors), noise(factors, rng)])
+
+
+def _uneven(rng: np.random.Generator) -> IntArray:
+    """Levels half as frequent as the one before."""
+    shares = [0.5 ** np.arange(size) for size in SPACE.sizes]
+    drawn = [rng.choice(len(share), REPEATS * len(SPACE), p=share / share.sum()) for share in shares]
+    return np.stack(drawn, axis=1)
+
+
+def _dependent(rng: np.random.Generator) -> IntArray:
+    """Three rows in ten have the height that their size would have it."""
+    factors = np.tile(SPACE.grid(), (REPEATS, 1))
+    tied = rng.random(len(factors)) < 0.3
+    factors[tied, 2] = factors[tied, 1]
+    return factors
+
+
+def _few(rng: np.random.Generator) -> IntArray:
+    return rng.integers(0, SIZES, (FEW, len(SIZES)))
+
+
+def _real(rng: np.random.Generator) -> FloatArray:
+    return rng.random((REPEATS * len(SPACE), len(SIZES))) * SIZES
+
+
+def _angle(rng: np.random.Generator) -> Representation:
+    factors = _real(rng)
+    codes = circle(factors, rng)
+    factors[:, 3] *= 2 * np.pi / SPACE.sizes[3]
+    return coded(codes, factors, ("continuous", "continuous", "continuous", "cyclic"))
+
+
+CASES: Mapping[str, Case] = MappingProxyType(
+    {
+        **{name: grid_case(make) for name, make in {**SITUATIONS, **CHANGES}.items()},
+        "beside codes of noise": grid_case(_irrelevant),
+        "uneven levels": lambda rng: coded(standard(factors := _uneven(rng)), factors),
+        "uneven levels, noise": lambda rng: coded(noise(factors := _uneven(rng), rng), factors),
+        "dependent factors": lambda rng: coded(standard(factors := _dependent(rng)), factors),
+        "dependent factors, rotated": lambda rng: coded(rotated(factors := _dependent(rng), rng), factors),
+        "few rows": lambda rng: coded(standard(factors := _few(rng)), factors),
+        "few rows, noise": lambda rng: coded(noise(factors := _few(rng), rng), factors),
+        "continuous factors": lambda rng: coded(standard(factors := _real(rng)), factors, ("continuous",) * 4),
+        "continuous, rotated": lambda rng: coded(rotated(factors := _real(rng), rng), factors, ("continuous",) * 4),
+        "angle on a circle": _angle,
+    }
+)
+
+
+def coded(codes: FloatArray, factors: ArrayLike, kinds: tuple[Kind, ...] = SPACE.kinds) -> Representation:
+    """Codes and their factors, with all that any metric asks for."""
+    whole = kinds == SPACE.kinds
+    return Representation(
+        codes, np.asarray(factors), log_variances=np.full(codes.shape, LOG_VARIANCE),
+        names=SPACE.names, kinds=kinds, sizes=SPACE.sizes if whole else None,
+    )  # fmt: skip
+
+
+def in_halves(case: Representation) -> Representation:
+    """The same codes beside attributes of two values: whether each factor is in its upper half."""
+    middle = (case.factors.min(axis=0) + case.factors.max(axis=0)) / 2
+    kinds: tuple[Kind, ...] = ("categorical",) * len(case.names)
+    return Representation(case.codes, (case.factors > middle) + 0, names=case.names, kinds=kinds)
