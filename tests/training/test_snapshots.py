@@ -41,6 +41,14 @@ def test_each_is_the_score_of_a_model_trained_so_far(tmp_path) -> None:
     assert plain.snapshots() == {}
 
 
+def test_a_metric_of_whole_objects_is_given_them(tmp_path) -> None:
+    square = unbraid.datasets.load("square", shrink=16)  # 4 096 images, more than a snapshot takes
+    run = unbraid.train("beta_vae", square, steps=2, out=tmp_path, snapshots=1, snapshot_metrics=["d_lsbd"], **DENSE)[0]
+    codes = run.encode(square.images(np.arange(len(square))))
+    expected = unbraid.metrics.d_lsbd(codes, square.space.factors(np.arange(len(square))), kinds=square.space.kinds)
+    assert run.snapshots()["d_lsbd"][-1] == pytest.approx(expected.score, rel=1e-4)
+
+
 @pytest.mark.slow
 def test_the_page_shows_them(tmp_path) -> None:
     kept, plain = trained(tmp_path / "kept", snapshots=2), trained(tmp_path / "plain")

@@ -8,11 +8,12 @@ import numpy as np
 import torch
 from torch import nn
 
-from unbraid._encoding import encoded
+from unbraid._encoding import encoded, encoded_objects
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings
 from unbraid.models.networks import as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
+from unbraid.representation import Representation
 from unbraid.scoring import choose, score
 
 N_IMAGES, BATCH = 2000, 256  # encoded at each, the same at all
@@ -70,6 +71,10 @@ def snapshot(
         posterior = codes.float(), log_variances.float()
         return posterior if density is None else (*posterior, kl_by_quadrature(*posterior, density))
 
+    def objects() -> Representation:
+        with torch.inference_mode():
+            return encoded_objects(encode, dataset, N_IMAGES, BATCH, 0)
+
     with torch.inference_mode():
         representation = encoded(encode, dataset, N_IMAGES, BATCH, 0)
     if not np.isfinite(representation.codes).all():
@@ -79,7 +84,7 @@ def snapshot(
     if kl is not None and informative is not None:
         found = {"kl": float(kl.sum()), "informative": float(informative.sum())}
     try:
-        card = score(representation, metrics=metrics)
+        card = score(representation, metrics=metrics, objects=objects)
     except ValueError as error:
         raise ValueError(f"snapshots: {error}") from error
     for name in metrics:
