@@ -1,4 +1,4 @@
-"""A trained model that others made, and siblings of it whose order is known: the ranking finds that order without labels."""
+"""A trained model that others made, and siblings of it in a known order, which the ranking finds without labels."""
 
 from collections.abc import Iterator
 
