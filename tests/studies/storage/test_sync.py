@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.studies.examples import SMALL, written
-from unbraid import Study
+from unbraid import Representation, Study
+from unbraid.cli import main
 from unbraid.studies.storage import remote, store
 from unbraid.studies.storage.agreed import RECORD, all_sent, begin_changes
 from unbraid.studies.storage.remote import carried, discard, local_folder, publish
@@ -406,6 +408,73 @@ def test_a_damaged_mirror_harms_nothing_and_is_mended(
     assert {name: after[name] for name in kept} == {name: finished.objects[name] for name in kept}
     assert {name: (mirror / name).read_bytes() for name in kept} == {name: after[name] for name in kept}
     assert [run.state for run in study.runs()] == ["finished"] * 2
+
+
+COMMANDS = [
+    "study status {url}", "study run {yaml} --out {url} --processes 0", "study add {url} codes.npz --family mine",
+    "study rank {url} --similarity spearman", "study export {url} --out a.csv", "study agreement {url}",
+    "study compare {url} --by seed", "study generalisation {url}", "report {url}", "figure boxes {url} --out a.png",
+]  # fmt: skip
+
+
+def _walked(finished: Finished, damage: str, command: str, machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One command on a machine whose mirror is damaged, while another machine works on the same study."""
+    MemoryFileSystem.store.clear()
+    for name, content in finished.objects.items():
+        MemoryFileSystem().pipe_file(f"/study/{name}", content)
+    mirrors = []
+    for name in ("other", "damaged"):  # the last one is where the command runs
+        shutil.copytree(finished.cache, machine / name)
+        monkeypatch.setenv("UNBRAID_DATA", str(machine / name))
+        mirrors += (machine / name / "studies").iterdir()
+        remote.pull(Mirror(URL, mirrors[-1]))
+    runs = {name for name in finished.objects if name.startswith("runs/")}
+    written(machine, TWO_RUNS)
+    Representation.load(next((mirrors[0] / "runs").glob("*/codes.safetensors"))).save(machine / "codes.npz")
+    DAMAGES[damage](mirrors[1], finished)
+    monkeypatch.chdir(machine)
+    monkeypatch.setattr(sys, "argv", ["unbraid", *command.format(url=URL, yaml="study.yaml").split()])
+    with carried(Mirror(URL, mirrors[0]), every=60):
+        left = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            left = int(leaving.code or 0)
+        none = "compare" in command or "generalisation" in command  # of two runs, without a section of the YAML
+        assert left == (2 if none else 0), f"{damage}, {command}"
+        during = stored()
+        assert finished.objects.keys() <= during.keys(), f"{damage}, {command}: the store lost objects"
+    after = stored()
+    assert finished.objects.keys() <= after.keys(), f"{damage}, {command}: the store lost objects"
+    for name in runs:
+        content = finished.objects[name]
+        assert after[name] == content, f"{damage}, {command}: {name} changed in the store"
+        for mirror in mirrors:
+            assert (mirror / name).read_bytes() == content, (
+                f"{damage}, {command}: {name} in {mirror.parent.parent.name}"
+            )
+    remote.pull(Mirror(URL, mirrors[0]))
+    assert files_of(mirrors[0]) >= after.keys(), f"{damage}, {command}: what is absent is not pulled"
+
+
+def test_no_command_on_a_damaged_mirror_takes_a_finished_run_from_the_store(
+    finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Three commands with one damage each; the whole table is `make check-slow`'s."""
+    monkeypatch.setattr("unbraid.studies.executors.work.train_here", lambda *_, **__: pytest.fail("retrained"))
+    for number, command in enumerate(COMMANDS[2:5]):
+        _walked(finished, list(DAMAGES)[1 + number], command, tmp_path / str(number), monkeypatch)
+    assert capsys.readouterr().out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_table_of_damages_and_commands(
+    command: str, finished: Finished, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unbraid.studies.executors.work.train_here", lambda *_, **__: pytest.fail("retrained"))
+    for damage in DAMAGES:
+        _walked(finished, damage, command, tmp_path / damage, monkeypatch)
 
 
 def test_a_forgotten_failure_leaves_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
