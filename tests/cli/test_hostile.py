@@ -116,6 +116,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "study rank": [("study --compare all", 0)],
     "study agreement": [("study", 0)],
     "study compare": [("study --by seed", 2)],
+    "study merge": [("study study/results.parquet --out a.csv", 0)],
     "study generalisation": [("study", 0), ("study --json", 0)],
 }  # fmt: skip
 

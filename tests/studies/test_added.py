@@ -133,13 +133,44 @@ def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
     )
     added = add(study, [run.path for run in runs])
     assert [(run.family, run.setting, run.seed) for run in added] == [
-        ("beta_vae", "latents=2, network=dense", 3), ("beta_vae", "latents=2, network=dense, beta=9", 3),
-    ]  # fmt: skip
+        ("beta_vae", f"latents=2, network=dense, beta={beta}, steps=2, batch_size=8", 3) for beta in (4, 9)
+    ]
     table = study.results().set_index("run")
+    own = table.iloc[0]
     for run in runs:
+        row, status = table.loc[run.path.name], run.status
+        assert row[["dataset", "dataset_options", "content"]].equals(own[["dataset", "dataset_options", "content"]])
+        assert [row["steps"], row["batch_size"], row["device"], row["precision"], row["unbraid"]] == [
+            2, 8, "cpu", run.config["precision"], status["unbraid"],
+        ]  # fmt: skip
+        assert (row["train.kl"], row["seconds"]) == (status["last"]["kl"], status["seconds"])
         expected = score(run.codes(), metrics=["mig"])["mig"].score
         assert table.loc[run.path.name, "mig.score"] == expected
         assert table.loc[run.path.name, "hyper.beta"] == load_run(run.path).config["hyperparameters"]["beta"]
+
+
+def test_what_a_run_folder_was_trained_on_are_the_images_of_the_study(study, tmp_path):
+    """Its factors are those of the study; its images are the same at another size."""
+    (other,) = train("pca", {"name": "square", "positions": 8, "shrink": 8}, latents=2, steps=1, out=tmp_path)
+    np.testing.assert_array_equal(other.codes().factors, PLACES)
+    with pytest.raises(ValueError, match=r"trained on other images than the study's \(square {.*'shrink': 8"):
+        add(study, [other.path])
+    own = study.runs()[0]
+    (again,) = add(study, [own.path], names=["again"])  # the same run: it is of the group of its siblings
+    assert (again.family, again.setting, again.seed) == (own.family, own.setting, own.seed)
+
+
+def test_seeds_count_on_within_a_family_and_setting(study, tmp_path):
+    files = [saved(tmp_path / f"mine-{number}.npz") for number in range(5)]
+    assert [run.seed for run in add(study, files[:2], family="mine")] == [0, 1]
+    assert [run.seed for run in add(study, files[2:3], family="mine")] == [2]
+    assert [run.seed for run in add(study, files[3:4], family="mine", setting={"beta": 2})] == [0]
+    # Named as the study names its own, whose seeds are 0 and 1.
+    (third,) = add(study, files[4:], family="pca", setting={"latents": 3}, names=["third"])
+    assert (third.setting, third.seed) == ("latents=3", 0)  # of steps unknown
+    row = study.results().set_index("run").loc["mine-0"]
+    assert row["content"] == study.environment().dataset["content"]
+    assert row[["steps", "batch_size", "device", "precision", "unbraid", "seconds"]].isna().all()
 
 
 @pytest.mark.parametrize(

@@ -154,21 +154,21 @@ def test_runs_are_the_products_of_the_lists_and_the_seeds_and_equal_ones_come_on
     found = expand(study(families=families, seeds=2, steps=20), AROUND)
     listed = [(run.family, run.setting, run.seed) for run in found]
     assert listed[:9] == [
-        *(("beta_vae", f"latents={n}, beta={b}", seed) for b in (1, 4) for n in (3, 5) for seed in (0, 1)),
-        ("beta_vae", "latents=5, beta=4", 7),
+        *(("beta_vae", f"latents={n}, beta={b}, steps=20", seed) for b in (1, 4) for n in (3, 5) for seed in (0, 1)),
+        ("beta_vae", "latents=5, beta=4, steps=20", 7),
     ]
-    assert listed[9:11] == [("vae", "", 0), ("vae", "", 1)]
+    assert listed[9:11] == [("vae", "steps=10, batch_size=16", 0), ("vae", "steps=10, batch_size=16", 1)]
     assert len(listed) == 11 + len(FAMILIES["cci_vae"].presets["udr"])
     assert found[9].config["steps"] == 10
     assert [found[number].config["batch_size"] for number in (0, 9)] == [64, 16]
     assert found[0].config["steps"] == 20
 
 
-def test_the_id_of_a_run_does_not_depend_on_what_else_the_study_holds():
+def test_the_id_and_the_setting_of_a_run_do_not_depend_on_what_else_the_study_holds():
     alone = expand(study(families=[{"name": "beta_vae", "beta": 4}]), AROUND)
     among = expand(study(families=[{"name": "vae"}, {"name": "beta_vae", "beta": [1, 4]}], seeds=3, name="x"), AROUND)
     assert alone[0].id in {run.id for run in among}
-    assert (alone[0].setting, among[6].setting) == ("", "beta=4")
+    assert (alone[0].setting, among[6].setting, among[0].setting) == ("beta=4", "beta=4", "")
 
 
 def test_yaml_may_share_settings_by_its_own_means():
@@ -179,7 +179,9 @@ families:
   - &small {name: beta_vae, latents: 3, beta: 1}
   - {<<: *small, beta: [2, 4]}
 """
-    assert [run.setting for run in expand(parse(text, "s.yaml"), AROUND)] == ["beta=1", "beta=2", "beta=4"]
+    assert [run.setting for run in expand(parse(text, "s.yaml"), AROUND)] == [
+        "latents=3, beta=1", "latents=3, beta=2", "latents=3, beta=4",
+    ]  # fmt: skip
 
 
 def test_more_runs_than_anyone_could_want_are_refused():
@@ -189,7 +191,7 @@ def test_more_runs_than_anyone_could_want_are_refused():
 
 def test_numbers_written_as_1e_minus_4_are_numbers():
     config = parse("{name: n, dataset: square, families: [{name: vae, learning_rate: [1e-4, 5e-4]}]}", "s.yaml")
-    assert [run.setting for run in expand(config, AROUND)] == ["learning_rate=0.0001", "learning_rate=0.0005"]
+    assert [run.setting for run in expand(config, AROUND)] == ["", "learning_rate=0.0005"]
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,10 @@ def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:
     return study
 
 
+SHORT = "latents=3, steps=6, batch_size=8"
+DENSE = "latents=3, network=dense, beta={}, steps=6, batch_size=8"
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Study:
     return here(tmp_path_factory.mktemp("whole"))
@@ -57,13 +61,15 @@ def times(folder: Path, name: str = STATUS) -> dict[str, int]:
 def test_every_run_is_a_row_of_what_its_folder_holds(whole):
     runs, frame = whole.runs(), whole.results()
     assert [(run.family, run.setting, run.seed, run.state) for run in runs] == [
-        ("beta_vae", "beta=1", 0, "finished"), ("beta_vae", "beta=1", 1, "finished"),
-        ("beta_vae", "beta=4", 0, "finished"), ("beta_vae", "beta=4", 1, "finished"),
-        ("pca", "", 0, "finished"), ("pca", "", 1, "finished"),
+        ("beta_vae", DENSE.format(1), 0, "finished"), ("beta_vae", DENSE.format(1), 1, "finished"),
+        ("beta_vae", DENSE.format(4), 0, "finished"), ("beta_vae", DENSE.format(4), 1, "finished"),
+        ("pca", SHORT, 0, "finished"), ("pca", SHORT, 1, "finished"),
     ]  # fmt: skip
     assert list(frame.run) == [run.id for run in runs]
-    assert list(frame.columns[:9]) == [
-        "run", "family", "setting", "seed", "state", "reason", "dataset", "steps", "seconds",
+    assert list(frame.columns[:19]) == [
+        "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "steps",
+        "batch_size", "hold_out", "device", "precision", "training_version", "unbraid", "decided_by", "ranked_by",
+        "seconds",
     ]  # fmt: skip
     for run, (_, row) in zip(runs, frame.iterrows(), strict=True):
         loaded = load_run(run.path)
@@ -71,10 +77,18 @@ def test_every_run_is_a_row_of_what_its_folder_holds(whole):
         assert row["mig.score"] == card["mig"].score
         assert row["dci_lasso.informativeness"] == card["dci_lasso"].informativeness
         assert row["hyper.latents"] == 3
-        assert row["dataset"] == "square"
+        config = loaded.config
+        assert json.loads(row["dataset_options"]) == config["dataset"]["options"] == {"positions": 8, "shrink": 4}
+        assert [row[name] for name in ("dataset", "content", "steps", "batch_size", "device", "precision")] == [
+            "square", config["dataset"]["content"], 6, 8, "cpu", "float32",
+        ]  # fmt: skip
+        assert (row["training_version"], row["unbraid"]) == (config["training_version"], unbraid.__version__)
+        assert json.loads(row["decided_by"]) == {name: dict(each) for name, each in card.decided_by.items()}
+        assert pd.isna(row["hold_out"])
+        assert pd.isna(row["ranked_by"])
         if run.family == "beta_vae":
             assert row["train.kl"] == loaded.curves()["kl"][-1]
-            assert row["hyper.beta"] == float(run.setting.removeprefix("beta="))
+            assert DENSE.format(f"{row['hyper.beta']:g}") == run.setting
         else:
             assert np.isnan(row["hyper.beta"])
             assert np.isnan(row["train.kl"])
@@ -255,11 +269,12 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_stops_no_other(whole, tmp_
     frame = study.results()
     assert frame["mig.score"].isna().tolist() == [False] * 6 + [True] * 2
     assert frame["reason"][6] == "RuntimeError: the network will not"
-    shared = [name for name in whole.results() if name not in ("seconds", "reason")]
+    shared = [name for name in whole.results() if name not in ("seconds", "reason", "decided_by", "ranked_by")]
     pd.testing.assert_frame_equal(frame[shared][:6], whole.results()[shared], check_exact=True)
     kept = json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())
     assert {name: kept[name] for name in ("id", "family", "setting", "seed", "attempts")} == {
-        "id": runs[6].id, "family": "vae", "setting": "", "seed": 0, "attempts": 1,
+        "id": runs[6].id, "family": "vae", "setting": runs[6].setting, "seed": 0,
+        "attempts": 1,
     }  # fmt: skip
     assert "in _refuse" in kept["details"]
 
@@ -293,7 +308,7 @@ def test_a_metric_that_fails_takes_no_model_out_of_the_study(whole, tmp_path, mo
     assert frame[f"{broken}.score"].isna().all()
     assert frame["reason"].tolist() == [run.reason for run in runs]
     assert frame["udr.score"].notna().all()
-    shared = [name for name in whole.results() if name not in ("seconds", "reason")]
+    shared = [name for name in whole.results() if name not in ("seconds", "reason", "decided_by", "ranked_by")]
     pd.testing.assert_frame_equal(frame[shared], whole.results()[shared], check_exact=True)
 
     trained, scored = times(tmp_path), times(tmp_path, SCORES)
@@ -376,7 +391,7 @@ def test_a_damaged_record_is_named(copy):
 
 
 def test_scores_that_are_done_outlast_an_interruption(whole, copy):
-    (run,) = [run for run in Study.load(copy / "out").runs() if (run.setting, run.seed) == ("beta=4", 1)]
+    (run,) = [run for run in Study.load(copy / "out").runs() if (run.setting, run.seed) == (DENSE.format(4), 1)]
     (run.path / SCORES).unlink()
 
     def stop(metric: str, done: int, total: int) -> None:

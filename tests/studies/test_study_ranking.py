@@ -105,7 +105,7 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
     (best,) = [line for line in shown.splitlines() if line.startswith("best model, leaving out pca")]
     assert any(run.id in best for run in runs[2:4]), "none that the note doubts"
     assert "lasso weights" not in invoke("study", "rank", study.known_folder())
-    shown_by_report = [each["notes"] for each in rankings(study.known_folder(), study.results(), [])]
+    shown_by_report = [each["notes"] for each in rankings(study.known_folder(), study.results())]
     assert [note.removeprefix("note: ") in notes for notes in shown_by_report] == [True, False]
 
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from unbraid._extras import require
-from unbraid.analysis.columns import check_columns, numbers, why_not
+from unbraid.analysis.alike import check_alike
+from unbraid.analysis.columns import check_columns, headline_columns, numbers, why_not
 from unbraid.analysis.correlation import Method, correlation
 from unbraid.analysis.natural_order import natural
 from unbraid.types import BoolArray, DataFrame, FloatArray
@@ -61,9 +62,11 @@ def quartiles(frame: DataFrame, column: str) -> Quartiles:
         left out with the reason.
 
     Raises:
-        ValueError: the column is unknown or does not hold numbers.
+        ValueError: the column is unknown or does not hold numbers; or the runs of a setting differ in more than their
+            seed.
     """
     values = numbers(frame, column)
+    check_alike(frame, [column], ["family", "setting"])
     boxes, left_out = [], {}
     for (family, setting), rows in _settings(frame).items():
         own = values[rows][np.isfinite(values[rows])]
@@ -121,12 +124,13 @@ def trend(frame: DataFrame, x: str, y: str, *, method: Method = "pearson") -> Tr
         method: of the correlation; the paper's -0.95 of average TC and average MIG is Pearson's.
 
     Raises:
-        ValueError: a column is unknown or does not hold numbers.
+        ValueError: as `quartiles`.
 
     Reference:
         Chen et al. 2018 (β-TCVAE), figures 1 and 3.
     """
     first, second = numbers(frame, x), numbers(frame, y)
+    check_alike(frame, [x, y], ["family", "setting"])
     means, left_out = [], {}
     for (family, setting), rows in _settings(frame).items():
         both = rows & np.isfinite(first) & np.isfinite(second)
@@ -151,11 +155,15 @@ def trend(frame: DataFrame, x: str, y: str, *, method: Method = "pearson") -> Tr
 def setting_means(frame: DataFrame) -> DataFrame:
     """The frame with one row per family and setting: means of the numeric columns over its runs.
 
-    For statistics over settings instead of runs, as in SNC/NK. Frames of several studies may be concatenated before;
-    settings of different datasets stay apart.
+    For statistics over settings instead of runs, as in SNC/NK. Frames of several studies may be merged before; settings
+    of different images stay apart.
+
+    Raises:
+        ValueError: the runs of a setting differ in more than their seed, or were scored by different rules.
     """
     check_columns(frame, ["family", "setting"])
-    keys = [name for name in ("dataset", "family", "setting") if name in frame.columns]
+    keys = [name for name in ("dataset", "content", "family", "setting") if name in frame.columns]
+    check_alike(frame, [*headline_columns(frame), *(name for name in frame.columns if name == "udr.score")], keys)
     means = frame.groupby(keys, sort=False, dropna=False).mean(numeric_only=True)
     return means.reset_index()  # pyright: ignore[reportAttributeAccessIssue]
 

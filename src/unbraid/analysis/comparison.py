@@ -10,6 +10,7 @@ import numpy as np
 
 from unbraid._arguments import check_number
 from unbraid._extras import require
+from unbraid.analysis.alike import check_alike
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
 from unbraid.analysis.natural_order import natural
 from unbraid.types import ArrayLike, DataFrame, FloatArray
@@ -97,7 +98,8 @@ def compare_groups(
         settings; a note says so.
 
     Raises:
-        ValueError: no such column; fewer than two groups of two runs; nothing to compare; confidence out of range.
+        ValueError: runs of different images, or scores by different rules; no such column; fewer than two groups of
+            two runs; nothing to compare; confidence out of range.
 
     Reference:
         Mann & Whitney 1947; Hodges & Lehmann 1963; Holm 1979.
@@ -109,6 +111,8 @@ def compare_groups(
     chosen = list(columns) if columns is not None else headline_columns(frame)
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
+    if by not in ("dataset", "content", "dataset_options"):
+        check_alike(frame, chosen, conditions=("content",))
     labels = frame[by].astype(str).where(frame[by].notna(), "")
     groups, shifts, left = [], [], set()
     for column in chosen:

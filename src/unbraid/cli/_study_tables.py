@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.analysis.settings import brief_settings
 from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -108,8 +109,9 @@ def _counts(title: str, groups: "dict[tuple[str, str], Counter[str]]") -> Table:
     table.add_column("setting")
     for state in STATES:
         table.add_column(state, justify="right", footer=str(total[state]))
+    brief = brief_settings(groups)
     for (family, setting), counts in groups.items():
-        table.add_row(family, setting, *(str(counts[state] or "-") for state in STATES))
+        table.add_row(family, brief[family, setting], *(str(counts[state] or "-") for state in STATES))
     return table
 
 
@@ -121,9 +123,10 @@ def print_estimate(found: "Estimate") -> None:
     table.add_column("setting")
     for name in ("runs", "to do", "steps", "ms/step", "core hours"):
         table.add_column(name, justify="right")
+    brief = brief_settings((row.family, row.setting) for row in found.rows)
     for row in found.rows:
         table.add_row(
-            row.family, row.setting, str(row.runs), str(row.waiting), f"{row.steps:,}",
+            row.family, brief[row.family, row.setting], str(row.runs), str(row.waiting), f"{row.steps:,}",
             f"{1000 * row.seconds_per_step:.2f}", f"{row.hours:.2f}",
         )  # fmt: skip
     console.print(table)

@@ -28,6 +28,7 @@ from unbraid.cli.study_add import add
 from unbraid.cli.study_agreement import agreement
 from unbraid.cli.study_compare import compare
 from unbraid.cli.study_generalisation import generalisation
+from unbraid.cli.study_merge import merge
 from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
@@ -62,6 +63,7 @@ study_app.command("rank")(rank)
 study_app.command("agreement")(agreement)
 study_app.command("compare")(compare)
 study_app.command("generalisation")(generalisation)
+study_app.command("merge")(merge)
 app.add_typer(study_app, name="study")
 
 

@@ -16,6 +16,7 @@ from unbraid.cli._trust import TrustCode
 if TYPE_CHECKING:
     from unbraid.studies.record import StudyProgress
     from unbraid.studies.study import Study
+    from unbraid.types import DataFrame
 
 study_app = typer.Typer(
     help="Run a study: many models by one file, stopped and continued at will.",
@@ -140,6 +141,15 @@ def export(
     from unbraid.studies.results import write_results
 
     typer.echo(f"wrote {write_results(opened(folder, trust=trust_code or ()), out)}")
+
+
+def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
+    """The results of a study, or of a table that was exported."""
+    if path.suffix in (".csv", ".parquet") and not path.is_dir():
+        from unbraid.analysis.merging import read_table
+
+        return read_table(path)
+    return opened(path, trust=trust).results()
 
 
 def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Study":

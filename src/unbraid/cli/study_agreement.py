@@ -24,7 +24,7 @@ WIDE = 8  # of a column with a correlation, its star and the space around it
 
 
 def agreement(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, or a merged table.")],
     columns: Annotated[
         str | None,
         typer.Option(
@@ -98,10 +98,12 @@ def agreement(
     from unbraid.analysis.by_setting import quartiles, setting_means
     from unbraid.analysis.by_setting import trend as means
     from unbraid.analysis.controversy import controversial as disputed
-    from unbraid.cli.study import opened
+    from unbraid.analysis.settings import with_brief_settings
+    from unbraid.cli.study import results_of
 
-    frame = opened(folder, trust=trust_code or ()).results()
+    frame = results_of(folder, trust_code or ())
     table = setting_means(frame) if over == "settings" else frame
+    frame = frame if json else with_brief_settings(frame)
     found = compared.agreement(table, listed(columns), method=method, confidence=confidence)
     if group is not None and group not in found.groups:
         raise ValueError(f"--group {group}: there are {', '.join(found.groups)}")

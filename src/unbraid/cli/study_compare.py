@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, or a merged table.")],
     by: Annotated[str, typer.Option(help="Column that makes the groups: family, setting, hyper.beta, ...")] = "family",
     columns: Annotated[
         str | None,
@@ -49,11 +49,11 @@ def compare(
     """
     from unbraid.analysis.by_setting import setting_means
     from unbraid.analysis.comparison import compare_groups
-    from unbraid.cli.study import opened
+    from unbraid.cli.study import results_of
     from unbraid.cli.study_agreement import check_out, listed, write_table
 
     check_out(out)
-    frame = opened(folder, trust=trust_code or ()).results()
+    frame = results_of(folder, trust_code or ())
     table = setting_means(frame) if over == "settings" else frame
     found = compare_groups(table, by, listed(columns), over=over, confidence=confidence)
     if out is not None:

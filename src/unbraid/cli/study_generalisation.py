@@ -10,6 +10,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from unbraid.analysis.settings import brief_settings
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 
@@ -67,12 +68,14 @@ def _table(kind: str, content: Mapping[str, Any]) -> Table:
         table.add_column(name, no_wrap=name != "setting")
     for name in names:
         table.add_column(name, justify="right", no_wrap=True)
-    for (family, setting), runs in _groups(content["runs"]):
+    groups = dict(_groups(content["runs"]))
+    brief = brief_settings(groups)
+    for (family, setting), runs in groups.items():
         for position, (line, prefix) in enumerate(lines.items()):
             values = [[run["columns"].get(f"{kind}.{prefix}{name}") for run in runs] for name in names]
             first = position == 0
             table.add_row(
-                family if first else "", setting if first else "", line, *map(_short, values),
+                family if first else "", brief[family, setting] if first else "", line, *map(_short, values),
                 end_section=position == len(lines) - 1,
             )  # fmt: skip
     return table

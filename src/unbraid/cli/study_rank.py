@@ -87,6 +87,7 @@ def rank(
         raise ValueError(f"--top must be at least 1; got {top}")
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(tables)
+    from unbraid.analysis.settings import brief_settings, with_brief_settings
     from unbraid.analysis.suitability import best_suitable
     from unbraid.cli.study import opened
     from unbraid.studies.storage.remote import publish
@@ -107,10 +108,11 @@ def rank(
         typer.echo(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
         return
     console = Terminal()
-    _print_runs(console, table, top)
-    _print_settings(console, table)
+    brief = with_brief_settings(table)
+    _print_runs(console, brief, top)
+    _print_settings(console, brief)
     _print_notes(console, ranking, checks)
-    _print_choice(console, checks, chosen, paths)
+    _print_choice(console, checks, chosen, paths, brief_settings(zip(table["family"], table["setting"], strict=True)))
     if chosen is not None:
         _print_labels(console, table, chosen.run)
 
@@ -204,12 +206,14 @@ def _print_settings(console: Console, table: Any) -> None:
 
 def _save(table: Any, outputs: Mapping[str, Path | None]) -> None:
     from unbraid.analysis.natural_order import natural
+    from unbraid.analysis.settings import with_brief_settings
     from unbraid.tables import save_table
 
     metrics = _metrics(table)
     runs = [[str(row[name]) for name in table.columns] for row in table.to_dict("records")]
+    brief: Any = with_brief_settings(table)
     groups = sorted(
-        table.groupby(["family", "setting"], sort=False), key=lambda group: (group[0][0], natural(group[0][1]))
+        brief.groupby(["family", "setting"], sort=False), key=lambda group: (group[0][0], natural(group[0][1]))
     )
     settings = []
     for (family, setting), rows in groups:
@@ -263,13 +267,14 @@ def _print_choice(
     checks: "Sequence[Suitability]",
     chosen: "Choice | None",
     paths: Mapping[str, Path],
+    brief: Mapping[tuple[str, str], str],
 ) -> None:
     warned = {each.family for each in checks if each.warning}
     if chosen is None:
         console.print("no model is chosen: what is said above speaks against each of them")
         return
     without = f", leaving out {', '.join(sorted(warned))}" if warned else ""
-    setting = f"{chosen.family} {chosen.setting}".strip()
+    setting = f"{chosen.family} {brief[chosen.family, chosen.setting]}".strip()
     _say(console, f"best setting{without}: {setting} (median {chosen.median:.3f})")
     _say(console, f"best model{without}: {paths[chosen.run]} ({chosen.score:.3f})")
 

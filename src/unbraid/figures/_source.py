@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from unbraid._extras import require
+from unbraid.analysis.settings import with_brief_settings
 from unbraid.figures._chosen import Chosen
 from unbraid.plots.paper import COLUMN
 from unbraid.representation import Representation, example_path
@@ -58,7 +59,7 @@ class Source:
         frame = self.study.results()
         if not len(frame):
             raise ValueError(f"{self.path}: the study has no results yet")
-        return frame
+        return with_brief_settings(frame)
 
     @property
     def said(self) -> str:

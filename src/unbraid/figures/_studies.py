@@ -8,6 +8,7 @@ from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
 from unbraid.analysis.ranking_file import FOLDER, read_ranking
+from unbraid.analysis.settings import brief_settings
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
@@ -93,7 +94,9 @@ def similarity(source: Source, *, ranking: str = "") -> Drawn:
         raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(kept)}")
     path = folder / f"{ranking or kept[0]}.npz"
     found = read_ranking(path)
-    groups = [f"{family} {setting}".strip() for family, setting in zip(found.families, found.settings, strict=True)]
+    keys = list(zip(found.families, found.settings, strict=True))
+    brief = brief_settings(keys)
+    groups = [f"{key[0]} {brief[key]}".strip() for key in keys]
     named = groups if len(set(groups)) <= MOST_NAMES else list(found.families)
     order = np.lexsort((groups, named))  # members of a group side by side
     axes = plot_similarity(found.pairs[np.ix_(order, order)], groups=[named[place] for place in order])

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from unbraid._encoding import drawn, encoded
+from unbraid._trust import Trusted
 from unbraid.factors import Space
-from unbraid.families.table import FAMILIES
+from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
 from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, find_codes, read_folder
 from unbraid.runs.run import N_CODES
-from unbraid.studies.expand import metric_names, setting_text
+from unbraid.studies.expand import metric_names, setting_of, setting_text
 from unbraid.studies.record import StudyRecord, StudyRun, added_runs
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
@@ -48,9 +49,9 @@ def add(
             or folders of runs that `unbraid.train` made. Their rows are the images of the study: `sample_of(study)`
             says which, `encode_sample` encodes them.
         family: of all of them; a run folder brings its own. Files need one.
-        setting: hyperparameters of all of them; a run folder brings its own, and its setting is those of them that are
-            not the family's defaults.
-        seed: of the first; the others count on from it. Default 0, or what a run folder says.
+        setting: hyperparameters of all of them; a run folder brings its own.
+        seed: of the first; the others count on from it. By default a run folder says it, and files count on from the
+            seeds that the study has of their family and setting.
         names: of the folders; by default the names of the files without suffix.
         progress: called as progress(what is done, done, all).
 
@@ -71,7 +72,7 @@ def add(
     space = study.dataset().space
     names = [Path(file).stem for file in files] if names is None else list(names)
     _check_names(study, names, files)
-    abouts = [_about(Path(file), family, setting, seed, number) for number, file in enumerate(files)]
+    abouts = _abouts(study, [Path(file) for file in files], family, setting, seed)
     checked = [_checked(_load(Path(file)), space, str(file)) for file in files]
     parts = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     try:
@@ -139,22 +140,56 @@ def _check_names(study: StudyRecord, names: Sequence[str], files: Sequence[str |
         taken.add(name)
 
 
+def _abouts(
+    study: StudyRecord, files: Sequence[Path], family: str | None, setting: Mapping[str, Any] | None, seed: int | None
+) -> list[dict[str, Any]]:
+    """config.json of each."""
+    content = study.environment().dataset["content"]
+    taken: dict[tuple[str, str], int] = {}
+    for run in study.runs():
+        taken[run.family, run.setting] = max(run.seed, taken.get((run.family, run.setting), -1))
+    found = []
+    for number, file in enumerate(files):
+        about = _about(file, family, setting, content, study.trusted)
+        key = about["family"], about["setting"]
+        own = about.get("run", {}).get("seed")
+        about["seed"] = seed + number if seed is not None else own if own is not None else taken.get(key, -1) + 1
+        taken[key] = max(about["seed"], taken.get(key, -1))
+        found.append(about)
+    return found
+
+
 def _about(
-    file: Path, family: str | None, setting: Mapping[str, Any] | None, seed: int | None, number: int
+    file: Path,
+    family: str | None,
+    setting: Mapping[str, Any] | None,
+    content: str,
+    trusted: Sequence[Trusted],
 ) -> dict[str, Any]:
-    config = read_folder(file)[0] if file.is_dir() else {}
+    """All but the seed.
+
+    Raises:
+        ValueError: nobody says of which family it is, or the run saw other images than the study's.
+    """
+    config, status = read_folder(file) if file.is_dir() else ({}, {})
+    if config and config["dataset"]["content"] != content:
+        images = f"{config['dataset']['name'] or 'images in memory'} {config['dataset']['options'] or ''}".strip()
+        raise ValueError(f"{file}: it was trained on other images than the study's ({images})")
     family = family or config.get("family")
     if not family:
         raise ValueError(f"{file}: say of which family it is")
     hyperparameters = dict(config.get("hyperparameters", {}) if setting is None else setting)
-    known = FAMILIES[family].hyperparameters if family in FAMILIES and setting is None else {}
-    told = [name for name, value in hyperparameters.items() if name not in known or value != known[name].default]
+    own = next((name for name in trusted if name == family), None)
+    if (own or family in FAMILIES) and hyperparameters.keys() <= find_family(own or family).hyperparameters.keys():
+        named = setting_of(own or family, hyperparameters, config.get("steps"), config.get("batch_size"))
+    else:
+        named = setting_text(hyperparameters, hyperparameters)
     return {
         "family": family,
-        "setting": setting_text(hyperparameters, told),
-        "seed": config.get("seed", 0) if seed is None else seed + number,
+        "setting": named,
         "hyperparameters": hyperparameters,
         "source": str(file),
+        **({"run": config, "status": status} if config else {}),
     }
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from unbraid._suggest import suggestion
 from unbraid._trust import Untrusted
+from unbraid.families.base import Family
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
@@ -29,7 +30,7 @@ class Planned:
 
     id: str
     family: str
-    setting: str  # "beta=4": the hyperparameters that vary within the family in this study
+    setting: str  # "beta=4", see `setting_of`
     seed: int
     config: Mapping[str, Any]  # as config.json holds it
 
@@ -55,11 +56,12 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
             code = {name: digest for name, digest in around.code.items() if name in named} | code_of(plan, member)
             config = config_of(plan, member, around.dataset, code, around.version(plan.family))
             found.setdefault(run_id(config), (plan, member, config))
-    varied = _varied(found.values())
-    return [
-        Planned(name, plan.family, _setting(plan, member, varied[plan.family]), member.seed, config)
-        for name, (plan, member, config) in found.items()
-    ]
+    return [_planned(name, *each) for name, each in found.items()]
+
+
+def _planned(name: str, plan: Plan, member: Member, config: Mapping[str, Any]) -> Planned:
+    setting = setting_of(plan.family, member.hyper, plan.steps, plan.batch_size)
+    return Planned(name, plan.family, setting, member.seed, config)
 
 
 def family_members(section: FamilySection, study: StudyConfig, path: str) -> list[Member]:
@@ -89,22 +91,28 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
         raise ValueError(f"{path}{'.' if about else ': '}{error}") from None
 
 
-def _varied(runs: Iterable[tuple[Plan, Member, Mapping[str, Any]]]) -> dict[str, list[str]]:
-    """By family, the settings of which it has more than one value."""
-    values: dict[str, dict[str, set[str]]] = {}
-    for plan, member, _ in runs:
-        of_family = values.setdefault(plan.family, {})
-        for name, value in _settings(plan, member).items():
-            of_family.setdefault(name, set()).add(repr(value))
-    return {family: [name for name, seen in each.items() if len(seen) > 1] for family, each in values.items()}
+def setting_of(family: str, hyper: Mapping[str, Any], steps: int | None = None, batch_size: int | None = None) -> str:
+    """What a table calls a setting: the same name in every study, whatever else is in it.
+
+    It names the hyperparameters that a published grid of the family varies, and whatever is not as this package has it:
+    other hyperparameters that are not at their defaults, another number of steps, another batch size.
+    """
+    row = find_family(family)
+    named = [
+        name
+        for name, each in row.hyperparameters.items()
+        if name in hyper and (name in _swept(row) or hyper[name] != each.default)
+    ]
+    usual = {name: StudyConfig.model_fields[name].default for name in ("steps", "batch_size")}
+    others = {"steps": steps, "batch_size": batch_size}
+    named += [name for name, value in others.items() if value is not None and value != usual[name]]
+    return setting_text({**hyper, **others}, named)
 
 
-def _setting(plan: Plan, member: Member, names: Sequence[str]) -> str:
-    return setting_text(_settings(plan, member), names)
-
-
-def _settings(plan: Plan, member: Member) -> dict[str, Any]:
-    return {**member.hyper, "steps": plan.steps, "batch_size": plan.batch_size}
+def _swept(row: Family) -> set[str]:
+    """Hyperparameters of which a published grid has several values."""
+    grids = row.presets.values()
+    return {name for grid in grids for each in grid for name in each if len({repr(one.get(name)) for one in grid}) > 1}
 
 
 def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import unbraid
+from unbraid.analysis.settings import with_brief_settings
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render
 from unbraid.runs.folder import WEIGHTS
@@ -43,6 +44,7 @@ def table(study: StudyRecord, frame: DataFrame | None) -> str:
     """The ranking as a fragment with its own styles, in the colours of the notebook around it; no script."""
     if frame is None or study.folder is None or not study.folder.is_dir():
         return render("study_table.html", {"name": study.config.name, "states": "not run yet", "rows": []})
+    frame = with_brief_settings(frame)
     shown = [each for each in _study_columns.columns(frame) if each["shown"]]
     if shown:
         frame = frame.sort_values(shown[0]["id"], ascending=shown[0]["higher"] is False, kind="stable")
@@ -95,6 +97,8 @@ def study_data(
     study: StudyRecord, frame: DataFrame, base: Path, *, live: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them."""
+    rankings = _study_matrices.rankings(study.known_folder(), frame)
+    frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
@@ -109,7 +113,7 @@ def study_data(
         "runs": runs,
         "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
         "agreement": _study_matrices.correlations(frame),
-        "udr": _study_matrices.rankings(study.known_folder(), frame, settings),
+        "udr": rankings,
     }
 
 
@@ -121,6 +125,7 @@ def duel(frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] 
     first = next((each for each in _study_columns.columns(frame) if each["shown"]), None)
     if first is None:
         return None
+    frame = with_brief_settings(frame)
     ranked = frame.loc[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
     ranked = ranked.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
     if len(ranked) < 2:

@@ -10,7 +10,10 @@ from unbraid.analysis.natural_order import natural
 from unbraid.metrics import METRICS
 from unbraid.types import DataFrame
 
-GIVEN = ("run", "family", "setting", "seed", "state", "reason", "dataset")  # not scores; the page shows them apart
+GIVEN = (
+    "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "hold_out",
+    "device", "precision", "training_version", "unbraid", "decided_by", "ranked_by",
+)  # fmt: skip  # no scores; the page shows the first of them apart
 GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
     "metric": "Metrics",

@@ -1,7 +1,7 @@
 """The square tables of a study's page: correlations of columns, and the similarity of models and of their latents."""
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.ranking import Ranking
 from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.analysis.suitability import suitability
+from unbraid.studies.page_columns import settings
 from unbraid.types import DataFrame, FloatArray, UInt8Array
 
 LEVELS = 250  # of a similarity from 0 to 1 in one byte
@@ -45,10 +46,10 @@ def correlations(frame: DataFrame) -> list[dict[str, Any]]:
     return tables
 
 
-def rankings(folder: Path, frame: DataFrame, settings: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+def rankings(folder: Path, frame: DataFrame) -> list[dict[str, Any]]:
     """Each ranking kept in the study's folder: models by setting and seed, their similarities, their latents'."""
     places = {run: place for place, run in enumerate(frame["run"].tolist())}
-    order = {(each["family"], each["setting"]): place for place, each in enumerate(settings)}
+    order = {(each["family"], each["setting"]): place for place, each in enumerate(settings(frame))}
     found = []
     for path in sorted((folder / FOLDER).glob("*.npz")):
         ranking = read_ranking(path)

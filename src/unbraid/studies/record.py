@@ -37,7 +37,7 @@ class StudyRun:
 
     id: str
     family: str
-    setting: str  # "beta=4": the hyperparameters that vary within the family
+    setting: str  # "beta=4", see `unbraid.studies.expand.setting_of`
     seed: int
     state: RunState
     reason: str | None

@@ -1,7 +1,12 @@
 """The table of a study: one row per run, everything known about it.
 
+A row says all that its numbers depend on, so that it means the same in any other table; what is not known is missing.
 Columns, in this order:
-    run, family, setting, seed, state, reason, dataset, steps, seconds
+    run, family, setting, seed, state, reason
+    dataset, dataset_options, content, steps, batch_size, hold_out, device, precision, training_version, unbraid
+                                   what decided the weights; the images by their digest, the options as JSON
+    decided_by, ranked_by          what decided the numbers, by metric, and of UDR; as JSON
+    seconds                        of training
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
@@ -9,20 +14,23 @@ Columns, in this order:
     and what the tables of COLUMNS add, such as udr.score.
 """
 
+import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from unbraid._extras import require
-from unbraid._files import atomic_write
+from unbraid._records import read_record
+from unbraid.analysis.merging import check_suffix, write_table
 from unbraid.metrics import METRICS
 from unbraid.metrics.deciding import Decision
-from unbraid.runs.folder import read_folder
+from unbraid.runs.folder import CONFIG, read_folder
 from unbraid.studies.holdout.results import columns as generalisation_columns
 from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.scores import missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
+from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.study_ranking import udr_columns
 from unbraid.types import DataFrame
 
@@ -41,15 +49,16 @@ def results(study: StudyRecord) -> DataFrame:
     pandas = require("pandas", "table", "results of a study")
     runs, wanted = study.runs(), study.wanted_scores()
     configs = {planned.id: planned.config for planned in study.planned()}
-    rows = {run.id: {**_row(run, configs.get(run.id, {})), **_numbers(run, wanted)} for run in runs}
+    images = study.environment().dataset
+    rows = {run.id: {**_row(run, configs.get(run.id), images), **_numbers(run, wanted)} for run in runs}
     for columns in COLUMNS:
         for name, values in columns(study, runs).items():
             rows[name].update(values)
-    names = _ordered(rows.values())
-    return pandas.DataFrame(list(rows.values()), columns=names)
+    return pandas.DataFrame(list(rows.values()), columns=ordered(rows.values()))
 
 
-def _row(run: StudyRun, config: Mapping[str, Any]) -> dict[str, Any]:
+def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a run, `config` what the study plans of it; one that was added is of the study's images."""
     row: dict[str, Any] = {
         "run": run.id,
         "family": run.family,
@@ -57,37 +66,61 @@ def _row(run: StudyRun, config: Mapping[str, Any]) -> dict[str, Any]:
         "seed": run.seed,
         "state": run.state,
         "reason": run.reason,
-        "dataset": config["dataset"]["name"] if config else None,
-        "steps": config["steps"] if config else None,
-        "seconds": None,
     }
-    row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
+    status: Mapping[str, Any] = {}
     if run.path.is_dir() and run.path.parent.name == store.RUNS:
-        status = read_folder(run.path)[1]
-        row |= {"seconds": status["seconds"]}
-        row |= {f"train.{name}": value for name, value in status["last"].items()}
-    return row
+        config, status = read_folder(run.path)
+    elif config is None:
+        about = read_record(run.path / CONFIG, AddedRecord)
+        config, status = about.get("run"), about.get("status") or {}
+    row |= conditions({**(config or {}), "dataset": images})
+    row |= {"unbraid": status.get("unbraid"), "decided_by": None, "ranked_by": None, "seconds": status.get("seconds")}
+    row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
+    return row | {f"train.{name}": value for name, value in status.get("last", {}).items()}
 
 
-def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, float]:
+def conditions(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What the columns say of a run's config; None of what it does not say."""
+    dataset, held = config["dataset"], config.get("hold_out")
+    return {
+        "dataset": dataset["name"],
+        "dataset_options": as_text(dataset["options"]),
+        "content": dataset["content"],
+        "steps": config.get("steps"),
+        "batch_size": config.get("batch_size"),
+        "hold_out": as_text(held) if held else None,
+        "device": config.get("device"),
+        "precision": config.get("precision"),
+        "training_version": config.get("training_version", 1) if "steps" in config else None,
+    }
+
+
+def as_text(value: Any) -> str:
+    """JSON in one line, equal for equal values."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, Any]:
     """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed."""
     if not run.path.is_dir():
         return {}
     scores = read_scores(run.path)
     terms = {**wanted_scores(scores.metrics), **wanted}
     outdated = missing_metrics(scores, terms)
-    numbers = {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
-    for metric, entry in scores.metrics.items():
-        if metric not in outdated:
-            numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
-    return numbers
+    numbers: dict[str, Any] = {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
+    current = {name: entry for name, entry in scores.metrics.items() if name not in outdated}
+    for metric, entry in current.items():
+        numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
+    decisions = scores.decisions()
+    return numbers | ({"decided_by": as_text({name: decisions.get(name, {}) for name in current})} if current else {})
 
 
 def _headline(metric: str) -> str:
     return METRICS[metric].headline if metric in METRICS else "score"
 
 
-def _ordered(rows: Any) -> list[str]:
+def ordered(rows: Iterable[Iterable[str]]) -> list[str]:
+    """Columns of all rows, in the order in which the table has them."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     groups = ("hyper.", "train.")
     return sorted(names, key=lambda name: _rank(name, groups, names))
@@ -110,12 +143,6 @@ def write_results(study: StudyRecord, path: Path | None = None) -> Path:
         FileNotFoundError: the folder does not exist.
     """
     path = path or study.known_folder() / store.RESULTS
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"{path}: results are written as .csv or .parquet")
-    frame = results(study)
-    with atomic_write(path) as temporary:
-        if path.suffix == ".csv":
-            frame.to_csv(temporary, index=False)
-        else:
-            frame.to_parquet(temporary, index=False)
+    check_suffix(path)
+    write_table(results(study), path)
     return path

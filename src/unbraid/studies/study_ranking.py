@@ -1,9 +1,13 @@
 """UDR over the runs of a study: each run's codes are read once, and the matrices are kept in the folder."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
@@ -69,13 +73,19 @@ def kept_ranking(study: StudyRecord, runs: Sequence[StudyRun]) -> Ranking | None
     return ranking if ranking.options == options and ranked == finished else None
 
 
-def udr_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, float]]:
-    """udr.score and udr.informative of each run, for the table of results; empty where the study is not ranked."""
+def udr_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Any]]:
+    """udr.score and udr.informative of each run, for the table of results; empty where the study is not ranked.
+
+    A score depends on the models that it was found among: `ranked_by` holds a digest of these beside the options.
+    """
     ranking = kept_ranking(study, runs)
     if ranking is None:
         return {}
+    among = sorted(ranking.digests or ranking.runs)
+    models = {"models": len(among), "among": hashlib.sha256("\n".join(among).encode()).hexdigest()[:16]}
+    ranked_by = json.dumps({**asdict(ranking.options), **models}, sort_keys=True)
     return {
-        run: {"udr.score": float(score), "udr.informative": int(informative)}
+        run: {"udr.score": float(score), "udr.informative": int(informative), "ranked_by": ranked_by}
         for run, score, informative in zip(ranking.runs, ranking.scores, ranking.informative, strict=True)
     }
 

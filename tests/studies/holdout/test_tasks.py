@@ -104,9 +104,11 @@ def test_a_run_differs_from_the_one_it_belongs_to_in_its_images_alone(study):
 def test_the_estimate_counts_runs_without_some_images(data, tmp_path):
     found = estimate(opened(tmp_path, YAML, data))
     assert [(row.setting, row.runs, row.waiting) for row in found.rows] == [
-        ("latents=1", 1, 1), ("latents=4", 1, 1), ("latents=1, compositional", 3, 3), ("latents=1, zero_shot", 1, 1),
-        ("latents=4, compositional", 3, 3), ("latents=4, zero_shot", 1, 1),
-    ]  # fmt: skip
+        (f"latents={latents}, steps=1{kind}", number, number)
+        for kinds in ([""], [", compositional", ", zero_shot"])
+        for latents in (1, 4)
+        for kind, number in zip(kinds, (3, 1) if kinds[0] else (1,), strict=True)
+    ]
     assert not (tmp_path / "out").exists()
 
 

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, FiniteFloat, RootModel
 from pydantic_core import PydanticCustomError
 
 from unbraid._records import Count, Natural, Record, Setting, Text
-from unbraid.runs.records import DatasetRecord, Device, Precision
+from unbraid.runs.records import DatasetRecord, Device, Precision, RunRecord, StatusRecord
 
 FORMAT = 1
 
@@ -48,6 +48,8 @@ class AddedRecord(Record):
     seed: Natural
     hyperparameters: dict[Text, Setting] = {}
     source: Text = ""
+    run: RunRecord | None = None  # of what `unbraid.train` made
+    status: StatusRecord | None = None
 
 
 class QuestionRecord(Record):

@@ -1,0 +1,249 @@
+"""Tables of results as files, and several of them as one: nothing lost, nothing mixed, whatever their order."""
+
+import csv
+import json
+import math
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from unbraid._extras import require
+from unbraid._files import atomic_write, check_file
+from unbraid._suggest import suggestion
+from unbraid._tables import read_parquet
+from unbraid.analysis.natural_order import natural
+from unbraid.metrics import METRICS
+from unbraid.types import DataFrame
+
+__all__ = ["merge_tables", "read_table", "without_columns", "write_table"]
+
+Row: TypeAlias = dict[str, Any]  # cells that are not missing, by column
+
+NEEDED = ("run", "family", "setting", "seed", "state", "content")
+TEXTS = (
+    "run", "family", "setting", "state", "reason", "dataset", "dataset_options", "content", "hold_out", "device",
+    "precision", "unbraid", "decided_by", "ranked_by",
+)  # fmt: skip
+FIRST = (
+    *TEXTS[:3], "seed", *TEXTS[3:8], "steps", "batch_size", *TEXTS[8:11], "training_version", *TEXTS[11:], "seconds",
+)  # fmt: skip
+# What may differ where one run was trained twice: it says where and when, and decides no number.
+PROVENANCE = ("seconds", "unbraid", "dataset", "dataset_options", "device")
+COUNTS = ("seed", "steps", "batch_size", "training_version")
+STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
+
+
+def read_table(path: str | Path) -> DataFrame:
+    """The table of results in a .csv or .parquet file, as `unbraid study export` writes it.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: it is no table of a study.
+    """
+    pandas, path = require("pandas", "table", "a table of results"), Path(path)
+    check_file(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    if path.suffix == ".parquet":
+        frame = read_parquet(path).to_pandas()
+    elif path.suffix == ".csv":
+        frame = pandas.DataFrame(_read_csv(path))
+    else:
+        raise ValueError(f"{path}: a table of results ends in .csv or .parquet")
+    lacking = [name for name in NEEDED if name not in frame.columns]
+    if lacking:
+        said = f"it has no column {lacking[0]!r}; unbraid study export writes one"
+        raise ValueError(f"{path}: not the table of a study ({said})")
+    frame["setting"] = frame["setting"].fillna("")
+    return frame
+
+
+def _read_csv(path: Path) -> dict[str, list[Any]]:
+    """Columns of numbers, where every cell is one or empty, and of text; None where a cell is empty."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            names, *rows = csv.reader(file, strict=True)
+    except (ValueError, OSError, csv.Error) as error:
+        raise ValueError(f"{path}: not a readable .csv file ({error})") from None
+    for number, row in enumerate(rows, start=2):
+        if len(row) != len(names):
+            raise ValueError(f"{path}: row {number} has {len(row)} cells; the first has {len(names)}")
+    return {name: _cells(name, [row[place] or None for row in rows]) for place, name in enumerate(names)}
+
+
+def _cells(name: str, cells: list[str | None]) -> list[Any]:
+    try:
+        return cells if name in TEXTS else [None if cell is None else float(cell) for cell in cells]
+    except ValueError:
+        return list(cells)
+
+
+def write_table(frame: DataFrame, path: Path) -> None:
+    """Write a table as .csv or .parquet; whole or not at all.
+
+    Raises:
+        ValueError: another suffix.
+        FileNotFoundError: the folder does not exist.
+    """
+    check_suffix(path)
+    with atomic_write(path) as temporary:
+        if path.suffix == ".csv":
+            frame.to_csv(temporary, index=False)
+        else:
+            frame.to_parquet(temporary, index=False)
+
+
+def check_suffix(path: Path) -> None:
+    """Raises ValueError where no table can be written under this name."""
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path}: results are written as .csv or .parquet")
+
+
+def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False) -> DataFrame:
+    """The rows of several tables of results, each run once.
+
+    What one table lacks of a run is taken from another, and what none has is missing. Rows and columns have an order of
+    their own, so that tables may be merged in any order, all at once or one by one.
+
+    Args:
+        tables: by a name for errors, such as that of the file.
+        prefer_first: of a run whose numbers differ, take the row of the table that comes first.
+
+    Raises:
+        ValueError: two tables have different numbers of one run, or decided them otherwise.
+    """
+    merged: dict[str, tuple[str, Row]] = {}
+    for table, frame in tables.items():
+        for row in _rows(frame):
+            name = str(row["run"])
+            if name not in merged:
+                merged[name] = table, row
+            else:
+                other, kept = merged[name]
+                where = f"run {name} of {other} and {table}"
+                merged[name] = f"{other}, {table}", _joined(kept, row, where, prefer_first)
+    rows = sorted((row for _, row in merged.values()), key=_place)
+    columns = sorted({name for row in rows for name in row} | set(FIRST), key=_column)
+    return require("pandas", "table", "merging").DataFrame(rows, columns=columns)
+
+
+def without_columns(tables: Mapping[str, DataFrame], names: Sequence[str]) -> dict[str, DataFrame]:
+    """The tables without columns, or all those of a metric, "mig" for "mig.score" and the others; "udr" likewise.
+
+    Raises:
+        ValueError: none of them has such a column.
+    """
+    left = dict(tables)
+    for name in names:
+        known = [column for frame in tables.values() for column in frame.columns]
+        if not any(_belongs(column, name) for column in known):
+            raise ValueError(f"--without {name}: no such column; {suggestion(name, known)}")
+        left = {table: _without(frame, name) for table, frame in left.items()}
+    return left
+
+
+def _belongs(column: str, name: str) -> bool:
+    return column == name or column.startswith(f"{name}.") or (name, column) == ("udr", "ranked_by")
+
+
+def _without(frame: DataFrame, name: str) -> DataFrame:
+    frame = frame.drop(columns=[column for column in frame.columns if _belongs(column, name)])
+    if "decided_by" in frame.columns:
+        frame = frame.assign(decided_by=[_undecided(each, name) for each in frame["decided_by"]])
+    return frame
+
+
+def _undecided(text: Any, metric: str) -> Any:
+    if not isinstance(text, str):
+        return None
+    return json.dumps({name: each for name, each in json.loads(text).items() if name != metric}, sort_keys=True)
+
+
+def _rows(frame: DataFrame) -> list[Row]:
+    """Its rows without what is missing; numbers as Python's, in the same type whatever stands beside them."""
+    rows = frame.to_dict("records")
+    return [{str(name): _plain(name, value) for name, value in row.items() if _there(value)} for row in rows]
+
+
+def _there(value: Any) -> bool:
+    return value is not None and value == value
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, bool | str) or not hasattr(value, "__float__"):
+        return value
+    return int(value) if name in COUNTS else float(value)
+
+
+def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
+    """Two rows of one run as one."""
+    states = [STATES.index(row["state"]) if row.get("state") in STATES else len(STATES) for row in (one, other)]
+    if states[0] != states[1]:
+        return one if states[0] < states[1] else other
+    try:
+        decided = _decided(one, other)
+    except ValueError as error:
+        if prefer_first:
+            return one
+        raise ValueError(f"{where}: {error}") from None
+    differing = [
+        name
+        for name in one.keys() & other.keys()
+        if name not in {*PROVENANCE, "reason", "decided_by"} and one[name] != other[name]
+    ]
+    if differing:
+        if prefer_first:
+            return one
+        name = min(differing, key=_column)
+        raise ValueError(
+            f"{where}: {name} is {one[name]!r} in the first and {other[name]!r} in the second"
+            f"{_advice(name)}, or say which counts: --prefer-first takes the first"
+        )
+    reasons = sorted(row["reason"] for row in (one, other) if "reason" in row)
+    origin = min((tuple(row.get(name) for name in PROVENANCE) for row in (one, other)), key=repr)
+    joined = {**one, **other, **decided, **dict(zip(PROVENANCE, origin, strict=True))}
+    return {name: value for name, value in joined.items() if value is not None} | (
+        {"reason": reasons[0]} if reasons else {}
+    )
+
+
+def _advice(name: str) -> str:
+    if name in ("ranked_by", "udr.score", "udr.informative"):
+        return ", as its models were ranked among others; leave udr out of both (--without udr)"
+    return ", as on other hardware or in another model of that name; leave it out of one of them"
+
+
+def _decided(one: Row, other: Row) -> Row:
+    """`decided_by` of both.
+
+    Raises:
+        ValueError: a metric was computed by other rules in one of them.
+    """
+    held = [json.loads(row["decided_by"]) for row in (one, other) if "decided_by" in row]
+    for name in set(held[0]) & set(held[1]) if len(held) == 2 else ():
+        if held[0][name] != held[1][name]:
+            raise ValueError(f"{name} was computed otherwise: {held[0][name]} and {held[1][name]}")
+    both: dict[str, Any] = reduce(lambda found, each: found | each, held, {})
+    return {"decided_by": json.dumps(both, sort_keys=True, ensure_ascii=False)} if held else {}
+
+
+def _place(row: Row) -> tuple[Any, ...]:
+    """Where a row stands in the table."""
+    seed = row.get("seed")
+    return (
+        str(row.get("dataset", "")), str(row.get("content", "")), str(row["family"]), natural(str(row["setting"])),
+        float(seed) if seed is not None else math.inf, str(row["run"]),
+    )  # fmt: skip
+
+
+def _column(name: str) -> tuple[Any, ...]:
+    """Where a column stands."""
+    if name in FIRST:
+        return 0, FIRST.index(name), ()
+    head, dot, value = name.rpartition(".")
+    groups: Sequence[str] = ("hyper", "train")
+    first = groups.index(head) if head in groups else len(groups)
+    place = list(METRICS).index(head) if head in METRICS else len(METRICS)
+    headline = head in METRICS and METRICS[head].headline == value
+    return 1 + bool(dot), first, (place, head, not headline, value)

@@ -1,0 +1,49 @@
+"""`unbraid study merge`: tables of several studies, of one laboratory or many, as one."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unbraid.cli._trust import TrustCode
+
+
+def merge(
+    tables: Annotated[
+        list[Path],
+        typer.Argument(metavar="TABLE...", help="Tables that `unbraid study export` wrote, or folders of studies."),
+    ],
+    out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file.")],
+    without: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COLUMN", help="Leave out a column, a metric or udr; repeatable.", show_default=False),
+    ] = None,
+    prefer_first: Annotated[
+        bool,
+        typer.Option("--prefer-first", help="Of a run whose numbers differ, take those of the table given first."),
+    ] = False,
+    trust_code: TrustCode = None,
+) -> None:
+    """Merge the tables of several studies: every run once, whatever the order of the tables.
+
+    A run that several tables hold must have the same numbers in all of them. What is unknown stays missing. `study
+    compare` and `study agreement` take the merged file in place of a study, and refuse to average what differs.
+
+    Examples:
+
+      unbraid study merge ours.parquet theirs.parquet --out all.parquet
+
+      unbraid study merge study-a/ study-b/ table.csv --without udr --out all.csv
+    """
+    from unbraid.analysis.merging import check_suffix, merge_tables, without_columns, write_table
+    from unbraid.cli.study import results_of
+
+    check_suffix(out)
+    if len({str(path) for path in tables}) < len(tables):
+        raise ValueError("one of the tables is given twice")
+    frames = {str(path): results_of(path, trust_code or ()) for path in tables}
+    frames = without_columns(frames, without or ())
+    merged = merge_tables(frames, prefer_first=prefer_first)
+    write_table(merged, out)
+    held = sum(len(frame) for frame in frames.values())
+    typer.echo(f"wrote {out}: {len(merged)} runs of {held} rows in {len(frames)} tables")

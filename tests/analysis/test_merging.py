@@ -1,0 +1,155 @@
+"""Tables of several laboratories as one: whatever the order, nothing is lost, nothing mixed."""
+
+import json
+from itertools import permutations
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from unbraid.analysis.by_setting import quartiles, setting_means, trend
+from unbraid.analysis.comparison import compare_groups
+from unbraid.analysis.merging import merge_tables, read_table, without_columns, write_table
+
+RULES = {"mig": {"version": 2}}
+
+
+def row(run: str, score: float | None = 0.25, **more: Any) -> dict[str, Any]:
+    known = {
+        "run": run, "family": "beta_vae", "setting": "beta=4", "seed": 0, "state": "finished", "reason": None,
+        "dataset": "square", "dataset_options": "{}", "content": "c0", "steps": 9, "batch_size": 8, "hold_out": None,
+        "device": "cpu", "precision": "float32", "training_version": 1, "unbraid": "0.1",
+        "decided_by": None if score is None else json.dumps(RULES), "ranked_by": None, "seconds": 3.5,
+        "mig.score": score,
+    }  # fmt: skip
+    return known | more
+
+
+def table(*rows: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame(list(rows))
+
+
+A = table(row("00000e12", seed=2), row("b"), row("waits", None, state="waiting", seconds=None))
+B = table(
+    row("b", None, decided_by=json.dumps({"sap": {"seed": 0}}), seconds=1.0, **{"sap.score": 0.125, "hyper.beta": 4}),
+    row("nan", setting="", family="None", steps=None, **{"train.kl": 1 / 3}),
+    row("waits", None, reason="out of memory", state="failed"),
+)
+C = table(
+    row("waits", 0.5), row("z", dataset="airplane", content="c1", **{"hyper.network": "dense", "mig.spread": 1e-300}),
+    row("b", seconds=9.0, device="cuda"),
+)  # fmt: skip
+
+
+def test_tables_merge_in_any_order_all_at_once_or_one_by_one(tmp_path: Path) -> None:
+    whole = merge_tables({"A": A, "B": B, "C": C})
+    for order in permutations([A, B, C]):
+        first, second, third = order
+        left = merge_tables({"1": merge_tables({"1": first, "2": second}), "2": third})
+        right = merge_tables({"1": first, "2": merge_tables({"1": second, "2": third})})
+        together = merge_tables(dict(zip("123", order, strict=True)))
+        for each in (left, right, together):
+            pd.testing.assert_frame_equal(each, whole, check_exact=True)
+    pd.testing.assert_frame_equal(merge_tables({"1": whole, "2": whole}), whole)
+    rows = whole.set_index("run")
+    assert rows.index.tolist() == ["z", "nan", "b", "waits", "00000e12"]
+    assert rows.loc["b", ["mig.score", "sap.score", "hyper.beta", "seconds", "device"]].tolist() == [
+        0.25, 0.125, 4, 1.0, "cpu",
+    ]  # fmt: skip
+    assert json.loads(rows.loc["b", "decided_by"]) == {"mig": {"version": 2}, "sap": {"seed": 0}}
+    assert rows.loc["waits", ["state", "mig.score"]].tolist() == ["finished", 0.5]
+    assert pd.isna(rows.loc["waits", "reason"])  # of the attempt that failed
+    assert pd.isna(rows.loc["nan", "steps"])
+    assert pd.isna(rows.loc["z", "sap.score"])
+    for name in (
+        "t.csv",
+        "t.parquet",
+    ):  # ids that look like numbers, names like missing ones
+        write_table(whole, tmp_path / name)
+        again = merge_tables({"1": read_table(tmp_path / name)})
+        pd.testing.assert_frame_equal(again, whole, check_exact=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"mig.score": 0.26},
+            "b of A and D: mig.score is 0.25 in the first and 0.26 in the second, as on other hard",
+        ),
+        (
+            {"decided_by": json.dumps({"mig": {"version": 1}})},
+            "b of A and D: mig was computed otherwise: {'version': 2}",
+        ),
+        ({"steps": 10}, "steps is 9 in the first and 10"),
+        ({"content": "c9"}, "content is 'c0' in the first and 'c9'"),
+    ],
+)
+def test_one_run_has_one_number(change: dict[str, Any], said: str) -> None:
+    other = table({**row("b"), **change})
+    with pytest.raises(ValueError, match=said):
+        merge_tables({"A": A, "D": other})
+    kept = merge_tables({"A": A, "D": other}, prefer_first=True).set_index("run").loc["b"]
+    assert (kept["mig.score"], kept["content"]) == (0.25, "c0")
+
+
+def test_rankings_among_different_models_are_not_mixed() -> None:
+    one, other = (table(row("b", ranked_by=json.dumps({"among": n}), **{"udr.score": n / 8})) for n in (1, 2))
+    with pytest.raises(ValueError, match="ranked among others; leave udr out of both"):
+        merge_tables({"A": one, "B": other})
+    bare = without_columns({"A": one, "B": other}, ["udr"])
+    assert "udr.score" not in merge_tables(bare)
+    with pytest.raises(ValueError, match=r"--without mgi: no such column; there are run, family"):
+        without_columns({"A": one}, ["mgi"])
+    assert json.loads(without_columns({"A": A}, ["mig"])["A"]["decided_by"][0]) == {}
+    table_ = merge_tables({"A": one, "B": other.assign(run="c")})
+    with pytest.raises(ValueError, match=r"udr.score: the models were ranked among different others"):
+        quartiles(table_, "udr.score")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"content": "c1"}, "beta_vae beta=4: runs of different content (c0 and c1) are not averaged"),
+        ({"steps": 10}, "different steps (9 and 10)"),
+        ({"batch_size": 16}, "different batch size (8 and 16)"),
+        ({"precision": "bfloat16"}, "different precision"),
+        ({"training_version": 2}, "different training version"),
+        ({"decided_by": json.dumps({"mig": {"version": 1}})}, 'mig.score: computed by different rules ({"version": 1}'),
+    ],
+)
+def test_what_differs_is_not_averaged(change: dict[str, Any], said: str) -> None:
+    frame = merge_tables({"A": table(row("a"), row("b", seed=1)), "B": table({**row("c", seed=2), **change})})
+    for averaged in (lambda: quartiles(frame, "mig.score"), lambda: trend(frame, "mig.score", "seconds")):
+        with pytest.raises(ValueError) as caught:
+            averaged()
+        assert said in str(caught.value)
+    if "content" in change:  # settings of other images are other settings
+        assert setting_means(frame)["content"].tolist() == ["c0", "c1"]
+        pair = frame.assign(family=["x", "x", "y"], **{"mig.score": [0.1, 0.2, 0.3]})
+        with pytest.raises(ValueError, match="different content"):
+            compare_groups(pair, "family")
+    else:
+        with pytest.raises(ValueError) as caught:
+            setting_means(frame)
+        assert said in str(caught.value)
+    alike = merge_tables({"A": A, "D": table(row("d", seed=7, device="cuda", steps=None, content=None))})
+    assert quartiles(alike, "mig.score").boxes[0].n == 3  # what is missing contradicts nothing
+
+
+def test_what_is_no_table_of_a_study_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("run,family\n1,vae\n")
+    with pytest.raises(ValueError, match=r"a.csv: not the table of a study \(it has no column 'setting'"):
+        read_table(tmp_path / "a.csv")
+    (tmp_path / "b.csv").write_text('a,b\n1,2,3\n"x')
+    with pytest.raises(ValueError, match=r"b.csv: not a readable .csv file"):
+        read_table(tmp_path / "b.csv")
+    (tmp_path / "c.parquet").write_bytes(b"PAR1 no")
+    with pytest.raises(ValueError, match="c.parquet: not a readable .parquet"):
+        read_table(tmp_path / "c.parquet")
+    (tmp_path / "d.txt").touch()
+    with pytest.raises(ValueError, match=r"ends in .csv or .parquet"):
+        read_table(tmp_path / "d.txt")
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        read_table(tmp_path / "e.csv")
