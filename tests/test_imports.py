@@ -25,14 +25,14 @@ RANKS = {
     "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_interval": 3, "score_file": 3,
     "report": 4,
     "scorecard": 5,
-    "_score_each": 6, "tables": 6,
-    "_score_again": 7,
-    "scoring": 8,
-    "runs": 9, "comparing": 9, "stressing": 9,
-    "training": 10,
-    "studies": 11,
-    "explore": 12, "figures": 12, "ranking": 12,
-    "cli": 13,
+    "_score_each": 6, "tables": 6, "_score_parts": 7,
+    "_score_again": 8,
+    "scoring": 9,
+    "runs": 10, "comparing": 10, "stressing": 10,
+    "training": 11,
+    "studies": 12,
+    "explore": 13, "figures": 13, "ranking": 13,
+    "cli": 14,
 }  # fmt: skip
 
 METRICS_SHARE = ("_chance", "_compiled", "_inputs", "_interventions", "_probes", "_sharing", "_trial")

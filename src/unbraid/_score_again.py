@@ -8,8 +8,9 @@ import numpy as np
 from unbraid._interval import Intervals, intervals
 from unbraid._null import null_of, shuffled
 from unbraid._score_each import Gap, score_each
+from unbraid._score_parts import numbers_of, part_scorer
 from unbraid.metrics import Metric
-from unbraid.metrics.resampling import Resampling, part_of_rows
+from unbraid.metrics.resampling import Numbers, Resampling, part_of_rows
 from unbraid.representation import Representation
 from unbraid.scorecard import Scored
 from unbraid.types import FloatArray, Progress
@@ -17,10 +18,11 @@ from unbraid.types import FloatArray, Progress
 
 @dataclass(frozen=True)
 class Parts:
-    """A metric's scores of parts of the rows: the same parts for every representation of as many rows."""
+    """A metric's numbers on parts of the rows: the same parts for every representation of as many rows."""
 
     method: Resampling
-    scored: list[Scored]
+    values: Mapping[str, FloatArray]  # (n_parts,) of those that all parts have
+    per_factor: FloatArray  # (n_parts, n_factors), or (n_parts, 0)
 
 
 def with_nulls(
@@ -91,7 +93,7 @@ def scores_of_parts(
         rows = {name: scored[name].metric for name in names}
         parts, unscored = _scores_by(method, representation, rows, seed, gap, progress)
         missing |= unscored
-        found |= {name: Parts(method, parts[name]) for name in names if name not in unscored}
+        found |= {name: _together(method, parts[name]) for name in names if name not in unscored}
     return found, missing
 
 
@@ -102,50 +104,49 @@ def _scores_by(
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
-) -> tuple[dict[str, list[Scored]], dict[str, str]]:
+) -> tuple[dict[str, list[Numbers]], dict[str, str]]:
     """Each metric of each part of the rows, and of the metrics that a part cannot be scored by, why not."""
-    parts: dict[str, list[Scored]] = {name: [] for name in rows}
+    parts: dict[str, list[Numbers]] = {name: [] for name in rows}
     missing: dict[str, str] = {}
+    scorer = part_scorer(representation, rows, seed, gap)
     for done in range(method.times):
         draw = np.random.default_rng([seed, method.one_in, done])
         part = part_of_rows(len(representation), method.one_in, seed, draw)
-        left = {name: metric for name, metric in rows.items() if name not in missing}
-        told = _telling(progress, "rows drawn anew", done, method.times)
-        its_gap = gap[part] if isinstance(gap, np.ndarray) else gap
-        rows_left = representation.keep_rows(part)
+        left = [name for name in rows if name not in missing]
+        if progress is not None:
+            progress(f"{', '.join(left)}, rows drawn anew", done, method.times)
         try:
-            for name, each in score_each(rows_left, left, seed=seed, gap=its_gap, noise=False, progress=told):
-                if isinstance(each, ValueError):
-                    missing[name] = f"part of the rows cannot be scored: {each}"
-                elif isinstance(each, Exception):
-                    raise each
-                else:
-                    parts[name].append(each)
+            found = scorer(part, left)
         except ValueError as error:  # of all metrics: a factor that has one level left
             return {}, dict.fromkeys(rows, f"part of the rows cannot be scored: {error}")
+        for name, each in found.items():
+            if isinstance(each, ValueError):
+                missing[name] = f"part of the rows cannot be scored: {each}"
+            else:
+                parts[name].append(each)
         if len(missing) == len(rows):
             break
     return parts, missing
 
 
-def numbers_of(scored: Scored) -> tuple[dict[str, float], FloatArray]:
-    """Its values, and one number per factor or none."""
-    return scored.values, np.asarray(getattr(scored.result, "per_factor", ()), dtype=float)
+def _together(method: Resampling, numbers: list[Numbers]) -> Parts:
+    names = [name for name in numbers[0].values if all(name in each.values for each in numbers)]
+    values = {name: np.array([each.values[name] for each in numbers]) for name in names}
+    return Parts(method, values, np.array([each.per_factor for each in numbers]))
 
 
 def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
     values, per_factor = numbers_of(scored)
-    known = [numbers_of(each) for each in parts.scored]
-    names = [name for name in values if all(name in own for own, _ in known)]
+    names = [name for name in values if name in parts.values]
     whole = np.array([*(values[name] for name in names), *per_factor])
-    resampled = np.array([[*(own[name] for name in names), *of_factors] for own, of_factors in known])
+    resampled = np.column_stack([*(parts.values[name] for name in names), parts.per_factor])
     bounded = [name == scored.metric.headline for name in names] + [True] * len(per_factor)
     low, high = (
         np.where(bounded, end, other) for end, other in zip(scored.metric.range, (-np.inf, np.inf), strict=True)
     )
     made = intervals(whole, resampled, (low, high), parts.method, confidence)
     of_factors = tuple(made[len(names) :]) if len(per_factor) else None
-    return Intervals(confidence, len(parts.scored), dict(zip(names, made, strict=False)), of_factors)
+    return Intervals(confidence, len(resampled), dict(zip(names, made, strict=False)), of_factors)
 
 
 def _by_method(scored: Mapping[str, Scored]) -> dict[Resampling | str, list[str]]:

@@ -42,7 +42,7 @@ def score_each(
     Raises:
         ValueError: unsound input.
     """
-    context, inputs = _context(representation, seed, gap), _inputs(representation)
+    context, inputs = context_of(representation, seed, gap), inputs_of(representation)
     work: Store = {}
     for done, (name, metric) in enumerate(chosen.items()):
         if progress is not None:
@@ -51,13 +51,13 @@ def score_each(
         seen, store, held = inputs, work, None
         try:
             try:
-                result = _call(name, metric, inputs, context, store)
+                result = call(name, metric, inputs, context, store)
             except NotDefined:
                 if not metric.whole_objects or objects is None or "cyclic" not in inputs.kinds:
                     raise
                 held = objects()
-                seen, store = _inputs(held), {}
-                result = _call(name, metric, seen, _context(held, seed, None), store)
+                seen, store = inputs_of(held), {}
+                result = call(name, metric, seen, context_of(held, seed, None), store)
             with sharing(store):
                 chance = metric.chance(seen) if noise and metric.chance is not None else None
             told = representation if held is None else held
@@ -65,14 +65,14 @@ def score_each(
                 metric, result, time.perf_counter() - started, held, chance,
                 factors=told.names, codes=told.code_names,
             )  # fmt: skip
-            _refuse_unsound(name, scored, inputs.factors.shape[1])
+            refuse_unsound(name, scored, inputs.factors.shape[1])
         except Exception as error:
             yield name, error
         else:
             yield name, scored
 
 
-def _context(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
+def context_of(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
     """What metrics may ask for by parameter name beyond codes and factors."""
     if isinstance(gap, str):
         gap = predicate(gap, representation.names)
@@ -88,7 +88,7 @@ def _context(representation: Representation, seed: int, gap: Gap | None) -> dict
     return {name: value for name, value in context.items() if value is not None}
 
 
-def _inputs(representation: Representation) -> Inputs:
+def inputs_of(representation: Representation) -> Inputs:
     codes, factors = representation.codes, representation.factors
     if not representation.names:
         matrix = check_matrix(codes, "codes", "n_codes")
@@ -96,7 +96,7 @@ def _inputs(representation: Representation) -> Inputs:
     return check_inputs(codes, factors, representation.kinds)
 
 
-def _call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
+def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
     accepted = inspect.signature(metric.function).parameters
     chosen = {name: value for name, value in context.items() if name in accepted}
     if not inputs.n_factors:
@@ -141,7 +141,7 @@ class _Number:
     score: float
 
 
-def _refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
+def refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
     """Raises ArithmeticError for numbers that are not finite, or one per factor that is missing.
 
     ValueError where the metric is one of the user's own.

@@ -256,7 +256,8 @@ def _difference(
     """Not yet corrected."""
     from scipy.stats import t
 
-    first, second = (np.array([each.headline for each in parts[name][metric].scored]) for name in pair)
+    headline = cards[pair[0]].scored[metric].metric.headline
+    first, second = (parts[name][metric].values[headline] for name in pair)
     inflation, freedom = parts[pair[0]][metric].method.inflation, len(first) - 1
     apart = cards[pair[0]].scored[metric].headline - cards[pair[1]].scored[metric].headline
     if paired:

@@ -6,12 +6,13 @@ from unbraid.metrics._bins import Binning, bin_codes
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._information import factor_entropy, mutual_information
 from unbraid.metrics._inputs import Inputs, Levels, as_levels
-from unbraid.metrics._sharing import shared
+from unbraid.metrics._sharing import remarks, shared
 
 CROWDED = 0.9  # share of the rows in one bin from which on the others hardly count
 DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what luck does
 
 
+@remarks
 @shared
 def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...]:
     """Rows too few for the tables of bins and levels, and codes that lie nearly all in one of their bins."""
@@ -39,6 +40,7 @@ def single_factor(inputs: Inputs, so: str) -> tuple[str, ...]:
     return (f"one factor: {so}",) if inputs.n_factors == 1 else ()
 
 
+@remarks
 @shared
 def notes_on_dependence(levels: Levels) -> tuple[str, ...]:
     """Factors that tell of each other, so that not even they themselves, as codes, would score best."""

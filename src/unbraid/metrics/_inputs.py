@@ -9,7 +9,7 @@ from unbraid._arguments import check_entries, check_whole
 from unbraid._arrays import as_array
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
-from unbraid.metrics._sharing import shared
+from unbraid.metrics._sharing import hand_out, shared
 from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
@@ -86,17 +86,21 @@ def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | Non
         )
     if len(code_matrix) < 2:
         raise ValueError(f"codes must have at least two rows (samples); got {len(code_matrix)}")
-    constant = np.flatnonzero((factor_matrix == factor_matrix[0]).all(axis=0))
-    if len(constant):
-        raise ValueError(
-            f"factors column {constant[0]} is constant (always {factor_matrix[0, constant[0]]:g}): "
-            "nothing can be measured against it; leave it out"
-        )
+    _refuse_constant(factor_matrix)
     kinds = check_kinds(kinds, factor_matrix)
     for column in _angles(kinds, factor_matrix):
         factor_matrix = np.array(factor_matrix)
         factor_matrix[:, column] = np.mod(factor_matrix[:, column], TURN)
     return Inputs(code_matrix, factor_matrix, kinds)
+
+
+def _refuse_constant(factors: FloatArray) -> None:
+    constant = np.flatnonzero((factors == factors[0]).all(axis=0))
+    if len(constant):
+        raise ValueError(
+            f"factors column {constant[0]} is constant (always {factors[0, constant[0]]:g}): "
+            "nothing can be measured against it; leave it out"
+        )
 
 
 def _angles(kinds: Sequence[Kind], factors: FloatArray) -> list[int]:
@@ -175,6 +179,42 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
         columns.append(levels)
         sizes.append(len(present))
     return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes))
+
+
+def part_of(whole: Inputs, whole_levels: Levels | None, rows: IntArray) -> Inputs:
+    """These rows, different ones, as metrics take them; within `sharing` they are not checked and numbered again.
+
+    `whole_levels` are those of `whole`, where they follow from each value alone.
+
+    Raises:
+        ValueError: a factor is constant there.
+    """
+    part = Inputs(whole.codes[rows], whole.factors[rows], whole.kinds)
+    _refuse_constant(part.factors)
+    hand_out(part, _converted, part.codes, part.factors, part.kinds)
+    levels = None if whole_levels is None else _levels_of_part(whole_levels, rows)
+    if levels is not None and max(levels.sizes) < len(rows):
+        hand_out(levels, as_levels, part)
+    return part
+
+
+def levels_by_value(inputs: Inputs) -> Levels | None:
+    """Levels that any part of the rows has as well, or None: bins depend on the ends, and repeats are missing."""
+    if not inputs.n_factors or "continuous" in inputs.kinds or inputs.angles:
+        return None
+    if any(len(np.unique(column)) == inputs.n_samples for column in inputs.factors.T):
+        return None
+    return as_levels(inputs)
+
+
+def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
+    columns, sizes = [], []
+    for column, size in zip(whole.levels.T, whole.sizes, strict=True):
+        levels = column[rows]
+        present = np.bincount(levels, minlength=size) > 0
+        sizes.append(int(present.sum()))
+        columns.append(levels if sizes[-1] == size else (np.cumsum(present) - 1)[levels])
+    return Levels(np.stack(columns, axis=1), tuple(sizes), whole.notes)
 
 
 def in_unit(matrix: FloatArray) -> FloatArray:

@@ -5,10 +5,11 @@ handed out again for the very same arguments (arrays by identity, everything els
 nobody writes to an array, so that functions of a user's own are called `alone`.
 """
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
+from inspect import unwrap
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -16,6 +17,7 @@ R = TypeVar("R")
 
 Store = dict[Hashable, tuple[Any, Any]]
 _scope: ContextVar[Store | None] = ContextVar("unbraid_shared_work", default=None)
+_unread: ContextVar[bool] = ContextVar("unbraid_unread_notes", default=False)
 
 
 @contextmanager
@@ -56,13 +58,44 @@ def shared(function: Callable[P, R]) -> Callable[P, R]:
         store = _scope.get()
         if store is None:
             return function(*args, **kwargs)
-        key = (function, *map(_identity, args), *((name, _identity(kwargs[name])) for name in sorted(kwargs)))
+        key = _key(function, args, kwargs)
         if key not in store:
             # The arguments are kept so that no later array can take over the identity of one that died.
             store[key] = (function(*args, **kwargs), (args, kwargs))
         return store[key][0]
 
     return once
+
+
+def hand_out(result: R, step: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> None:
+    """Within `sharing`, let this call of a `@shared` step give a result that is known without it."""
+    store = _scope.get()
+    if store is not None:
+        store[_key(unwrap(step), args, kwargs)] = (result, (args, kwargs))
+
+
+@contextmanager
+def notes_unread() -> Iterator[None]:
+    """Within the block `@remarks` are not made."""
+    token = _unread.set(True)
+    try:
+        yield
+    finally:
+        _unread.reset(token)
+
+
+def remarks(function: Callable[P, tuple[str, ...]]) -> Callable[P, tuple[str, ...]]:
+    """Mark what makes notes alone, and at some cost: of scores whose numbers alone count it makes none."""
+
+    @wraps(function)
+    def told(*args: P.args, **kwargs: P.kwargs) -> tuple[str, ...]:
+        return () if _unread.get() else function(*args, **kwargs)
+
+    return told
+
+
+def _key(function: object, args: tuple[object, ...], kwargs: Mapping[str, object]) -> Hashable:
+    return (function, *map(_identity, args), *((name, _identity(kwargs[name])) for name in sorted(kwargs)))
 
 
 def _identity(argument: object) -> Hashable:

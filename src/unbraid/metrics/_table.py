@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from unbraid.metrics._chance import Chance, even_guess, nought, one
+from unbraid.metrics._inputs import Inputs
 from unbraid.metrics.accuracy import linear_accuracy, linear_of_noise, mlp_accuracy, mlp_of_noise
 from unbraid.metrics.amari import amari
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -35,7 +36,7 @@ from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk, nk_of_noise
 from unbraid.metrics.omes import omes
 from unbraid.metrics.r2 import r2, r2_of_noise
-from unbraid.metrics.resampling import Resampling
+from unbraid.metrics.resampling import OfPart, Resampling
 from unbraid.metrics.sap import sap, sap_of_noise
 from unbraid.metrics.snc import snc, snc_of_noise
 from unbraid.metrics.tad import tad
@@ -81,6 +82,7 @@ class Metric:
     claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict, hash=False)
     binary: bool = False  # reads attributes of two values only
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
+    of_parts: Callable[[Inputs, int], OfPart] | None = None  # of inputs and seed: a quicker way to score many parts
 
     @property
     def needs_factors(self) -> bool:

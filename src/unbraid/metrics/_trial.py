@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, in_unit, split_rows
-from unbraid.metrics._sharing import shared
+from unbraid.metrics._sharing import remarks, shared
 from unbraid.metrics._solvers.trees import as_seen, own_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -152,6 +152,7 @@ def check_chance(chance: str) -> None:
         raise ValueError(f"chance must be 'guessing' or 'commonest'; got {chance!r}")
 
 
+@remarks
 def notes_on_chance(trial: Trial, chance: ChanceRule) -> tuple[str, ...]:
     """Factors whose score says little of the codes, since their levels are uneven."""
     return (*(_notes_on_the_commonest(trial) if chance == "guessing" else ()), *_notes_on_test_rows(trial))

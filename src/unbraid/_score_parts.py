@@ -1,0 +1,56 @@
+"""Compute the numbers of metrics on parts of the rows, without doing again what was done for all of them."""
+
+import inspect
+from collections.abc import Callable, Collection, Mapping
+
+import numpy as np
+
+from unbraid._score_each import Gap, call, context_of, inputs_of, refuse_unsound
+from unbraid.metrics import Metric
+from unbraid.metrics._inputs import Inputs, levels_by_value, part_of
+from unbraid.metrics._sharing import Store, notes_unread, sharing
+from unbraid.metrics.resampling import Numbers
+from unbraid.representation import Representation
+from unbraid.scorecard import Scored
+from unbraid.types import IntArray
+
+PartScorer = Callable[[IntArray, Collection[str]], dict[str, Numbers | ValueError]]
+
+
+def part_scorer(representation: Representation, chosen: Mapping[str, Metric], seed: int, gap: Gap | None) -> PartScorer:
+    """A function of rows and names of metrics: the numbers of each on these rows, or why it has none there.
+
+    It raises ValueError where none of them can be scored, since a factor is constant there. Arguments are as for
+    `score_each`.
+    """
+    whole, context = inputs_of(representation), context_of(representation, seed, gap)
+    levels = levels_by_value(whole)
+    asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
+    by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked]
+    quick = {name: metric.of_parts(whole, seed) for name, metric in chosen.items() if metric.of_parts is not None}
+
+    def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | ValueError]:
+        store: Store = {}
+        with sharing(store):
+            part = part_of(whole, levels, rows)
+        its_own = context | {name: context[name][rows] for name in by_row}
+        found: dict[str, Numbers | ValueError] = {}
+        for name in names:
+            try:
+                with notes_unread():
+                    found[name] = quick[name](rows) if name in quick else _numbers(name, part, its_own, store)
+            except ValueError as error:
+                found[name] = error
+        return found
+
+    def _numbers(name: str, part: Inputs, context: Mapping[str, object], store: Store) -> Numbers:
+        each = Scored(chosen[name], call(name, chosen[name], part, context, store), 0.0)
+        refuse_unsound(name, each, part.n_factors)
+        return numbers_of(each)
+
+    return scored
+
+
+def numbers_of(scored: Scored) -> Numbers:
+    """Of a metric on a card."""
+    return Numbers(scored.values, np.asarray(getattr(scored.result, "per_factor", ()), dtype=float))
