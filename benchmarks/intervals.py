@@ -4,8 +4,9 @@
     python benchmarks/intervals.py --metrics mig     some of them
     python benchmarks/intervals.py --growth          with 50, 100, 200 and 400 resamples: linear in them
 
-One thread is used throughout. The first call compiles the kernels and is not counted. The loop beside it scores 200
-resamples by calls of the function itself, which check and convert their input each time.
+One thread is used throughout. The first calls compile the kernels and are not counted. The loop beside it scores 200
+resamples by calls of the function itself, which check, number and sort their input each time. Seconds are those of the
+processor; ratios are of one process, and of 200 resamples whatever their number.
 """
 
 import argparse
@@ -21,7 +22,7 @@ import numpy as np
 from unbraid import Representation, score
 from unbraid._score_again import scores_of_parts
 from unbraid.metrics import METRICS
-from unbraid.metrics.resampling import part_of_rows
+from unbraid.metrics.resampling import Resampling, part_of_rows
 
 CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari"
 
@@ -43,25 +44,27 @@ def main() -> None:
     given = parser.parse_args()
     held = Representation.example()
     counts = (50, 100, 200, 400) if given.growth else (200,)
-    print(
-        f"{'metric':<18}{'one score':>12}"
-        + "".join(f"{f'{n} parts':>14}" for n in counts)
-        + "   ratio   a loop of calls"
-    )
+    heads = "".join(f"{f'{n} parts':>13}" for n in counts)
+    print(f"{'metric':<16}{'one score':>12}{heads}{'ratio':>8}{'loop of calls':>16}{'times as long':>15}")
     for name in given.metrics.split(","):
-        card = score(held, metrics=name)
+        row, card = METRICS[name], score(held, metrics=name)
+        scores_of_parts(held, card.scored, 2, 0, None, None)  # compiles
         one = seconds(lambda name=name: score(held, metrics=name), 5)
         parts = [seconds(lambda card=card, n=n: scores_of_parts(held, card.scored, n, 0, None, None)) for n in counts]
-        function, ratio = METRICS[name].function, parts[-1] / one * 200 / counts[-1]
+        one_in = row.interval.one_in if isinstance(row.interval, Resampling) else 2
+        per_score = parts[-1] / counts[-1] * 200
 
-        def loop(function: Callable[..., object] = function) -> None:
+        def loop(function: Callable[..., object] = row.function, one_in: int = one_in) -> None:
             draw = np.random.default_rng(0)
             for _ in range(200):
-                rows = part_of_rows(len(held), 2, 0, draw)
+                rows = part_of_rows(len(held), one_in, 0, draw)
                 function(held.codes[rows], held.factors[rows], kinds=held.kinds)
 
-        cells = "".join(f"{each:12.2f} s" for each in parts)
-        print(f"{name:<18}{1000 * one:9.1f} ms{cells}{ratio:8.0f}{seconds(loop):13.2f} s", flush=True)
+        calls, cells = seconds(loop), "".join(f"{each:11.2f} s" for each in parts)
+        print(
+            f"{name:<16}{1000 * one:9.1f} ms{cells}{per_score / one:8.0f}{calls:14.2f} s{calls / per_score:15.1f}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

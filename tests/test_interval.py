@@ -14,6 +14,8 @@ from typer.testing import CliRunner
 import unbraid
 from unbraid import Representation
 from unbraid._interval import intervals, rows_needed
+from unbraid._score_each import score_each
+from unbraid._score_parts import numbers_of, part_scorer
 from unbraid.cli._progress import metric_progress
 from unbraid.cli.app import app
 from unbraid.metrics import METRICS
@@ -107,6 +109,30 @@ def test_an_interval_is_that_of_a_plain_loop_over_halves() -> None:
     assert alone.values == known.values, "whatever else is scored"
     assert card.scored["irs"].intervals is not None
     assert card.scored["irs"].intervals.times == 30
+
+
+def test_parts_score_as_those_rows_do_alone() -> None:
+    """Whatever a metric keeps from one part to the next, or computes otherwise, it says what the plain call says."""
+    draw = np.random.default_rng(7)
+    factors = np.stack([draw.integers(0, size, 90) for size in (3, 2, 40)], axis=1)
+    codes = np.hstack([factors[:, :2] + 0.3 * draw.standard_normal((90, 2)), draw.standard_normal((90, 2))])
+    codes = np.hstack([codes, np.rint(codes[:, :1]), np.full((90, 1), 0.1), -codes[:, :1], np.eye(90)[:, :1]])
+    names = ["mig", "med", "modularity", "factor_leakage", "mcc", *(n for n, row in METRICS.items() if row.of_parts)]
+    chosen = {name: METRICS[name] for name in names}
+    for kinds in (("ordinal", "ordinal", "ordinal"), ("categorical", "categorical", "continuous")):
+        given = Representation(1e3 * codes, factors, kinds=kinds)
+        scorer = part_scorer(given, chosen, 3, None)
+        for one_in in (2, 5):
+            rows = part_of_rows(90, one_in, 3, draw)
+            found = scorer(rows, names)
+            for name, alone in score_each(given.keep_rows(rows), chosen, seed=3, noise=False):
+                part = found[name]
+                if isinstance(alone, Exception) or isinstance(part, Exception):
+                    assert str(part) == str(alone)
+                    continue
+                expected = numbers_of(alone)
+                assert dict(part.values) == pytest.approx(dict(expected.values), abs=1e-9), (name, kinds, one_in)
+                assert part.per_factor == pytest.approx(expected.per_factor, abs=1e-9), (name, kinds, one_in)
 
 
 def test_a_mask_and_posteriors_go_with_their_rows() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid._score_each import Gap, call, context_of, inputs_of, refuse_unsound
 from unbraid.metrics import Metric
-from unbraid.metrics._inputs import Inputs, levels_by_value, part_of
+from unbraid.metrics._inputs import Inputs, Part, levels_by_value
 from unbraid.metrics._sharing import Store, notes_unread, sharing
 from unbraid.metrics.resampling import Numbers
 from unbraid.representation import Representation
@@ -31,14 +31,13 @@ def part_scorer(representation: Representation, chosen: Mapping[str, Metric], se
 
     def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | ValueError]:
         store: Store = {}
-        with sharing(store):
-            part = part_of(whole, levels, rows)
+        part = Part(whole, levels, rows)
         its_own = context | {name: context[name][rows] for name in by_row}
         found: dict[str, Numbers | ValueError] = {}
         for name in names:
             try:
-                with notes_unread():
-                    found[name] = quick[name](rows) if name in quick else _numbers(name, part, its_own, store)
+                with notes_unread(), sharing(store):
+                    found[name] = quick[name](part) if name in quick else _numbers(name, part.inputs, its_own, store)
             except ValueError as error:
                 found[name] = error
         return found

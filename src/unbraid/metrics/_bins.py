@@ -49,17 +49,27 @@ def bin_equal_mass(values: FloatArray, bins: int = 20) -> IntArray:
 
     ranks = np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
     n_samples, n_columns = ranks.shape
-    half = np.where(_extent(values)[1] > 0.0, n_samples / 2, 0.0)
+    half = np.where(_extent(np.ascontiguousarray(values, dtype=np.float64))[1] > 0.0, n_samples / 2, 0.0)
     return _cut(ranks, np.zeros(n_columns), half, np.full(n_columns, ROUNDING * n_samples), bins)
 
 
 def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_columns,) each: minimum; half the range, 0 for a constant column; largest absolute value."""
-    low, high = values.min(axis=0), values.max(axis=0)
+    low, high = _ends(values)
     largest = np.maximum(np.abs(low), np.abs(high))
     # Halved, since the range of the largest floats has no end.
     half = high / 2 - low / 2
     return low, np.where(half > CONSTANT / 2 * largest, half, 0.0), largest
+
+
+@numba.njit(cache=True)
+def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    low, high = values[0].copy(), values[0].copy()
+    for row in range(1, values.shape[0]):
+        for column in range(values.shape[1]):
+            value = values[row, column]
+            low[column], high[column] = min(low[column], value), max(high[column], value)
+    return low, high
 
 
 @numba.njit(cache=True)

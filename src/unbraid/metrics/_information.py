@@ -54,11 +54,7 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     by_code = np.ascontiguousarray(binned.T)
     information = np.empty((len(by_code), len(levels.sizes)))
     for factor, size in enumerate(levels.sizes):
-        counts = _joint_counts(by_code, np.ascontiguousarray(levels.levels[:, factor]), n_bins, size)
-        joint = counts / len(binned)
-        information[:, factor] = (
-            _entropy_of(joint.sum(axis=2)) + _entropy_of(joint.sum(axis=1)) - _entropy_of(joint.reshape(len(joint), -1))
-        )
+        information[:, factor] = _information(by_code, np.ascontiguousarray(levels.levels[:, factor]), n_bins, size)
     return np.maximum(information, 0.0)
 
 
@@ -104,12 +100,28 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def _joint_counts(by_code: IntArray, levels: IntArray, n_bins: int, n_levels: int) -> IntArray:
-    # One code at a time, so that its table of counts stays in the cache.
+def _information(by_code: IntArray, levels: IntArray, n_bins: int, n_levels: int) -> FloatArray:
+    """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
-    counts = np.zeros((n_codes, n_bins, n_levels), dtype=np.int64)
+    information = np.empty(n_codes)
+    # One code at a time, so that its table of counts stays in the cache.
     for code in range(n_codes):
-        table = counts[code]
+        table = np.zeros((n_bins, n_levels), dtype=np.int64)
         for row in range(n_samples):
             table[by_code[code, row], levels[row]] += 1
-    return counts
+        of_levels, total = np.zeros(n_levels, dtype=np.int64), 0.0
+        for each in range(n_bins):
+            of_bin = 0
+            for level in range(n_levels):
+                count = table[each, level]
+                if count:
+                    total += count * np.log(count)
+                    of_bin += count
+                    of_levels[level] += count
+            if of_bin:
+                total -= of_bin * np.log(of_bin)
+        for count in of_levels:
+            if count:
+                total -= count * np.log(count)
+        information[code] = np.log(n_samples) + total / n_samples
+    return information

@@ -1,7 +1,9 @@
 """The one door through which codes and factors enter a metric."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,9 +12,11 @@ from unbraid._arrays import as_array
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._sharing import hand_out, shared
+from unbraid.metrics.resampling import Numbers, permutation
 from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
+FEW = 64  # rows that seldom hide that a factor varies
 TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
 
 
@@ -181,21 +185,35 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
     return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes))
 
 
-def part_of(whole: Inputs, whole_levels: Levels | None, rows: IntArray) -> Inputs:
-    """These rows, different ones, as metrics take them; within `sharing` they are not checked and numbered again.
+class Part:
+    """Different rows of a sample, in the order of `part_of_rows`, as metrics take them.
 
-    `whole_levels` are those of `whole`, where they follow from each value alone.
+    `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. `levels` are
+    those of the sample, where they follow from each value alone (`levels_by_value`).
 
     Raises:
         ValueError: a factor is constant there.
     """
-    part = Inputs(whole.codes[rows], whole.factors[rows], whole.kinds)
-    _refuse_constant(part.factors)
-    hand_out(part, _converted, part.codes, part.factors, part.kinds)
-    levels = None if whole_levels is None else _levels_of_part(whole_levels, rows)
-    if levels is not None and max(levels.sizes) < len(rows):
-        hand_out(levels, as_levels, part)
-    return part
+
+    def __init__(self, whole: Inputs, levels: Levels | None, rows: IntArray) -> None:
+        self.rows, self._whole, self._levels = rows, whole, levels
+        few = whole.factors[rows[:FEW]]
+        if (few == few[0]).all(axis=0).any():
+            _refuse_constant(whole.factors[rows])
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        whole = self._whole
+        part = Inputs(whole.codes.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds)
+        hand_out(part, _converted, part.codes, part.factors, part.kinds)
+        levels = None if self._levels is None else _levels_of_part(self._levels, self.rows)
+        if levels is not None and max(levels.sizes) < len(self.rows):
+            hand_out(levels, as_levels, part)
+        return part
+
+
+# Of all rows and the seed: what a metric says of parts of them.
+OfParts: TypeAlias = Callable[[Inputs, int], Callable[[Part], Numbers]]
 
 
 def levels_by_value(inputs: Inputs) -> Levels | None:
@@ -210,7 +228,7 @@ def levels_by_value(inputs: Inputs) -> Levels | None:
 def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
     columns, sizes = [], []
     for column, size in zip(whole.levels.T, whole.sizes, strict=True):
-        levels = column[rows]
+        levels = column.take(rows)
         present = np.bincount(levels, minlength=size) > 0
         sizes.append(int(present.sum()))
         columns.append(levels if sizes[-1] == size else (np.cumsum(present) - 1)[levels])
@@ -261,7 +279,7 @@ def split_rows(n_samples: int, fractions: tuple[float, ...], seed: int) -> tuple
     Raises:
         ValueError: a part would be empty.
     """
-    order = np.random.default_rng(seed).permutation(n_samples)
+    order = permutation(n_samples, seed)
     cuts = np.rint(np.cumsum(fractions[:-1]) * n_samples).astype(int)
     parts = tuple(np.split(order, cuts))
     if any(len(part) == 0 for part in parts):

@@ -8,15 +8,15 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
 from unbraid.metrics._chance import Chance, even_guess, nought, one
-from unbraid.metrics._inputs import Inputs
+from unbraid.metrics._inputs import OfParts
 from unbraid.metrics.accuracy import linear_accuracy, linear_of_noise, mlp_accuracy, mlp_of_noise
-from unbraid.metrics.amari import amari
+from unbraid.metrics.amari import amari, amari_of_parts
 from unbraid.metrics.beta_vae_score import beta_vae_score
 from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
 from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_es import dci_es
 from unbraid.metrics.dci_forest import dci_forest
-from unbraid.metrics.dci_lasso import dci_lasso
+from unbraid.metrics.dci_lasso import dci_lasso, dci_lasso_of_parts
 from unbraid.metrics.dcimig import dcimig, dcimig_of_noise
 from unbraid.metrics.elbo_terms import elbo_terms
 from unbraid.metrics.explicitness import explicitness, explicitness_of_noise
@@ -25,7 +25,7 @@ from unbraid.metrics.factor_vae_score import factor_vae_score
 from unbraid.metrics.factorised_support import factorised_support
 from unbraid.metrics.independence_score import independence_of_noise, independence_score
 from unbraid.metrics.infomec import infomec
-from unbraid.metrics.irs import irs, irs_of_noise
+from unbraid.metrics.irs import irs, irs_of_noise, irs_of_parts
 from unbraid.metrics.jemmig import jemmig, jemmig_of_noise
 from unbraid.metrics.mcc import mcc, mcc_of_noise
 from unbraid.metrics.med import med, med_of_noise
@@ -36,9 +36,9 @@ from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk, nk_of_noise
 from unbraid.metrics.omes import omes
 from unbraid.metrics.r2 import r2, r2_of_noise
-from unbraid.metrics.resampling import OfPart, Resampling
-from unbraid.metrics.sap import sap, sap_of_noise
-from unbraid.metrics.snc import snc, snc_of_noise
+from unbraid.metrics.resampling import Resampling
+from unbraid.metrics.sap import sap, sap_of_noise, sap_of_parts
+from unbraid.metrics.snc import snc, snc_of_noise, snc_of_parts
 from unbraid.metrics.tad import tad
 from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
@@ -82,7 +82,7 @@ class Metric:
     claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict, hash=False)
     binary: bool = False  # reads attributes of two values only
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
-    of_parts: Callable[[Inputs, int], OfPart] | None = None  # of inputs and seed: a quicker way to score many parts
+    of_parts: OfParts | None = None  # a quicker way to the numbers of many parts
 
     @property
     def needs_factors(self) -> bool:
@@ -143,6 +143,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=1e-6,
             interval=HALVES,
+            of_parts=dci_lasso_of_parts,
         ),
         "dci_forest": Metric(
             dci_forest,
@@ -210,6 +211,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             stochastic=True,
             interval=HALVES,
+            of_parts=sap_of_parts,
         ),
         "snc": Metric(
             snc,
@@ -226,6 +228,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=3,
             stochastic=True,
             interval=HALVES,
+            of_parts=snc_of_parts,
         ),
         "nk": Metric(
             nk,
@@ -278,6 +281,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
             interval=Resampling(one_in=10),
+            of_parts=irs_of_parts,
         ),
         "factor_leakage": Metric(
             factor_leakage,
@@ -312,6 +316,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             stochastic=True,
             tolerance=1e-6,
             interval=FIFTHS,
+            of_parts=amari_of_parts,
         ),
         "explicitness": Metric(
             explicitness,

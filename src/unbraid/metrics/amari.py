@@ -1,17 +1,18 @@
 """Amari's distance of an importance matrix from a permutation."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
+from unbraid.metrics._inputs import Inputs, Part, check_inputs, check_matrix
 from unbraid.metrics.dci import Predicted, train_valid_test
 from unbraid.metrics.dci_boosted import boosted_predicted
 from unbraid.metrics.dci_forest import forest_predicted
-from unbraid.metrics.dci_lasso import SIGNIFICANCE, lasso_predicted
+from unbraid.metrics.dci_lasso import SIGNIFICANCE, lasso_of_parts, lasso_predicted
+from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]
@@ -62,6 +63,17 @@ def amari(
     predicted = _predicted(check_inputs(codes, factors, kinds, seed), seed, importance)
     distance = amari_from_importance(predicted.importance)
     return Amari(distance.score, distance.error, predicted.importance, predicted.notes + distance.notes)
+
+
+def amari_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
+    """What `amari` says of parts of the rows."""
+    fitted = lasso_of_parts(whole, seed)
+
+    def of_part(part: Part) -> Numbers:
+        distance = amari_from_importance(fitted(part)[0])
+        return Numbers({"score": distance.score, "error": distance.error}, np.empty(0))
+
+    return of_part
 
 
 def amari_from_importance(importance: ArrayLike) -> Amari:

@@ -13,6 +13,7 @@ from unbraid.metrics._sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Completeness: TypeAlias = Literal["mean", "weighted"]
+FRACTIONS = (0.8, 0.1, 0.1)  # of the rows: to train on, to tune on, to test on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +174,7 @@ def train_valid_test(
     seed: int,
     test_codes: ArrayLike | None,
     test_factors: ArrayLike | None,
-    fractions: tuple[float, ...] = (0.8, 0.1, 0.1),
+    fractions: tuple[float, ...] = FRACTIONS,
 ) -> TrainValidTest:
     """Rows drawn at random by these fractions; a test set of one's own takes the place of the last.
 

@@ -1,6 +1,6 @@
 """DCI with lasso regression: which codes explain a factor linearly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,24 +8,29 @@ from scipy.special import fdtrc
 
 from unbraid._arguments import check_number
 from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale
+from unbraid.metrics._inputs import Inputs, Part, check_inputs, mean_and_scale, split_rows, standardised
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
 from unbraid.metrics.dci import (
     DCI,
+    FRACTIONS,
     Completeness,
     Predicted,
     constant_nrmse,
+    dci_from_importance,
     dci_result,
     notes_on_kinds,
     target_scale,
     train_valid_test,
 )
+from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 SIGNIFICANCE = 1e-3
 N_PENALTIES = 100
 SMALLEST_PENALTY = 1e-4  # relative to the one above which every weight is 0
+PENALTIES = np.geomspace(1.0, SMALLEST_PENALTY, N_PENALTIES)
+FLAT = 1e-10  # variance in units of that of all rows, below which a column is taken for itself
 IDENTICAL = 1.0 - 1e-10  # correlation from which two codes count as one
 
 
@@ -143,23 +148,12 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
     x, y = (codes[train] - code_mean) / code_scale, (factors[train] - factor_mean) / factor_scale
     x_valid, y_valid = (codes[valid] - code_mean) / code_scale, (factors[valid] - factor_mean) / factor_scale
     gram, moments = x.T @ x / len(x), x.T @ y / len(x)
-    twin, sign = _twins(gram)
-    single = np.flatnonzero(twin == np.arange(len(twin)))
-    single_gram, single_valid = np.ascontiguousarray(gram[np.ix_(single, single)]), x_valid[:, single]
-    weights, penalties, missed = np.zeros_like(moments), np.zeros(moments.shape[1]), np.zeros(moments.shape[1])
-    for factor in range(moments.shape[1]):
-        largest = penalties[factor] = np.abs(moments[:, factor]).max()
-        if largest == 0.0:
-            continue
-        grid = largest * np.geomspace(1.0, SMALLEST_PENALTY, N_PENALTIES)
-        path, off = lasso_path(single_gram, np.ascontiguousarray(moments[single, factor]), grid)
-        errors = ((y_valid[:, [factor]] - single_valid @ path.T) ** 2).mean(axis=0)
-        best = int(np.argmin(errors))
-        penalties[factor], missed[factor], weights[single, factor] = grid[best], off[best], path[best]
-    shared_by = np.bincount(twin, minlength=len(twin))[twin]
     rank, luck = _luck(gram, moments, len(x))
+    weights, penalties, missed = _weights(
+        gram, moments, lambda path, factor: ((y_valid[:, [factor]] - x_valid @ path.T) ** 2).mean(axis=0)
+    )
     return Lasso(
-        weights=weights[twin] * (sign / shared_by)[:, None],
+        weights=weights,
         penalties=penalties,
         luck=luck,
         rank=rank,
@@ -169,6 +163,81 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
         factor_mean=factor_mean,
         factor_scale=np.where(np.isfinite(factor_scale), factor_scale, 0.0),
     )
+
+
+def _weights(
+    gram: FloatArray, moments: FloatArray, errors: Callable[[FloatArray, int], FloatArray]
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """(n_codes, n_factors) weights of least validation error, and (n_factors,) their penalties and what they miss.
+
+    `errors` are those of weights (n_penalties, n_codes) for a factor.
+    """
+    twin, sign = _twins(gram)
+    single = np.flatnonzero(twin == np.arange(len(twin)))
+    single_gram = np.ascontiguousarray(gram[np.ix_(single, single)])
+    weights, penalties, missed = np.zeros_like(moments), np.zeros(moments.shape[1]), np.zeros(moments.shape[1])
+    for factor in range(moments.shape[1]):
+        largest = penalties[factor] = np.abs(moments[:, factor]).max()
+        if largest == 0.0:
+            continue
+        grid = largest * PENALTIES
+        path = np.zeros((len(grid), len(gram)))
+        path[:, single], off = lasso_path(single_gram, np.ascontiguousarray(moments[single, factor]), grid)
+        best = int(np.argmin(errors(path, factor)))
+        penalties[factor], missed[factor], weights[:, factor] = grid[best], off[best], path[best]
+    shared_by = np.bincount(twin, minlength=len(twin))[twin]
+    return weights[twin] * (sign / shared_by)[:, None], penalties, missed
+
+
+def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArray, FloatArray]]:
+    """Of parts of the rows the (n_codes, n_factors) importances and the (n_factors,) errors, as `dci_lasso` has them.
+
+    All rows are standardised once; those of a part have their means and products taken together.
+    """
+    n_codes = whole.n_codes
+    columns = np.hstack([standardised(whole.codes), standardised(whole.factors), np.ones((whole.n_samples, 1))])
+
+    def of_part(part: Part) -> tuple[FloatArray, FloatArray]:
+        split = split_rows(len(part.rows), FRACTIONS, seed)
+        train, valid, test = (columns.take(part.rows[each], axis=0) for each in split)
+        products = train.T @ train / len(train)
+        mean = products[-1, :-1]
+        variance = np.diag(products)[:-1] - mean**2
+        if (variance < FLAT * (1.0 + mean**2)).any():  # a column that hardly moves here: its products cancel
+            known = lasso_predicted(part.inputs, seed, SIGNIFICANCE, None, None)
+            return known.importance, known.errors
+        scale = np.sqrt(variance)
+        related = (products[:-1, :-1] - np.outer(mean, mean)) / np.outer(scale, scale)
+        gram, moments = np.ascontiguousarray(related[:n_codes, :n_codes]), related[:n_codes, n_codes:]
+        valid, test = (valid[:, :-1] - mean) / scale, (test[:, :-1] - mean) / scale
+        met = valid.T @ valid / len(valid)
+        own, other, noise = met[:n_codes, :n_codes], met[:n_codes, n_codes:], np.diag(met)[n_codes:]
+
+        def errors(path: FloatArray, factor: int) -> FloatArray:
+            return ((path @ own - 2 * other[:, factor]) * path).sum(axis=1) + noise[factor]
+
+        weights, _, _ = _weights(gram, moments, errors)
+        explained = _luck(gram, moments, len(train))[1] * moments.shape[1] < SIGNIFICANCE
+        missed = test[:, :n_codes] @ weights - test[:, n_codes:]
+        return np.abs(weights) * explained, np.sqrt((missed**2).mean(axis=0))
+
+    return of_part
+
+
+def dci_lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
+    """What `dci_lasso` says of parts of the rows."""
+    fitted = lasso_of_parts(whole, seed)
+
+    def of_part(part: Part) -> Numbers:
+        importance, errors = fitted(part)
+        scores, missed = dci_from_importance(importance), float(errors.mean())
+        values = {
+            "disentanglement": scores.disentanglement, "completeness": scores.completeness,
+            "informativeness": missed, "nrmse": missed,
+        }  # fmt: skip
+        return Numbers(values, scores.per_factor)
+
+    return of_part
 
 
 def _twins(gram: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -1,15 +1,17 @@
 """Interventional robustness score (IRS)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numba
 import numpy as np
 
 from unbraid._arguments import check_bins, check_number
 from unbraid._shown import Shown
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._inputs import Inputs, as_levels, check_inputs, in_unit
+from unbraid.metrics._inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 QUANTILE, BINS = 0.99, 20
@@ -122,6 +124,95 @@ def irs_of_noise(inputs: Inputs) -> Noise:
     return drawn(scores)
 
 
+def irs_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:  # noqa: ARG001
+    """By a compiled loop that keeps the largest deviations of each level, where `irs` puts them all in order."""
+    labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
+    by_label = as_levels(whole).levels[:, labels] if labels else np.empty((whole.n_samples, 0), dtype=np.int64)
+
+    def of_part(rows: Part) -> Numbers:
+        part = rows.inputs
+        groups = bin_equal_width(part.factors, BINS).astype(np.int64)
+        groups[:, labels] = by_label[rows.rows]
+        largest = _largest(part.codes)
+        moving = largest > 0.0
+        if not moving.any():
+            return Numbers({"score": 0.0}, np.empty(0))
+        by_code = np.ascontiguousarray(part.codes[:, moving].T)
+        deviations = _deviations(by_code, np.ascontiguousarray(groups.T), QUANTILE)
+        per_code = np.zeros(part.n_codes)
+        per_code[moving] = (1 - deviations / largest[moving, None]).max(axis=1)
+        return Numbers({"score": _weighted(per_code, largest)}, np.empty(0))
+
+    return of_part
+
+
+@numba.njit(cache=True)
+def _deviations(by_code: FloatArray, by_factor: IntArray, quantile: float) -> FloatArray:
+    """(n_codes, n_factors) what `_deviation` gives for each factor."""
+    (n_codes, n_samples), n_factors = by_code.shape, len(by_factor)
+    found, order = np.zeros((n_codes, n_factors)), np.empty(n_samples, dtype=np.int64)
+    for factor in range(n_factors):
+        groups = by_factor[factor]
+        ends = np.zeros(groups.max() + 2, dtype=np.int64)
+        for group in groups:
+            ends[group + 1] += 1
+        n_groups = np.count_nonzero(ends)
+        ends = np.cumsum(ends)
+        place = ends[:-1].copy()
+        for row in range(n_samples):
+            order[place[groups[row]]] = row
+            place[groups[row]] += 1
+        most = 2
+        for group in range(len(ends) - 1):
+            count = ends[group + 1] - ends[group]
+            most = max(most, count - int(quantile * (count - 1)))
+        heap = np.empty(most)
+        for code in range(n_codes):
+            values, total = by_code[code], 0.0
+            for group in range(len(ends) - 1):
+                first, count = ends[group], ends[group + 1] - ends[group]
+                if count == 0:
+                    continue
+                mean = 0.0
+                for k in range(first, first + count):
+                    mean += values[order[k]]
+                mean /= count
+                at = quantile * (count - 1)
+                low = min(int(at), count - 1)
+                kept = count - low  # the largest, of which the least is wanted and the one above
+                for k in range(kept):
+                    heap[k] = abs(values[order[first + k]] - mean)
+                for k in range(kept // 2 - 1, -1, -1):
+                    _sift(heap, k, kept)
+                for k in range(first + kept, first + count):
+                    away = abs(values[order[k]] - mean)
+                    if away > heap[0]:
+                        heap[0] = away
+                        _sift(heap, 0, kept)
+                least = heap[0]
+                above = least
+                if kept > 1:
+                    above = heap[1] if kept == 2 else min(heap[1], heap[2])
+                total += least + (at - low) * (above - least)
+            found[code, factor] = total / n_groups
+    return found
+
+
+@numba.njit(cache=True)
+def _sift(heap: FloatArray, place: int, size: int) -> None:
+    """Let a number sink below those that are less."""
+    while True:
+        child = 2 * place + 1
+        if child >= size:
+            return
+        if child + 1 < size and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[place] <= heap[child]:
+            return
+        heap[place], heap[child] = heap[child], heap[place]
+        place = child
+
+
 def _groups(inputs: Inputs, factor_bins: int | None) -> IntArray:
     """(n_samples, n_factors) levels, those of ordered factors in bins. Labels have no neighbours to merge with."""
     levels = as_levels(inputs).levels
@@ -134,9 +225,9 @@ def _groups(inputs: Inputs, factor_bins: int | None) -> IntArray:
 def _largest(codes: FloatArray) -> FloatArray:
     """(n_codes,) largest deviation from the mean; 0 for a code that is constant but for rounding."""
     # A mean of values as large as floats go would overflow.
-    unit = in_unit(codes)
-    largest = np.abs(unit - unit.mean(axis=0)).max(axis=0)
-    exponent = np.frexp(np.abs(codes).max(axis=0))[1]
+    unit, exponent = in_unit(codes), exponents(codes)
+    mean = unit.mean(axis=0)
+    largest = np.maximum(unit.max(axis=0) - mean, mean - unit.min(axis=0))
     return np.ldexp(np.where(largest > 1e-12, largest, 0.0), exponent)
 
 

@@ -1,6 +1,6 @@
 """Parts of the rows of a sample, from whose scores the spread of the whole sample's score is read off."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -17,8 +17,6 @@ class Numbers(NamedTuple):
     per_factor: FloatArray  # (n_factors,), or (0,) of a metric that has none
 
 
-# Of rows of the sample that it was made for, in the order of `part_of_rows`.
-OfPart = Callable[[IntArray], Numbers]
 UNCHECKED = "no simulation has checked its interval"
 
 
@@ -55,16 +53,17 @@ def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generat
     to train and to test on would be drawn anew, and their luck would count twice.
     """
     n_groups = n_samples // one_in
-    groups = _permutation(n_samples, seed)[: n_groups * one_in].reshape(n_groups, one_in)
+    groups = permutation(n_samples, seed)[: n_groups * one_in].reshape(n_groups, one_in)
     kept = np.ones(groups.shape, dtype=bool)
     kept[np.arange(n_groups), draw.integers(0, one_in, n_groups)] = False
     part = np.empty(n_groups * (one_in - 1), dtype=np.int64)
-    part[_permutation(len(part), seed)] = groups[kept]
+    part[permutation(len(part), seed)] = groups[kept]
     return part
 
 
 @lru_cache(maxsize=4)
-def _permutation(n_samples: int, seed: int) -> IntArray:
+def permutation(n_samples: int, seed: int) -> IntArray:
+    """Of all rows, to be read alone."""
     order = np.random.default_rng(seed).permutation(n_samples)
     order.flags.writeable = False
     return order

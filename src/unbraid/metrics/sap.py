@@ -1,6 +1,6 @@
 """Separated attribute predictability (SAP)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,12 +11,14 @@ from unbraid._shown import Shown
 from unbraid.metrics._alignment import gaps
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import single_code
-from unbraid.metrics._inputs import Inputs, as_levels, standardised
+from unbraid.metrics._inputs import Inputs, Part, as_levels, in_unit, split_rows, standardised
 from unbraid.metrics._trial import TRAIN_FRACTION, Trial, live_codes, standardised_codes, trial
+from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
 NULL_DRAWS = 200
+TRAIN, TEST = 1, 2  # roles of rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,6 +166,126 @@ def _above_chance(margins: FloatArray, levels: IntArray) -> float:
         return 0.0
     recall = np.bincount(levels, weights=credit)[present] / counts[present]
     return float(max(0.0, (recall.mean() - chance) / (1.0 - chance)))
+
+
+def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
+    """What `sap` says of parts of the rows, whose codes come in the order that they have among all rows."""
+    labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
+    lines = [factor for factor in range(whole.n_factors) if factor not in labels]
+    columns = np.hstack([standardised(whole.codes), standardised(whole.factors[:, lines])])
+    by_code = np.ascontiguousarray(in_unit(whole.codes).T)
+    order = np.argsort(by_code, axis=1, kind="stable") if labels else by_code.astype(np.int64)
+
+    def of_part(part: Part) -> Numbers:
+        worth = np.zeros((whole.n_codes, whole.n_factors))
+        if lines:
+            worth[:, lines] = _squared_correlations_of(columns.take(part.rows, axis=0), whole.n_codes)
+        if labels:
+            train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
+            levels, role = as_levels(part.inputs), np.zeros(whole.n_samples, dtype=np.int8)
+            role[part.rows[train]], role[part.rows[test]] = TRAIN, TEST
+            for factor in labels:
+                own = np.zeros(whole.n_samples, dtype=np.int64)
+                own[part.rows] = levels.levels[:, factor]
+                worth[:, factor] = _svm_worth_in_order(by_code, order, own, role, levels.sizes[factor])
+        per_factor = gaps(worth)
+        return Numbers({"score": float(per_factor.mean())}, per_factor)
+
+    return of_part
+
+
+@numba.njit(cache=True)
+def _squared_correlations_of(columns: FloatArray, n_codes: int) -> FloatArray:
+    """(n_codes, n_factors) of columns that hold codes and then factors; a constant one correlates with nothing."""
+    n_samples, n_columns = columns.shape
+    mean = np.zeros(n_columns)
+    for row in range(n_samples):
+        mean += columns[row]
+    mean /= n_samples
+    squares, products = np.zeros(n_columns), np.zeros((n_codes, n_columns - n_codes))
+    away = np.empty(n_columns)
+    for row in range(n_samples):
+        for column in range(n_columns):
+            away[column] = columns[row, column] - mean[column]
+            squares[column] += away[column] ** 2
+        for code in range(n_codes):
+            for factor in range(n_columns - n_codes):
+                products[code, factor] += away[code] * away[n_codes + factor]
+    for code in range(n_codes):
+        for factor in range(n_columns - n_codes):
+            both = squares[code] * squares[n_codes + factor]
+            least = 1e-24 * n_samples
+            varies = squares[code] > least and squares[n_codes + factor] > least
+            products[code, factor] = min(products[code, factor] ** 2 / both, 1.0) if varies else 0.0
+    return products
+
+
+@numba.njit(cache=True)
+def _svm_worth_in_order(
+    by_code: FloatArray, order: IntArray, levels: IntArray, role: IntArray, size: int
+) -> FloatArray:
+    """(n_codes,) what `svm_worth` gives above chance, of standardised codes whose `order` is known."""
+    n_train, n_test = 0, 0
+    of_train, of_test = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
+    for row in range(len(role)):
+        if role[row] == TRAIN:
+            n_train += 1
+            of_train[levels[row]] += 1
+        elif role[row] == TEST:
+            n_test += 1
+            of_test[levels[row]] += 1
+    present, chance = np.flatnonzero(of_train), 1.0 / np.count_nonzero(of_test)
+    worth = np.zeros(len(by_code))
+    if chance == 1.0:
+        return worth
+    train, test = np.empty(n_train), np.empty(n_test)
+    train_levels, test_levels = np.empty(n_train, dtype=np.int64), np.empty(n_test, dtype=np.int64)
+    for code in range(len(by_code)):
+        one, other = 0, 0
+        for row in order[code]:
+            if role[row] == TRAIN:
+                train[one], train_levels[one] = by_code[code, row], levels[row]
+                one += 1
+            elif role[row] == TEST:
+                test[other], test_levels[other] = by_code[code, row], levels[row]
+                other += 1
+        largest = max(abs(train[0]), abs(train[-1]))
+        if train[-1] - train[0] <= 1e-12 * max(largest, 1e-300):
+            continue
+        mean, deviation = train.mean(), train.std()
+        values, at = (train - mean) / deviation, (test - mean) / deviation
+        sums, margins = _sums(values), np.full((size, n_test), -np.inf)
+        for label in present if len(present) != 2 else present[1:]:
+            own = values[train_levels == label]
+            weight = PENALTY * n_train / (len(present) * of_train[label])
+            rest = PENALTY if len(present) != 2 else PENALTY * n_train / (2 * of_train[present[0]])
+            if len(present) == 1:
+                margins[label] = 0.0
+                continue
+            slope, offset = _separate(values, sums, own, _sums(own), weight, rest)
+            margins[label] = slope * at + offset
+        if len(present) == 2:
+            margins[present[0]] = -margins[present[1]]
+        recall = np.zeros(size)
+        for row in range(n_test):
+            best = margins[:, row].max()
+            tied = margins[:, row] >= best - 1e-9 * (1.0 + abs(best))
+            if tied[test_levels[row]]:
+                recall[test_levels[row]] += 1.0 / tied.sum() / of_test[test_levels[row]]
+        worth[code] = max(0.0, (recall.sum() * chance - chance) / (1.0 - chance))
+    return worth
+
+
+@numba.njit(cache=True)
+def _sums(in_order: FloatArray) -> FloatArray:
+    """`_running_sums`."""
+    sums = np.zeros((len(in_order) + 1, 3))
+    for place in range(len(in_order)):
+        value = in_order[place]
+        sums[place + 1, 0] = sums[place, 0] + 1.0
+        sums[place + 1, 1] = sums[place, 1] + value
+        sums[place + 1, 2] = sums[place, 2] + value * value
+    return sums
 
 
 def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArray) -> FloatArray:
