@@ -1,5 +1,6 @@
 """Arrays as people have them: NumPy, pandas, polars, torch, JAX, SciPy's sparse matrices, lists."""
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+ROWS = 65_536  # of a matrix that are taken at a time
 MOST_BYTES = 4 << 30  # that a sparse matrix may take when it is full
 
 
@@ -60,3 +62,15 @@ def as_array(values: Any) -> npt.NDArray[Any]:
 
 def _is_lazy(values: Any) -> bool:
     return hasattr(values, "collect") and not hasattr(values, "to_numpy")
+
+
+def array_digest(array: Any) -> str:
+    """SHA-256 of the shape and the values of a matrix, whatever its type, layout or file: equal for equal numbers.
+
+    Of the shape as text, "(10000, 10)", and then of the values row by row as float64, little-endian, -0 as 0.
+    """
+    array = np.asarray(array)
+    digest = hashlib.sha256(str(tuple(array.shape)).encode())
+    for start in range(0, len(array), ROWS):
+        digest.update((array[start : start + ROWS].astype("<f8") + 0.0).tobytes())
+    return digest.hexdigest()

@@ -19,6 +19,7 @@ LONGEST_TEXT = 100_000
 Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
+Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
 def _field(name: str) -> str:
@@ -51,12 +52,20 @@ class SavedFactor(_Part):
     levels: Annotated[list[Text], Field(max_length=100_000)] = []
 
 
+class SavedDigests(_Part):
+    """Of what was scored, see `unbraid._arrays.array_digest`."""
+
+    codes: Digest
+    factors: Digest
+
+
 class SavedInput(_Part):
     """What was scored."""
 
     path: Text | None
     n_samples: Annotated[int, Field(ge=1, lt=1 << 62)]
     n_codes: Annotated[int, Field(ge=1, le=1_000_000)]
+    sha256: SavedDigests | None = None
     factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
     notes: Annotated[list[Text], Field(max_length=1000)] = []
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
@@ -124,7 +133,7 @@ class SavedDecision(_Part):
     version: Count | None = None
     seed: Count | None = None
     gap: Text | None = None
-    source: Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")] | None = None
+    source: Digest | None = None
     factors: Annotated[list[Text], Field(max_length=100_000)] | None = None  # where not all of them were scored
 
 

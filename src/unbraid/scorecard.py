@@ -10,6 +10,7 @@ import numpy as np
 
 import unbraid
 from unbraid._arguments import check_number
+from unbraid._arrays import array_digest
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._interval import Interval, Intervals, rows_needed
@@ -308,6 +309,7 @@ class ScoreCard:
             "path": self.path,
             "n_samples": len(codes),
             "n_codes": codes.shape[1],
+            "sha256": {"codes": array_digest(codes), "factors": array_digest(factors)},
             "factors": [
                 {"name": name, "kind": kind, "size": size, **({"levels": list(levels)} if levels else {})}
                 for name, kind, size, levels in described

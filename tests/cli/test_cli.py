@@ -1,8 +1,10 @@
 """The command line as a user meets it: exit codes, one line of error, nothing half-written."""
 
+import hashlib
 import html
 import json
 import signal
+import struct
 import sys
 import time
 from pathlib import Path
@@ -41,6 +43,12 @@ def codes_file(tmp_path: Path) -> Path:
     return tmp_path / "codes.npz"
 
 
+def digest(matrix: np.ndarray) -> str:
+    """As the documentation has it, value by value."""
+    values = b"".join(struct.pack("<d", value) for row in matrix.tolist() for value in row)
+    return hashlib.sha256(f"({matrix.shape[0]}, {matrix.shape[1]})".encode() + values).hexdigest()
+
+
 def test_score_prints_notes_under_their_number_by_names(unbraid_cli, codes_file: Path) -> None:
     code, printed, _ = unbraid_cli("score", str(codes_file), "--metrics", "sap,mig")
     assert code == 0
@@ -59,7 +67,7 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
     assert "mig" in printed
     assert "not defined here: needs at least one cyclic factor" in printed
     assert "    ceiling 1.000\n" in printed
-    content = json.loads(out.read_text())
+    content, given = json.loads(out.read_text()), Representation.load(codes_file)
     assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "decided_by"}
     assert content["decided_by"] == {name: {"version": METRICS[name].version} for name in ("mig", "d_lsbd")}
     assert content["seed"] == 7
@@ -68,6 +76,7 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
         "path": str(codes_file),
         "n_samples": 240,
         "n_codes": 2,
+        "sha256": {name: digest(getattr(given, name)) for name in ("codes", "factors")},
         "factors": [{"name": "size", "kind": "ordinal", "size": 4}, {"name": "hue", "kind": "ordinal", "size": 6}],
         "notes": ["kinds guessed: size ordinal, hue ordinal; kinds= says otherwise"],
     }

@@ -117,6 +117,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "study agreement": [("study", 0)],
     "study compare": [("study --by seed", 2)],
     "study merge": [("study study/results.parquet --out a.csv", 0)],
+    "study published": [("study", 2)],
     "study generalisation": [("study", 0), ("study --json", 0)],
 }  # fmt: skip
 

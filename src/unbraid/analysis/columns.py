@@ -41,7 +41,7 @@ def hyperparameter_columns(frame: DataFrame) -> list[str]:
 
 def higher_is_better(column: str) -> bool | None:
     """Of a column of results; None where there is no better, as for a hyperparameter."""
-    metric, _, value = column.rpartition(".")
+    metric, _, value = column.removeprefix("published.").rpartition(".")
     if metric in METRICS and METRICS[metric].headline == value:
         return METRICS[metric].higher_is_better
     if column.endswith("_spread"):

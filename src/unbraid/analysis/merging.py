@@ -23,13 +23,17 @@ Row: TypeAlias = dict[str, Any]  # cells that are not missing, by column
 NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
     "run", "family", "setting", "state", "reason", "dataset", "dataset_options", "content", "hold_out", "device",
-    "precision", "unbraid", "decided_by", "ranked_by",
+    "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "decided_by", "ranked_by",
+    "published",
 )  # fmt: skip
 FIRST = (
     *TEXTS[:3], "seed", *TEXTS[3:8], "steps", "batch_size", *TEXTS[8:11], "training_version", *TEXTS[11:], "seconds",
 )  # fmt: skip
 # What may differ where one run was trained twice: it says where and when, and decides no number.
-PROVENANCE = ("seconds", "unbraid", "dataset", "dataset_options", "device")
+PROVENANCE = (
+    "seconds", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "dataset", "dataset_options",
+    "device",
+)  # fmt: skip
 COUNTS = ("seed", "steps", "batch_size", "training_version")
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
 

@@ -29,6 +29,7 @@ from unbraid.cli.study_agreement import agreement
 from unbraid.cli.study_compare import compare
 from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_merge import merge
+from unbraid.cli.study_published import published
 from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
@@ -64,6 +65,7 @@ study_app.command("agreement")(agreement)
 study_app.command("compare")(compare)
 study_app.command("generalisation")(generalisation)
 study_app.command("merge")(merge)
+study_app.command("published")(published)
 app.add_typer(study_app, name="study")
 
 

@@ -129,17 +129,29 @@ def status(
 @study_app.command("export")
 def export(
     folder: Folder,
-    out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file.")],
+    out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file, or records to a folder.")],
+    records: Annotated[
+        bool, typer.Option("--records", help="Write a JSON record of each run in the shape of Every Eval Ever.")
+    ] = False,
+    organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
     trust_code: TrustCode = None,
 ) -> None:
-    """Write the table of results: one row per run.
+    """Write the table of results, one row per run, or a record of each run in a schema that many projects share.
 
     Examples:
 
       unbraid study export study/ --out results.csv
+
+      unbraid study export study/ --records --organisation "My lab" --out records/
     """
     from unbraid.studies.results import write_results
 
+    if records:
+        from unbraid.studies.sharing import write_records
+
+        count = write_records(opened(folder, trust=trust_code or ()), out, organisation=organisation)
+        typer.echo(f"wrote {count} records below {out / 'data'}")
+        return
     typer.echo(f"wrote {write_results(opened(folder, trust=trust_code or ()), out)}")
 
 

@@ -24,6 +24,7 @@ from unbraid.studies.holdout.answers import FILE as ANSWERS
 from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
+from unbraid.studies.published import check_published
 from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun, state_of
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
@@ -155,6 +156,7 @@ def all_tasks(
     """
     study.check_trust()
     planned = expand(study.config, around)
+    check_published(study.config)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
     tasks = [_task(study, each) for each in planned]

@@ -12,11 +12,13 @@ from unbraid.types import DataFrame
 
 GIVEN = (
     "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "hold_out",
-    "device", "precision", "training_version", "unbraid", "decided_by", "ranked_by",
+    "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy", "processor", "accelerator",
+    "decided_by", "ranked_by", "published",
 )  # fmt: skip  # no scores; the page shows the first of them apart
 GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
     "metric": "Metrics",
+    "published": "Published",
     "compositional": "Compositional generalisation",
     "zero_shot": "Zero-shot",
     "train": "Training",
@@ -82,7 +84,7 @@ def _group(name: str) -> str:
     if not dot:
         return "run"
     # zero_shot.* is generalisation over held-out runs, though a metric bears the same name.
-    return head if head in {"udr", "compositional", "zero_shot", "train", "hyper"} else "metric"
+    return head if head in {"udr", "published", "compositional", "zero_shot", "train", "hyper"} else "metric"
 
 
 def _value(value: Any) -> float | int | str | None:

@@ -5,13 +5,16 @@ Columns, in this order:
     run, family, setting, seed, state, reason
     dataset, dataset_options, content, steps, batch_size, hold_out, device, precision, training_version, unbraid
                                    what decided the weights; the images by their digest, the options as JSON
+    commit, torch, numpy, processor, accelerator
+                                   by which code and on what they were trained
     decided_by, ranked_by          what decided the numbers, by metric, and of UDR; as JSON
+    published                      where numbers of papers stand that the YAML names, and why ours may differ; as JSON
     seconds                        of training
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
                                    failed (`reason` says why), or where what is kept is on other terms than the study's
-    and what the tables of COLUMNS add, such as udr.score.
+    and what the tables of COLUMNS add, such as udr.score and published.mig.score.
 """
 
 import json
@@ -27,6 +30,7 @@ from unbraid.metrics import METRICS
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, read_folder
 from unbraid.studies.holdout.results import columns as generalisation_columns
+from unbraid.studies.published import published_columns
 from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.scores import missing_metrics, read_scores, wanted_scores
 from unbraid.studies.storage import store
@@ -34,9 +38,11 @@ from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.study_ranking import udr_columns
 from unbraid.types import DataFrame
 
+MADE = ("commit", "torch", "numpy", "processor", "accelerator")  # of what is kept of a run's provenance
+
 # Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
 Columns: TypeAlias = Callable[[StudyRecord, list[StudyRun]], Mapping[str, Mapping[str, Any]]]
-COLUMNS: tuple[Columns, ...] = (udr_columns, generalisation_columns)
+COLUMNS: tuple[Columns, ...] = (udr_columns, generalisation_columns, published_columns)
 
 
 def results(study: StudyRecord) -> DataFrame:
@@ -53,7 +59,7 @@ def results(study: StudyRecord) -> DataFrame:
     rows = {run.id: {**_row(run, configs.get(run.id), images), **_numbers(run, wanted)} for run in runs}
     for columns in COLUMNS:
         for name, values in columns(study, runs).items():
-            rows[name].update(values)
+            rows[name].update({key: as_text(v) if isinstance(v, dict) else v for key, v in values.items()})
     return pandas.DataFrame(list(rows.values()), columns=ordered(rows.values()))
 
 
@@ -74,7 +80,9 @@ def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, A
         about = read_record(run.path / CONFIG, AddedRecord)
         config, status = about.get("run"), about.get("status") or {}
     row |= conditions({**(config or {}), "dataset": images})
-    row |= {"unbraid": status.get("unbraid"), "decided_by": None, "ranked_by": None, "seconds": status.get("seconds")}
+    made = status.get("provenance") or {}
+    row |= {"unbraid": status.get("unbraid")} | {name: made.get(name) for name in MADE}
+    row |= {"decided_by": None, "ranked_by": None, "published": None, "seconds": status.get("seconds")}
     row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
     return row | {f"train.{name}": value for name, value in status.get("last", {}).items()}
 

@@ -95,6 +95,17 @@ class ZeroShotSection(Section):
     seed: Seed = 0
 
 
+class PublishedSection(Section):
+    """A number of a paper that runs of the study are meant to reproduce."""
+
+    family: Annotated[str, Field(min_length=1)]
+    setting: dict[str, Value] = {}  # hyperparameters of the runs it is of; those not named may have any value
+    column: Annotated[str, Field(pattern=r"^.+\.\w+$")]  # of the results, such as mig.score
+    value: Annotated[float, Field(allow_inf_nan=False)]
+    source: Annotated[str, Field(min_length=1)]  # paper and table
+    reason: Annotated[str, Field(min_length=1)]  # why the number measured may differ
+
+
 class ExecutorSection(Section):
     """Where runs are trained; what is not given is as that executor has it. See `unbraid.studies.executors`."""
 
@@ -144,6 +155,7 @@ class StudyConfig(Section):
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
+    published: list[PublishedSection] = []
     track: list[Literal["tensorboard", "wandb", "mlflow"]] = []
     executor: ExecutorSection | None = None
 

@@ -1,0 +1,119 @@
+"""What other laboratories are given: records of a shared schema, and numbers of papers beside ours."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.test_cli import digest, unbraid_cli  # noqa: F401 (a fixture)
+from unbraid import load_run
+from unbraid.studies.published import check_published
+from unbraid.studies.schema import parse
+from unbraid.studies.sharing import record_path, write_records
+from unbraid.studies.study import Study
+
+YAML = """
+name: small
+dataset: {name: square, positions: 8, shrink: 4}
+families: [{name: pca, latents: [3, 4]}]
+steps: 1
+metrics: [mig, factor_leakage, "tests.studies.examples:spread"]
+udr: {similarity: spearman}
+published:
+  - family: pca
+    setting: {latents: 3}
+    column: mig.score
+    value: 0.25
+    source: Doe 2020, table 1
+    reason: other images
+"""
+FACTS = {  # of the schema: keys that it demands, by where they stand
+    "": ["schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library"],
+    "source_metadata": ["source_type", "source_organization_name", "evaluator_relationship"],
+    "eval_library": ["name", "version"],
+    "model_info": ["name", "id", "additional_details"],
+}
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder = tmp_path_factory.mktemp("shared")
+    (folder / "study.yaml").write_text(YAML)
+    opened = Study.load(folder / "study.yaml", out=folder / "out")
+    opened.run(processes=0)
+    return opened
+
+
+def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path: Path) -> None:
+    assert write_records(study, tmp_path / "r", organisation="../My lab", now=12.5) == 2
+    files = sorted((tmp_path / "r").rglob("*.json"))
+    assert len(files) == 2
+    rows = study.results().set_index("run")
+    for path in files:
+        record: dict[str, Any] = json.loads(path.read_text())
+        assert path == tmp_path / "r" / record_path(record)
+        for place, keys in FACTS.items():
+            assert set(keys) <= set(record[place] if place else record)
+        model = record["model_info"]["additional_details"]
+        assert {model["deployment_type"], model["model_availability"]} == {"self_deployed", "unknown"}
+        assert all(isinstance(each, str) for each in model.values())
+        row, run = rows.loc[model["run"]], load_run(study.known_folder() / "runs" / model["run"])
+        assert record["evaluation_id"] == f"unbraid-square/My-lab/pca-{model['run']}/12.500000"
+        results = {each["evaluation_name"]: each for each in record["evaluation_results"]}
+        own = "tests.studies.examples:spread.score"
+        assert {"mig.score", "factor_leakage.nm_auc", own, "udr.score"} <= results.keys()
+        assert "mig.ceiling" not in results  # of which no end is better
+        for name, each in results.items():
+            metric = each["metric_config"]
+            assert each["score_details"]["score"] == row[name]
+            assert metric["lower_is_better"] is name.startswith("factor_leakage.")
+            assert {metric["score_type"], type(metric["min_score"]), type(metric["max_score"])} <= {
+                "continuous",
+                str,
+                float,
+            }
+            assert all(isinstance(text, str) for text in each["score_details"]["details"].values())
+        mig = results["mig.score"]
+        assert (mig["metric_config"]["min_score"], mig["metric_config"]["max_score"]) == (0.0, 1.0)
+        assert results[own]["metric_config"]["max_score"] == "Infinity"
+        images = mig["source_data"]["additional_details"]
+        codes = run.codes()
+        assert images["content"] == run.config["dataset"]["content"]
+        assert images["codes_sha256"] == digest(codes.codes.astype(float))
+        assert images["factors_sha256"] == digest(codes.factors.astype(float))
+        said = mig["score_details"]["details"]
+        assert ("published" in said) is bool(row["hyper.latents"] == 3)
+    with pytest.raises(ValueError, match="is there already; records are written into a new folder"):
+        write_records(study, tmp_path / "r")
+    assert [path.name for path in tmp_path.iterdir()] == ["r"]
+
+
+def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+    frame = study.results()
+    three, four = (frame[frame["hyper.latents"] == latents].iloc[0] for latents in (3, 4))
+    assert three["published.mig.score"] == 0.25
+    assert json.loads(three["published"]) == {"mig.score": {"source": "Doe 2020, table 1", "reason": "other images"}}
+    assert four[["published", "published.mig.score"]].isna().all()
+    folder = str(study.known_folder())
+    code, printed, _ = unbraid_cli("study", "published", folder, "--json")
+    (row,) = json.loads(printed)
+    assert (code, row["measured"], row["difference"]) == (0, three["mig.score"], three["mig.score"] - 0.25)
+    printed = unbraid_cli("study", "published", folder)[1]
+    assert "Doe 2020, table 1; may differ: other images" in printed
+    command = ("study", "export", folder, "--records", "--organisation", "Lab", "--out", str(tmp_path / "new"))
+    assert unbraid_cli(*command) == (0, f"wrote 2 records below {tmp_path / 'new' / 'data'}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("- family: pca", "- family: vae", r"published\[0\].family: the study has no vae; it has pca"),
+        ("column: mig.score", "column: sap.score", r"published\[0\].column: the study does not compute 'sap'"),
+        ("reason: other images", "why: x", r"published\[0\].reason: is missing"),
+        ("value: 0.25", "value: .nan", r"published\[0\].value: input should be a finite number"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(study: Study, old: str, new: str, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        check_published(parse(study.text.replace(old, new), "study.yaml"))
