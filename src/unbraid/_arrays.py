@@ -33,31 +33,76 @@ def as_array(values: Any) -> npt.NDArray[Any]:
     """The values as a NumPy array, by what they can do and not by what they are.
 
     Args:
-        values: an array; a torch tensor on any device, with or without gradients; a JAX array, bfloat16 as well; a
-            sparse matrix; a pandas or polars frame or column; nested lists.
+        values: an array; a torch tensor on any device, with or without gradients, sparse or not; a JAX array, bfloat16
+            as well; a sparse matrix; a pandas or polars frame or column; nested lists.
 
     Raises:
         ValueError: rows are of different lengths, or there are none yet, as in a lazy frame.
     """
     if _is_lazy(values):
         raise ValueError("a lazy frame has no rows yet; give frame.collect()")
+    if is_sparse(values):
+        check_width(values.shape)
+        values = finite_sparse(values).toarray()
     if hasattr(values, "detach"):
         values = values.detach()
         return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
-    if hasattr(values, "toarray"):
-        if (size := 8 * math.prod(values.shape)) > MOST_BYTES:
-            raise ValueError(
-                f"a sparse matrix of shape {tuple(values.shape)} takes {size / 2**30:.0f} GiB as a full array, more "
-                f"than {MOST_BYTES >> 30}; unbraid.metrics.wide_scores reads it by columns"
-            )
-        values = values.toarray()
-    elif hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
         values = np.from_dlpack(values)
     elif hasattr(values, "to_numpy"):
         values = values.to_numpy()
     array = np.asarray(values)
     # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
     return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def is_sparse(values: Any) -> bool:
+    """Whether it is a matrix of SciPy or a tensor of torch that holds some of its values only."""
+    return hasattr(values, "toarray") or (
+        hasattr(values, "detach") and str(getattr(values, "layout", "torch.strided")) != "torch.strided"
+    )
+
+
+def is_wide(values: Any) -> bool:
+    """Whether it is sparse, and too large to be a full array."""
+    return is_sparse(values) and 8 * math.prod(values.shape) > MOST_BYTES
+
+
+def check_width(shape: Sequence[int]) -> None:
+    """
+    Raises:
+        ValueError: a matrix of this shape is no full array; see `too_wide`.
+    """
+    if 8 * math.prod(shape) > MOST_BYTES:
+        raise ValueError(f"{too_wide(shape)}; unbraid.score and unbraid.metrics.wide_scores read codes by columns")
+
+
+def too_wide(shape: Sequence[int]) -> str:
+    """Why a sparse matrix of this shape is no full array."""
+    size = 8 * math.prod(shape) / 2**30
+    return f"a sparse matrix of shape {tuple(shape)} takes {size:.0f} GiB as a full array, more than {MOST_BYTES >> 30}"
+
+
+def finite_sparse(values: Any) -> Any:
+    """A sparse matrix or tensor as SciPy's, by columns; NaN and infinity that it stores are refused.
+
+    Raises:
+        ValueError: it is no matrix, or stores what is not finite; the message names the cell.
+    """
+    from scipy import sparse
+
+    if values.ndim != 2:
+        raise ValueError(f"codes must be a matrix (n_samples, n_codes); got shape {tuple(values.shape)}")
+    if hasattr(values, "detach"):
+        cells = values.detach().cpu().to_sparse_coo().coalesce()
+        indices, stored = cells.indices().numpy(), as_array(cells.values())
+        values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
+    held = sparse.csc_array(values)
+    if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():
+        place = int(np.flatnonzero(~finite)[0])
+        row, column = held.indices[place], np.searchsorted(held.indptr, place, side="right") - 1
+        raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
+    return held
 
 
 def _is_lazy(values: Any) -> bool:

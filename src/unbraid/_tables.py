@@ -92,6 +92,39 @@ def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
         raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
 
 
+def read_sparse(path: Path) -> Any:
+    """The matrix of a .npz file as scipy.sparse.save_npz writes it; None where the file holds something else.
+
+    Raises:
+        ValueError: its parts make no sparse matrix.
+    """
+    from scipy import sparse
+
+    if (
+        path.suffix.lower() != ".npz"
+        or not zipfile.is_zipfile(path)
+        or not {"format", "data", "shape"} <= {*names_in(path)}
+    ):
+        return None
+    parts = read_npz(path)
+    kind, shape = parts["format"], tuple(np.atleast_1d(parts["shape"]).tolist())
+    kind = kind.item() if kind.ndim == 0 else ""
+    kind = kind.decode("latin-1") if isinstance(kind, bytes) else kind
+    try:
+        if kind in ("csr", "csc"):
+            make = sparse.csr_array if kind == "csr" else sparse.csc_array
+            held = make((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+            held.check_format(full_check=True)
+        elif kind == "coo":
+            cells = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
+            held = sparse.coo_array((parts["data"], tuple(cells)), shape=shape)
+        else:
+            raise ValueError(f"of format {kind!r}; save it as csr, csc or coo")
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+        raise ValueError(f"{path}: not a readable sparse matrix ({error})") from error
+    return held
+
+
 def names_in(path: Path) -> list[str]:
     """What a .npz file holds."""
     with zipfile.ZipFile(path) as archive:

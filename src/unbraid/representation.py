@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid._arrays import as_array, column_names
+from unbraid._arrays import as_array, column_names, is_wide
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
@@ -17,7 +17,16 @@ from unbraid._labels import note_on_guesses, read_labels
 from unbraid._seal import BLANK, KEY, seal
 from unbraid._shown import Shown, printable
 from unbraid._suggest import suggestion
-from unbraid._tables import names_in, read_csv, read_npy, read_npz, read_parquet, read_tensors, split_columns
+from unbraid._tables import (
+    names_in,
+    read_csv,
+    read_npy,
+    read_npz,
+    read_parquet,
+    read_sparse,
+    read_tensors,
+    split_columns,
+)
 from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
@@ -256,7 +265,8 @@ class Representation(Shown):
         """Read a representation file, .npz (never unpickled), .safetensors or .parquet, or codes alone, .npy or .csv.
 
         A table (.csv, .parquet) has columns code_0, code_1, ... and factor_<name>, or holds codes in every column,
-        which keep their names. An .npz or .safetensors of a single array holds the codes, whatever it is called.
+        which keep their names. An .npz or .safetensors of a single array holds the codes, whatever it is called; an
+        .npz of scipy.sparse.save_npz holds sparse codes.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -280,7 +290,7 @@ class Representation(Shown):
                 posterior = {name: arrays.get(name) for name in POSTERIOR}
                 return cls.of(arrays["codes"], arrays["labels"], code_names=code_names, **posterior)
             return cls(
-                codes=np.asarray(arrays["codes"]),
+                codes=as_array(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
                 **{name: np.asarray(arrays[name]) for name in POSTERIOR if arrays.get(name) is not None},
                 names=_entries(arrays, "factor_names", "U"),
@@ -317,7 +327,15 @@ def example_path() -> Path:
     return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
 
 
+def read_wide(path: Path) -> Any:
+    """The sparse codes of a file, where they are too wide for a `Representation`; else None."""
+    held = read_sparse(path) if path.is_file() else None
+    return held if held is not None and is_wide(held) else None
+
+
 def _read_npz(path: Path) -> Arrays:
+    if (held := read_sparse(path)) is not None:
+        return {"codes": held}
     arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
     held = names_in(path)
     if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)

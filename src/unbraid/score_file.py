@@ -66,6 +66,7 @@ class SavedInput(_Part):
     n_samples: Annotated[int, Field(ge=1, lt=1 << 62)]
     n_codes: Annotated[int, Field(ge=1, le=1_000_000)]
     sha256: SavedDigests | None = None
+    of_codes: Annotated[int, Field(ge=1, lt=1 << 62)] | None = None  # scored, of which `n_codes` matter
     factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
     notes: Annotated[list[Text], Field(max_length=1000)] = []
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []

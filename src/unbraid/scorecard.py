@@ -115,6 +115,7 @@ class ScoreCard:
     failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # of a run of a study; `score` raises instead
     decided_by: Mapping[str, Decision] = field(default_factory=dict)
     described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
+    of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -242,6 +243,7 @@ class ScoreCard:
 
     def __repr__(self) -> str:
         n_samples, n_codes = self.representation.codes.shape
+        n_codes = self.of_codes or n_codes
         scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
         more = f" and {len(self) - 4} more" if len(self) > 4 else ""
         return f"<ScoreCard of {n_samples:,} samples, {n_codes} codes: {scores}{more}>"
@@ -271,7 +273,7 @@ class ScoreCard:
         return cls(
             held, scored, saved.skipped, saved.seed, gap=saved.gap, path=saved.input.path,
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, decided_by=saved.decisions(),
-            described=saved.input.model_dump(exclude_unset=True),
+            described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
         )  # fmt: skip
 
     def __str__(self) -> str:
@@ -310,6 +312,7 @@ class ScoreCard:
             "n_samples": len(codes),
             "n_codes": codes.shape[1],
             "sha256": {"codes": array_digest(codes), "factors": array_digest(factors)},
+            **({} if self.of_codes is None else {"of_codes": self.of_codes}),
             "factors": [
                 {"name": name, "kind": kind, "size": size, **({"levels": list(levels)} if levels else {})}
                 for name, kind, size, levels in described

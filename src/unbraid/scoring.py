@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbraid._arguments import check_entries, check_number, check_whole
-from unbraid._arrays import as_array, column_names
+from unbraid._arrays import as_array, column_names, is_wide, too_wide
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
 from unbraid._score_again import with_intervals, with_nulls
 from unbraid._score_each import Gap, Objects, score_each
+from unbraid._score_wide import score_wide
 from unbraid._shown import with_names
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
@@ -57,7 +58,8 @@ def score(
 
     Args:
         codes: (n_samples, n_codes) real: an array, tensor, frame or sparse matrix; or a Representation that holds
-            everything else as well.
+            everything else as well. Sparse codes that would not fit as a full array are read by columns: by `mig`,
+            `med`, `sap`, `snc`, `modularity` and `mcc`; other metrics are skipped.
         factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors; or labels as
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
             numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
@@ -109,6 +111,12 @@ def score(
         check_whole("resamples", resamples, FEWEST_PARTS)
         if confidence is None:
             raise ValueError("resamples are for intervals: give confidence, such as 0.95")
+    if not isinstance(codes, Representation) and is_wide(codes):
+        given = {"null": null or None, "confidence": confidence, "log_variances": log_variances, "sizes": sizes}
+        if found := [name for name, value in given.items() if value is not None]:
+            raise ValueError(f"{too_wide(np.shape(codes))}; without {' and '.join(found)} it is scored by columns")
+        chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
+        return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
     representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing)
     if confidence is not None and len(representation) < FEWEST_ROWS:
         raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.docs.conftest import ROOT
 from unbraid import score
-from unbraid.metrics import MEASURES
+from unbraid.metrics import MEASURES, METRICS, QUESTIONS, by_question
 
 TABLE = json.loads((ROOT / "docs" / "behaviour.json").read_text(encoding="utf-8"))
 QUICK = ["mig", "med", "sap", "modularity", "irs", "factor_leakage", "snc"]  # a second for all situations
@@ -90,6 +90,18 @@ def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
     assert {name: [each["value"] for each in values] for name, values in stressed.items()} == {
         name: list(row.claims) for name, row in MEASURES.items() if row.claims
     }
+
+
+def test_cards_ask_in_the_order_of_the_page() -> None:
+    text = (ROOT / "docs" / "which-metric.md").read_text(encoding="utf-8").partition("\n\n**If you have")[0]
+    assert all(row.question in QUESTIONS and row.question for row in METRICS.values())
+    asked = [line.split("|")[2] for line in text.splitlines() if line.startswith("|")]
+    first = [
+        min(place for place, cell in enumerate(asked) if any(f"[`{name}`]" in cell for name in names))
+        for _, _, names in by_question(METRICS)
+    ]
+    assert len(first) == len(QUESTIONS) - 1
+    assert first == sorted(first)
 
 
 # What docs/which-metric.md says of its table.

@@ -1,5 +1,6 @@
 """Scores of wide codes are those of the plain metrics, whatever is in memory at once."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,9 @@ import pytest
 from scipy import sparse
 
 import unbraid._arrays
+from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.examples import entangled_codes, grid_factors
+from unbraid import Representation, ScoreCard, score
 from unbraid.metrics import mcc, med, mig, modularity, sap, snc, wide_scores
 from unbraid.types import FloatArray, Kind
 
@@ -48,7 +51,7 @@ def test_however_codes_are_held(hold: Any) -> None:
     codes = wide().astype(np.float32)
     plain, held = wide_scores(codes.astype(float), FACTORS), wide_scores(hold(codes), FACTORS)
     for name in ("mig", "modularity", "med", "snc", "mcc", "sap"):
-        assert getattr(held, name) == getattr(plain, name)
+        assert getattr(held, name) == pytest.approx(getattr(plain, name), abs=1e-12)
 
 
 def test_classes_alone_have_no_sap() -> None:
@@ -65,7 +68,7 @@ def test_an_explicit_nan_is_named() -> None:
 def test_what_would_not_fit_is_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
     held: Any = sparse.csr_matrix(wide())
-    with pytest.raises(ValueError, match="as a full array, more than .*wide_scores reads it by columns"):
+    with pytest.raises(ValueError, match="as a full array, more than .*wide_scores read codes by columns"):
         mig(held, FACTORS)
     assert wide_scores(held, FACTORS, at_once=10).mig > 0
 
@@ -74,3 +77,112 @@ def test_what_would_not_fit_is_refused_before_memory_is_taken(monkeypatch: pytes
 def test_what_is_no_matrix_is_refused(codes: Any) -> None:
     with pytest.raises(ValueError, match="codes must"):
         wide_scores(codes, FACTORS)
+
+
+def held_by_rows(codes: FloatArray) -> Any:
+    return sparse.csr_array(codes)
+
+
+def file_of(path: Path, codes: Any, **parts: Any) -> Path:
+    held = sparse.csr_array(codes)
+    whole = {"format": b"csr", "shape": held.shape, "data": held.data, "indices": held.indices, "indptr": held.indptr}
+    np.savez(path, allow_pickle=False, **{name: np.array(part) for name, part in (whole | parts).items()})
+    return path
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support")
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_sparse_files_and_tensors_are_read_as_full_ones_are(tmp_path: Path, layout: str) -> None:
+    torch = pytest.importorskip("torch")
+    codes = wide()
+    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(codes).asformat(layout))
+    np.testing.assert_array_equal(Representation.load(tmp_path / "codes.npz").codes, codes)
+    tensor = torch.tensor(codes)
+    tensor = {"csr": tensor.to_sparse_csr, "csc": tensor.to_sparse_csc, "coo": tensor.to_sparse}[layout]()
+    np.testing.assert_array_equal(Representation(tensor).codes, codes)
+    assert wide_scores(tensor, FACTORS).mig == pytest.approx(mig(codes, FACTORS).score, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        ({"indices": np.full(3, 99, dtype=np.int32)}, "not a readable sparse matrix"),
+        ({"indptr": np.array([0, 5, 2])}, "not a readable sparse matrix"),
+        ({"format": b"dia"}, "of format 'dia'; save it as csr, csc or coo"),
+        ({"format": np.array(["a", "b"])}, "of format"),
+        ({"shape": np.array([-1, 60])}, "not a readable sparse matrix"),
+    ],
+)
+def test_a_sparse_file_that_lies_is_one_line(tmp_path: Path, parts: dict[str, Any], said: str) -> None:
+    path = file_of(tmp_path / "codes.npz", np.eye(3), **parts)
+    with pytest.raises(ValueError, match=said) as error:
+        Representation.load(path)
+    assert str(path) in str(error.value)
+
+
+def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_that_matter(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    codes = wide()
+    labels = {"a": FACTORS[:, 0].astype(float), "b": FACTORS[:, 1], "c": FACTORS[:, 2]}
+    labels["a"][5] = np.nan  # a row without a label is left out
+    expected = score(codes, labels, metrics=["mig", "snc", "mcc", "med", "sap"])
+    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
+    holds: list[Any] = [held_by_rows(codes), sparse.csc_matrix(codes)]
+    card = score(held_by_rows(codes), labels, metrics="mig")
+    for held in holds:
+        card = score(held, labels, metrics=["sae", "med", "sap", "nk"])
+        for name in expected:
+            assert card.scored[name].headline == pytest.approx(expected.scored[name].headline, abs=1e-9), name
+            np.testing.assert_allclose(card[name].per_factor, expected[name].per_factor, atol=1e-9)
+    assert card.skipped["nk"].startswith("a sparse matrix of shape (480, 60) takes 0 GiB as a full array")
+    names = card.representation.code_names
+    plain = [f"code {code}" for code in expected["snc"].alignment]
+    assert [names[code] for code in card["snc"].alignment] == plain
+    assert card.to_dict()["input"]["of_codes"] == 60 > len(names)
+    card.save(tmp_path / "a.json")
+    card.save(tmp_path / "a.html")
+    assert f"{len(names)}" in (tmp_path / "a.html").read_text(encoding="utf-8")
+    again = ScoreCard.load(tmp_path / "a.json")
+    assert (again.of_codes, again.scored["mig"].headline) == (60, card.scored["mig"].headline)
+    refused: list[tuple[dict[str, Any], str]] = [
+        ({"metrics": "nk"}, "none of the metrics can go so wide.*mig, med"),
+        ({"metrics": "mig", "null": 3}, "without null it is scored by columns"),
+        ({"metrics": "mig", "confidence": 0.9}, "without confidence"),
+    ]
+    for bad, said in refused:
+        with pytest.raises(ValueError, match=said):
+            score(held_by_rows(codes), labels, **bad)
+    with pytest.raises(ValueError, match="no factors"):
+        score(held_by_rows(codes), metrics="mig")
+    codes[7, 3] = np.inf
+    with pytest.raises(ValueError, match="codes must be finite; row 7, column 3 is inf"):
+        score(held_by_rows(codes), labels, metrics="mig")
+
+
+def test_the_command_scores_a_file_that_is_too_wide(
+    unbraid_cli,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
+    table = "\n".join(["a,b,c", *(",".join(map(str, row)) for row in FACTORS.tolist())])
+    (tmp_path / "labels.csv").write_text(table, encoding="utf-8")
+    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
+    files = str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv")
+    code, printed, error = unbraid_cli("score", *files, "--metrics", "sae", "--columns", "b,c")
+    assert code == 0, error
+    assert "480 samples, 60 codes; factors: b" in printed
+    assert "mig " in printed
+    for given, said in (
+        ((files[0], "--metrics", "mig"), "--labels FILE gives them factors"),
+        ((*files, "--metrics", "nk"), "none of the metrics can go so wide"),
+        ((*files, "--columns", "d"), "no column 'd'; there are a, b, c"),
+    ):
+        code, _, error = unbraid_cli("score", *given)
+        assert (code, len(error.splitlines())) == (2, 1)
+        assert said in error
+    # What has no way of its own for codes so wide names the limit.
+    code, _, error = unbraid_cli("figure", "hinton", *files, "--out", str(tmp_path / "a.png"))
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert "as a full array, more than" in error

@@ -18,7 +18,7 @@ from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report import page as card_page
-from unbraid.report.content import dead_codes, description, number_text
+from unbraid.report.content import MOST_CODES, dead_codes, description, number_text
 from unbraid.report.rendering import render
 from unbraid.scorecard import Scored, load_beside
 from unbraid.types import FloatArray, IntArray
@@ -473,3 +473,23 @@ def test_scores_that_are_none_are_refused_by_name(
 
 def _with(saved: dict[str, Any], **changes: object) -> dict[str, Any]:
     return saved | {"metrics": {"mig": saved["metrics"]["mig"] | changes}}
+
+
+def test_many_codes_are_those_that_matter_and_can_be_searched() -> None:
+    rng = np.random.default_rng(0)
+    factors = rng.integers(0, 3, (60, 2))
+    codes = 1e-3 * rng.standard_normal((60, 500))
+    codes[:, [411, 77]] = 1e-3 * factors
+    card = score(codes, factors, metrics=["mig", "snc"])
+    content = card_page.page_content(card.contents())
+    shown = [row["code"] for row in content["codes"]]
+    assert len(shown) == MOST_CODES
+    assert {411, 77} <= set(shown)
+    assert shown == sorted(shown)
+    text = card_page.page(card.contents())
+    assert "The 400 codes that matter, of 500" in text
+    assert '<p class="find" hidden><label>Search <input type="search"' in text
+    few = card_page.page(score(codes[:, :30], factors, metrics="mig").contents())
+    assert 'class="find"' not in few
+    titles = [group["title"] for group in content["groups"]]
+    assert titles == ["Does each factor sit in one code of its own?"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from math import pi
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -30,8 +31,8 @@ def score(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="File of codes (.npz, .npy, .safetensors, .parquet, .csv), folder of such files, or folder of a run; "
-            "several are put side by side.",
+            help="File of codes (.npz, also a sparse one of SciPy, .npy, .safetensors, .parquet, .csv), folder of such "
+            "files, or folder of a run; several are put side by side.",
             show_default=False,
         ),
     ] = None,
@@ -143,10 +144,8 @@ def score(
         confidence = 0.95 if confidence is None else confidence
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs({".json": json, ".html": html, **tables})
-    from dataclasses import replace
-
     from unbraid._trust import Untrusted, trusting
-    from unbraid.representation import example_path
+    from unbraid.representation import example_path, read_wide
     from unbraid.runs.objects import objects_of
     from unbraid.scoring import choose
     from unbraid.scoring import score as score_codes
@@ -161,6 +160,11 @@ def score(
     about = about_labels(kinds, period, missing)
     cards: dict[str, ScoreCard] = {}
     for path in paths:
+        name = "the shipped example" if example else str(path)
+        if (wide := read_wide(path)) is not None:
+            given = {"seed": seed, "null": null, "confidence": confidence, "resamples": resamples}
+            cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
+            continue
         representation, chosen_factors = labelled(path, labels, factors, about)
         names = representation.names
 
@@ -178,7 +182,6 @@ def score(
                 raise
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from error
-        name = "the shipped example" if example else str(path)
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
         if path.is_dir() and own:
             typer.echo(_kept(path, cards[name]), err=True)
@@ -239,6 +242,27 @@ def labelled(
     except ValueError as error:
         raise ValueError(f"{labels or path}: {error}") from error
     return made, () if chosen is None else tuple(chosen)
+
+
+def _wide_card(
+    path: Path, codes: Any, labels: Path | None, factors: str | None, about: dict[str, Any], **options: Any
+) -> "ScoreCard":
+    """Of sparse codes that are read by columns."""
+    from unbraid._tables import read_columns
+    from unbraid.scoring import score as score_codes
+
+    if labels is None:
+        raise ValueError(f"{path}: it holds codes alone; --labels FILE gives them factors")
+    columns = read_columns(labels)
+    for name in listed(factors) if factors else ():
+        if name not in columns:
+            raise ValueError(f"{labels}: no column {name!r}; there are {', '.join(columns)}")
+    columns = {name: columns[name] for name in listed(factors)} if factors else columns
+    try:
+        card = score_codes(codes, columns, **about, **options)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return replace(card, chosen_factors=tuple(columns) if factors else ())
 
 
 def _by_name(option: str, text: str | None) -> dict[str, str] | None:
@@ -310,14 +334,21 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def _n_codes(described: Mapping[str, Any]) -> str:
+    of = described.get("of_codes")
+    return str(described["n_codes"]) if of is None else f"{of:,}"
+
+
 def _print(card: "ScoreCard", half_width: float | None) -> None:
+    from unbraid.metrics import by_question
+
     described = card.to_dict()["input"]
     factors = ", ".join(
         f"{factor['name']} ({factor['kind']}" + (f", {factor['size']})" if factor["size"] else ")")
         for factor in described["factors"]
     )
     console = Terminal()
-    size = f"{described['n_samples']:,} samples, {described['n_codes']} codes"
+    size = f"{described['n_samples']:,} samples, {_n_codes(described)} codes"
     console.print(escape(f"{card.path}\n{size}; factors: {factors}\n"))
     needed = {} if half_width is None else card.rows_needed(half_width)
     beside_null = any(scored.null is not None for scored in card.scored.values())
@@ -329,27 +360,39 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
         *(("shuffled", "p  ") if beside_null else ("", "")),
     )
     console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
-    for name, scored in card.scored.items():
-        metric = scored.metric
-        better = "higher" if metric.higher_is_better else "lower"
-        span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
-        told = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
-        console.print(row.format(name, *told, better, span), highlight=False)
-        others = [
-            f"{value} {number:.3f} {_ends(scored, value, '({})')}".rstrip()
-            for value, number in scored.values.items()
-            if value != metric.headline
-        ]
-        notes = [note for note in scored.notes if scored.null is None or note != scored.null.note]
-        for line in ([", ".join(others)] if others else []) + notes:
-            console.print(Padding(escape(line), (0, 0, 0, 4), expand=False), style="dim", highlight=False)
-        if name in needed:
-            line = f"{needed[name]:,} rows for ± {half_width:g}"
-            console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)
+    groups = by_question({name: scored.metric for name, scored in card.scored.items()})
+    for question, _, names in groups:
+        if len(groups) > 1:
+            console.print(f"\n{question}", style="bold", highlight=False)
+        for name in names:
+            _print_one(console, row, name, card.scored[name], needed, half_width)
+    if len(groups) > 1 and card.skipped:
+        console.print()
     for name, reason in card.skipped.items():
         console.print(escape(row.format(name, "-", "", "", "", "", f"not defined here: {reason}")), highlight=False)
     for note in card.notes:
         typer.echo(f"note: {note}")
+
+
+def _print_one(
+    console: Terminal, row: str, name: str, scored: "Scored", needed: Mapping[str, int], half_width: float | None
+) -> None:
+    metric = scored.metric
+    better = "higher" if metric.higher_is_better else "lower"
+    span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
+    told = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
+    console.print(row.format(name, *told, better, span), highlight=False)
+    others = [
+        f"{value} {number:.3f} {_ends(scored, value, '({})')}".rstrip()
+        for value, number in scored.values.items()
+        if value != metric.headline
+    ]
+    notes = [note for note in scored.notes if scored.null is None or note != scored.null.note]
+    for line in ([", ".join(others)] if others else []) + notes:
+        console.print(Padding(escape(line), (0, 0, 0, 4), expand=False), style="dim", highlight=False)
+    if name in needed:
+        line = f"{needed[name]:,} rows for ± {half_width:g}"
+        console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)
 
 
 def _ends(scored: "Scored", value: str, around: str = "{}") -> str:

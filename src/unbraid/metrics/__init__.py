@@ -7,7 +7,7 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 """
 
 from unbraid.metrics._inputs import NotDefined
-from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, Claim, Metric
+from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, QUESTIONS, Claim, Metric, by_question
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -59,6 +59,7 @@ __all__ = [
     "MEASURES",
     "METRICS",
     "PRESETS",
+    "QUESTIONS",
     "Claim",
     "Metric",
     "NotDefined",
@@ -100,6 +101,7 @@ __all__ = [
     "factorised_support",
     "tmex",
     "block_mcc",
+    "by_question",
     "block_r2",
     "seed_consistency",
     "fg_ari",

@@ -53,8 +53,10 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     n_bins = int(binned.max()) + 1
     by_code = np.ascontiguousarray(binned.T)
     information = np.empty((len(by_code), len(levels.sizes)))
+    commonest, rows, edges = _elsewhere(by_code, n_bins)
     for factor, size in enumerate(levels.sizes):
-        information[:, factor] = _information(by_code, np.ascontiguousarray(levels.levels[:, factor]), n_bins, size)
+        column = np.ascontiguousarray(levels.levels[:, factor])
+        information[:, factor] = _information(by_code, column, n_bins, size, commonest, rows, edges)
     return np.maximum(information, 0.0)
 
 
@@ -100,15 +102,52 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def _information(by_code: IntArray, levels: IntArray, n_bins: int, n_levels: int) -> FloatArray:
+def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
+    n_codes, n_samples = by_code.shape
+    commonest, edges = np.full(n_codes, -1), np.zeros(n_codes + 1, dtype=np.int64)
+    for code in range(n_codes):
+        counts = np.bincount(by_code[code], minlength=n_bins)
+        edges[code + 1] = edges[code]
+        if 2 * counts.max() > n_samples:
+            commonest[code] = counts.argmax()
+            edges[code + 1] += n_samples - counts.max()
+    rows = np.empty(edges[-1], dtype=np.int32)
+    for code in range(n_codes):
+        place = edges[code]
+        for row in range(n_samples if commonest[code] >= 0 else 0):
+            if by_code[code, row] != commonest[code]:
+                rows[place] = row
+                place += 1
+    return commonest, rows, edges
+
+
+@numba.njit(cache=True)
+def _information(
+    by_code: IntArray,
+    levels: IntArray,
+    n_bins: int,
+    n_levels: int,
+    commonest: IntArray,
+    rows: IntArray,
+    edges: IntArray,
+) -> FloatArray:
     """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
     information = np.empty(n_codes)
-    # One code at a time, so that its table of counts stays in the cache.
+    whole = np.bincount(levels, minlength=n_levels)
+    # One code at a time, so that its table of counts stays in the cache; of sparse codes the few rows alone that differ
+    # from the most, which are what is left of each level.
     for code in range(n_codes):
-        table = np.zeros((n_bins, n_levels), dtype=np.int64)
-        for row in range(n_samples):
-            table[by_code[code, row], levels[row]] += 1
+        table, most = np.zeros((n_bins, n_levels), dtype=np.int64), commonest[code]
+        if most < 0:
+            for row in range(n_samples):
+                table[by_code[code, row], levels[row]] += 1
+        else:
+            table[most] = whole
+            for row in rows[edges[code] : edges[code + 1]]:
+                table[by_code[code, row], levels[row]] += 1
+                table[most, levels[row]] -= 1
         of_levels, total = np.zeros(n_levels, dtype=np.int64), 0.0
         for each in range(n_bins):
             of_bin = 0

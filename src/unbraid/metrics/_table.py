@@ -78,6 +78,7 @@ class Metric:
     linear: bool = True  # cost grows linearly with the number of samples
     standard: bool = True  # scored where none is named; others answer a rarer question, or take long
     interval: Resampling | str = UNCHECKED_HALVES  # how one is found, or why there is none
+    question: str = ""  # that it answers, a key of QUESTIONS
     # What each value says of the codes, by which `unbraid.stress` judges it; higher is better of all but the headline.
     claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict, hash=False)
     binary: bool = False  # reads attributes of two values only
@@ -96,6 +97,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "mig": Metric(
             mig,
             title="Mutual information gap",
+            question="own_code",
             headline="score",
             claims={"score": ("compactness",)},
             best=1.0,
@@ -112,6 +114,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "mig_exact": Metric(
             mig_exact,
             title="Mutual information gap, exact",
+            question="own_code",
             headline="score",
             claims={"score": ("compactness",)},
             best=1.0,
@@ -130,6 +133,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "dci_lasso": Metric(
             dci_lasso,
             title="DCI, lasso",
+            question="one_factor",
             headline="disentanglement",
             claims=DCI_CLAIMS,
             best=1.0,
@@ -148,6 +152,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "dci_forest": Metric(
             dci_forest,
             title="DCI, random forest",
+            question="one_factor",
             headline="disentanglement",
             claims=DCI_CLAIMS,
             best=1.0,
@@ -166,6 +171,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "dci_boosted": Metric(
             dci_boosted,
             title="DCI, boosted trees",
+            question="one_factor",
             headline="disentanglement",
             claims=DCI_CLAIMS,
             best=1.0,
@@ -183,6 +189,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "med": Metric(
             med,
             title="Entropy disentanglement by mutual information",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity",)},
             best=1.0,
@@ -199,6 +206,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "sap": Metric(
             sap,
             title="Separated attribute predictability",
+            question="own_code",
             headline="score",
             claims={"score": ("compactness",)},
             best=1.0,
@@ -216,6 +224,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "snc": Metric(
             snc,
             title="Single-neuron classification",
+            question="own_code",
             headline="score",
             claims={"score": ("alignment",)},
             best=1.0,
@@ -233,6 +242,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "nk": Metric(
             nk,
             title="Neuron knockout",
+            question="needed",
             headline="score",
             claims={"score": ("compactness", "alignment")},
             best=1.0,
@@ -250,6 +260,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "modularity": Metric(
             modularity,
             title="Modularity",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity",)},
             best=1.0,
@@ -268,6 +279,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "irs": Metric(
             irs,
             title="Interventional robustness score",
+            question="changes",
             headline="score",
             claims={"score": ("modularity",)},
             best=1.0,
@@ -286,6 +298,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "factor_leakage": Metric(
             factor_leakage,
             title="Factor leakage",
+            question="own_code",
             headline="nm_auc",
             claims={"nm_auc": ("compactness",)},
             best=0.0,
@@ -303,6 +316,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "amari": Metric(
             amari,
             title="Amari distance",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity", "compactness")},
             best=0.0,
@@ -321,6 +335,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "explicitness": Metric(
             explicitness,
             title="Explicitness",
+            question="told",
             headline="score",
             claims={"score": ("explicitness",)},
             best=1.0,
@@ -340,6 +355,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "linear_accuracy": Metric(
             linear_accuracy,
             title="Accuracy of a linear head",
+            question="told",
             headline="score",
             claims={"score": ("explicitness",)},
             best=1.0,
@@ -359,6 +375,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "mlp_accuracy": Metric(
             mlp_accuracy,
             title="Accuracy of a perceptron head",
+            question="told",
             headline="score",
             claims={"score": ("explicitness",)},
             best=1.0,
@@ -377,6 +394,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "zero_shot": Metric(
             zero_shot,
             title="Zero-shot error",
+            question="unseen",
             headline="score",
             claims={"score": ("explicitness",)},
             best=0.0,
@@ -395,6 +413,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "beta_vae_score": Metric(
             beta_vae_score,
             title="Beta-VAE score",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity",)},
             best=1.0,
@@ -414,6 +433,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "factor_vae_score": Metric(
             factor_vae_score,
             title="FactorVAE score",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity",)},
             best=1.0,
@@ -433,6 +453,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "elbo_terms": Metric(
             elbo_terms,
             title="Parts of the ELBO's KL term",
+            question="independent",
             headline="total_correlation",
             best=0.0,
             higher_is_better=False,
@@ -452,6 +473,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "d_lsbd": Metric(
             d_lsbd,
             title="Linear symmetry-based disentanglement",
+            question="symmetry",
             headline="score",
             best=0.0,
             higher_is_better=False,
@@ -471,6 +493,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "independence_score": Metric(
             independence_score,
             title="Independence score",
+            question="symmetry",
             chance=independence_of_noise,
             headline="score",
             best=1.0,
@@ -489,6 +512,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "mcc": Metric(
             mcc,
             title="Mean correlation coefficient",
+            question="identified",
             headline="score",
             claims={"score": ("alignment",)},
             best=1.0,
@@ -504,6 +528,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "r2": Metric(
             r2,
             title="Coefficient of determination",
+            question="identified",
             headline="score",
             claims={"score": ("explicitness",)},
             best=1.0,
@@ -520,6 +545,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "infomec": Metric(
             infomec,
             title="InfoMEC",
+            question="identified",
             headline="modularity",
             claims={name: (name,) for name in ("modularity", "compactness", "explicitness")},
             best=1.0,
@@ -538,6 +564,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "dci_es": Metric(
             dci_es,
             title="DCI-ES",
+            question="work",
             headline="explicitness",
             claims={**DCI_CLAIMS, "informativeness": ("explicitness",)},
             best=1.0,
@@ -557,6 +584,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "jemmig": Metric(
             jemmig,
             title="Joint entropy minus mutual information gap",
+            question="own_code",
             headline="score",
             claims={"score": ("modularity", "compactness")},
             best=1.0,
@@ -573,6 +601,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "dcimig": Metric(
             dcimig,
             title="DCIMIG",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity", "compactness")},
             best=1.0,
@@ -589,6 +618,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "mig_sup": Metric(
             mig_sup,
             title="Mutual information gap between factors",
+            question="one_factor",
             headline="score",
             claims={"score": ("modularity",)},
             best=1.0,
@@ -607,6 +637,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             tad,
             binary=True,
             title="Total AUROC difference",
+            question="attributes",
             headline="score",
             claims={"score": ("compactness",)},
             best=1.0,  # of two attributes: half their number
@@ -623,6 +654,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "omes": Metric(
             omes,
             title="Overlap and multiple encoding score",
+            question="changes",
             headline="score",
             claims={"score": ("modularity", "compactness")},
             best=1.0,
@@ -640,6 +672,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "factorised_support": Metric(
             factorised_support,
             title="Hausdorff factorised support",
+            question="support",
             headline="score",
             best=0.0,
             higher_is_better=False,
@@ -655,6 +688,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
         "tmex": Metric(
             tmex,
             title="Test-based measurement exclusivity",
+            question="changes",
             headline="score",
             claims={"score": ("modularity", "compactness")},
             best=0.0,
@@ -701,4 +735,31 @@ PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(METRICS),
     }
 )
+# What people ask, in the order of docs/which-metric.md, and what to know of the answers: cards are grouped by these.
+QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "own_code": ("Does each factor sit in one code of its own?", "Copies and rotations cost."),
+        "one_factor": ("Is each code about one factor only?", "Silent on factors that no code knows."),
+        "identified": ("Are the factors identified?", "One by one, or by all codes together (r2)."),
+        "work": ("How much work is it to read the factors?", "Says little of factors that cannot be read."),
+        "attributes": ("How well does each code alone tell attributes of two values?", ""),
+        "changes": ("Which changes of factors change which codes?", ""),
+        "support": ("Do the codes take all combinations of their values?", "Needs no factors."),
+        "needed": ("Is the factor's own code needed?", "Or do others tell the same?"),
+        "told": ("Do the codes tell the factors at all?", "Whatever the axes: a rotated code may score as high."),
+        "symmetry": ("What do the codes do when a cyclic factor takes a step?", ""),
+        "unseen": ("Do the codes hold on combinations never seen?", ""),
+        "independent": ("How independent are the codes of each other?", "Independent is not informative."),
+        "": ("Your own", "Functions that were named by their import path."),
+    }
+)
 MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE})
+
+
+def by_question(rows: Mapping[str, Metric]) -> list[tuple[str, str, list[str]]]:
+    """Names by the question that their metric answers, those of one's own last: question, what to know, names."""
+    groups = [
+        (title, about, [name for name, row in rows.items() if row.question == question])
+        for question, (title, about) in QUESTIONS.items()
+    ]
+    return [group for group in groups if group[2]]

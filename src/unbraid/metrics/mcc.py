@@ -183,11 +183,20 @@ def _part(codes: FloatArray, blocks: Blocks, rows: IntArray, correlation: Correl
 
 def associations(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> FloatArray:
     """(n_codes, n_factors) correlations with single columns, and the root of R^2 of blocks, on the rows given."""
+    # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
+    return by_shares(np.einsum("nd,nq->dq", standardised(codes), in_shares(columns, blocks)) / len(codes), blocks)
+
+
+def in_shares(columns: FloatArray, blocks: Blocks) -> FloatArray:
+    """Columns less their means, over the spread of their block."""
     centred = columns - columns.mean(axis=0)
     variances = by_block((centred**2).mean(axis=0), blocks.owner)
     scale = np.where(variances > 1e-24, np.sqrt(variances), np.inf)[blocks.owner]
-    # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
-    shares = np.einsum("nd,nq->dq", standardised(codes), centred / scale) / len(codes)
+    return centred / scale
+
+
+def by_shares(shares: FloatArray, blocks: Blocks) -> FloatArray:
+    """`associations` from the mean products (n_codes, n_columns) of standardised codes with `in_shares`."""
     signed = by_block(shares, blocks.owner)
     return np.clip(np.where(blocks.single, signed, np.sqrt(by_block(shares**2, blocks.owner))), -1.0, 1.0)
 

@@ -107,10 +107,13 @@ def modularity_of_noise(inputs: Inputs) -> Noise:
     return drawn(per_code.sum(axis=-1) / np.maximum(alive.sum(axis=-1), 1))
 
 
-def modularity_of_information(information: FloatArray) -> float:
-    """The score of (n_codes, n_factors) mutual information, by the defaults."""
+def modularity_of(information: FloatArray) -> Modularity:
+    """From (n_codes, n_factors) mutual information, by the defaults."""
     per_code, alive = _per_code(information)
-    return float(per_code.sum() / max(alive.sum(), 1))
+    weights = alive / max(alive.sum(), 1)
+    silent = int((~alive).sum())
+    notes = (f"{silent} codes carry no information and are left out",) if silent else ()
+    return Modularity(float(weights @ per_code), per_code, weights, information, notes)
 
 
 def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:

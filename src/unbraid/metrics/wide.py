@@ -1,28 +1,41 @@
 """Scores of codes that are thousands wide, dense or sparse, a few columns in memory at a time."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid._arrays import as_array
+from unbraid._arrays import as_array, finite_sparse, is_sparse
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align, gaps
 from unbraid.metrics._bins import bin_codes
 from unbraid.metrics._information import factor_entropy, mutual_information
-from unbraid.metrics._inputs import Levels, as_levels, check_inputs, check_matrix, split_rows, standardised
+from unbraid.metrics._inputs import (
+    Levels,
+    as_levels,
+    check_inputs,
+    check_matrix,
+    mean_and_scale,
+    split_rows,
+    standardised,
+)
 from unbraid.metrics._regression import as_blocks
 from unbraid.metrics._trial import TRAIN_FRACTION
 from unbraid.metrics.dci import dci_from_importance
-from unbraid.metrics.mcc import associations, mcc
-from unbraid.metrics.modularity import modularity_of_information
+from unbraid.metrics.mcc import by_shares, in_shares, mcc
+from unbraid.metrics.med import MED
+from unbraid.metrics.mig import MIG
+from unbraid.metrics.modularity import modularity_of
+from unbraid.metrics.sap import SAP
 from unbraid.metrics.snc import snc
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 20
 RUNNERS_UP = 2  # best codes of each factor that are looked at beside its match, which may be as good
+WIDE = ("mig", "med", "sap", "snc", "modularity", "mcc")  # metrics that read codes by columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -35,6 +48,9 @@ class WideScores(Shown):
     sap: float | None  # over ordered factors; None without any
     mutual_information: FloatArray  # (n_codes, n_factors), nats
     leading: IntArray  # columns that snc and mcc were asked about: matches, and the best of each factor
+    # What each metric returns, by its name; of codes, `leading` alone. Without sap where a factor is categorical.
+    results: Mapping[str, Any] = field(default_factory=dict)
+    codes: FloatArray = field(default_factory=lambda: np.empty((0, 0)))  # (n_samples, n_leading)
     notes: tuple[str, ...] = ()
 
 
@@ -47,15 +63,17 @@ def wide_scores(
     best among all codes is best among any of them that hold it, so that snc and mcc are asked about these alone.
 
     Args:
-        codes: (n_samples, n_codes) real: a SciPy sparse matrix, of which only stored values are held, or any array.
+        codes: (n_samples, n_codes) real: a SciPy or torch sparse matrix, of which only stored values are held, or any
+            array.
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows to match and those to judge.
         at_once: columns held as full arrays, 1 to 4096; some hundred bytes a row and column.
 
     Returns:
-        WideScores. Time and the table of information grow with n_samples * n_codes * n_factors. `sap` leaves out
-        categorical factors, of which each code would need a support vector machine.
+        WideScores. Time and the table of information grow with n_samples * n_codes * n_factors, of sparse codes with
+        the values that are stored. `sap` leaves out categorical factors, of which each code would need a support vector
+        machine.
 
     Raises:
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `at_once`
@@ -75,43 +93,80 @@ def wide_scores(
     known = Levels(levels.levels[train], levels.sizes, ())
     ordered = np.flatnonzero([kind != "categorical" for kind in inputs.kinds])
     lines = standardised(inputs.factors)[:, ordered]
+    targets = [in_shares(blocks.columns[rows], blocks) for rows in halves]
     information, learnt = np.zeros((n_codes, k)), np.zeros((n_codes, k))
     matched, squared = np.zeros((2, n_codes, k)), np.zeros((n_codes, len(ordered)))
-    for columns, values in parts:
+    for columns, values, stored in parts:
         information[columns] = mutual_information(bin_codes(values, BINS, "width"), levels)
         learnt[columns] = mutual_information(bin_codes(values[train], BINS, "width"), known)
-        for half, rows in enumerate(halves):
-            matched[half, columns] = np.abs(associations(values[rows], blocks.columns[rows], blocks))
-        squared[columns] = np.clip(np.einsum("nd,nk->dk", standardised(values), lines) / parts.n_samples, -1, 1) ** 2
+        for half, (rows, target) in enumerate(zip(halves, targets, strict=True)):
+            shares = _mean_products(values[rows], stored, target, rows)
+            matched[half, columns] = np.abs(by_shares(shares, blocks))
+        squared[columns] = np.clip(_mean_products(values, stored, lines), -1, 1) ** 2
     best = [
         column for worth in (learnt, *matched) for column in (align(worth), *np.argsort(-worth, axis=0)[:RUNNERS_UP])
     ]
     leading = np.setdiff1d(np.concatenate(best), [-1])
-    few = parts.full(leading)
-    by_snc = snc(few, inputs.factors, kinds=inputs.kinds, seed=seed)
-    by_mcc = mcc(few, inputs.factors, kinds=inputs.kinds, seed=seed)
+    few, entropies, scores = parts.full(leading), factor_entropy(levels), dci_from_importance(information)
+    by_factor, notes = gaps(information) / entropies, levels.notes
+    own = mutual_information(bin_codes(levels.levels.astype(float), BINS, "width"), levels)
+    modular = modularity_of(information)
     left_out = k - len(ordered)
+    results: dict[str, Any] = {
+        "mig": MIG(
+            float(by_factor.mean()), float(np.mean(gaps(own) / entropies)), by_factor, information[leading], entropies,
+            notes,
+        ),
+        "med": MED(
+            scores.disentanglement, scores.completeness, information[leading], scores.per_code[leading],
+            scores.per_factor, scores.code_weights[leading], (*notes, *scores.notes),
+        ),
+        "snc": snc(few, inputs.factors, kinds=inputs.kinds, seed=seed),
+        "modularity": replace(
+            modular, per_code=modular.per_code[leading], weights=modular.weights[leading],
+            mutual_information=information[leading], notes=(*notes, *modular.notes),
+        ),
+        "mcc": mcc(few, inputs.factors, kinds=inputs.kinds, seed=seed),
+    }  # fmt: skip
+    by_line = gaps(squared)
+    if not left_out:
+        results["sap"] = SAP(float(by_line.mean()), by_line, squared[leading], ("squared correlation of every factor",))
     return WideScores(
-        mig=float((gaps(information) / factor_entropy(levels)).mean()),
-        modularity=modularity_of_information(information),
-        med=dci_from_importance(information).disentanglement,
-        snc=by_snc.score,
-        mcc=by_mcc.score,
-        sap=float(gaps(squared).mean()) if len(ordered) else None,
+        **{name: results[name].score for name in ("mig", "modularity", "med", "snc", "mcc")},
+        sap=float(by_line.mean()) if len(ordered) else None,
         mutual_information=information,
         leading=leading,
-        notes=(
-            *levels.notes,
-            *((f"sap leaves out {left_out} categorical factors",) if left_out else ()),
-        ),
+        results=MappingProxyType(results),
+        codes=few,
+        notes=(*notes, *((f"sap leaves out {left_out} categorical factors",) if left_out else ())),
     )
 
 
+def _mean_products(
+    values: FloatArray, stored: Any, targets: FloatArray, rows: IntArray | slice = slice(None)
+) -> FloatArray:
+    """(n_columns, n_targets) mean over rows of standardised codes times targets.
+
+    Args:
+        values: (n_rows, n_columns) of these rows.
+        stored: the same columns of all rows as a sparse matrix, of which the values stored are enough; or None.
+        targets: (n_rows, n_targets) of mean 0.
+        rows: which of the rows of `stored` these are.
+    """
+    if stored is None:
+        return np.einsum("nd,nk->dk", standardised(values), targets) / len(values)
+    own = np.zeros((stored.shape[0], targets.shape[1]))
+    own[rows] = targets
+    mean, scale = mean_and_scale(values)
+    return (stored.T @ own - mean[:, None] * targets.sum(axis=0)) / scale[:, None] / len(values)
+
+
 class _Columns:
-    """Codes, some columns at a time as full arrays of finite numbers."""
+    """Codes, some columns at a time as full arrays of finite numbers, and as they are stored where that is sparse."""
 
     def __init__(self, codes: Any, at_once: int) -> None:
-        self._held = codes.tocsc() if hasattr(codes, "tocsc") else as_array(codes)
+        self._sparse = is_sparse(codes)
+        self._held = finite_sparse(codes) if self._sparse else as_array(codes)
         if self._held.ndim != 2 or self._held.dtype.kind not in "biuf":
             raise ValueError(
                 f"codes must be a matrix of real numbers; got shape {self._held.shape} of {self._held.dtype}"
@@ -121,19 +176,21 @@ class _Columns:
             raise ValueError(f"codes must have two rows and a column at least; got shape {self._held.shape}")
         self._at_once = at_once
 
-    def __iter__(self) -> Iterator[tuple[slice, FloatArray]]:
+    def __iter__(self) -> Iterator[tuple[slice, FloatArray, Any]]:
         for start in range(0, self.n_codes, self._at_once):
             columns = slice(start, min(start + self._at_once, self.n_codes))
-            yield columns, self._checked(np.arange(columns.start, columns.stop))
+            part = self._held[:, columns]
+            yield columns, self._checked(part, start), part.astype(float) if self._sparse else None
 
     def full(self, columns: IntArray) -> FloatArray:
         """These columns."""
-        return self._checked(columns)
+        return self._checked(self._held[:, columns], 0)
 
-    def _checked(self, columns: IntArray) -> FloatArray:
-        part = as_array(self._held[:, columns])
+    def _checked(self, part: Any, first: int) -> FloatArray:
+        if self._sparse:  # which is seen to be finite, and may be as wide as it likes
+            return np.ascontiguousarray(part.toarray(), dtype=np.float64)
         finite = np.isfinite(part)
         if not finite.all():
             row, column = np.argwhere(~finite)[0]
-            raise ValueError(f"codes must be finite; row {row}, column {columns[column]} is {part[row, column]}")
+            raise ValueError(f"codes must be finite; row {row}, column {first + column} is {part[row, column]}")
         return check_matrix(part, "codes", "n_codes")

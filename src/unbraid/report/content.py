@@ -8,33 +8,25 @@ import numpy as np
 
 from unbraid._interval import Interval, Intervals
 from unbraid._null import WITHIN, Null
-from unbraid.metrics import METRICS, PRESETS, Metric
+from unbraid.metrics import METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._chance import Noise
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
 
 Card: TypeAlias = Mapping[str, Any]  # see `unbraid.report.page`
 DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
+MOST_CODES = 400  # rows of the table of codes
+FIRST = 3  # codes of each factor in a matrix that are shown in any case
 LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
 FACTOR_FIELDS = ("accuracy", "chance", "errors", "baseline")  # (n_factors,) of some Results, shown beside `per_factor`
-
-GROUPS: Mapping[str, tuple[str, str]] = {
-    "aligned": ("One factor, one code", "These claim axis alignment: rotating the codes lowers them."),
-    "free": ("Whatever the axes", "These make no claim about axes: a rotated code may score as high."),
-    "symmetry": ("Symmetry", "These ask what the codes do when a cyclic factor takes a step."),
-    "own": ("Your own", "Functions that were named by their import path."),
-}
 
 
 def score_table(card: Card) -> dict[str, Any]:
     """The score table alone: groups of rows, what was skipped, and what failed."""
     names = card["representation"].names
     rows = {name: _row(name, scored, names) for name, scored in card["scored"].items()}
-    groups = []
-    for group, (title, about) in GROUPS.items():
-        members = [row for name, row in rows.items() if _group(name, card["scored"][name]["metric"]) == group]
-        if members:
-            groups.append({"title": title, "about": about, "rows": members})
+    chosen = by_question({name: scored["metric"] for name, scored in card["scored"].items()})
+    groups = [{"title": title, "about": about, "rows": [rows[name] for name in own]} for title, about, own in chosen]
     return {"groups": groups, "skipped": _without_score(card["skipped"]), "failed": _without_score(card["failed"])}
 
 
@@ -53,6 +45,7 @@ def description(card: Card, dead: IntArray) -> dict[str, Any]:
         "seed": card["seed"],
         "path": card["path"],
         **{key: card["input"][key] for key in ("n_samples", "n_codes", "factors")},
+        "of_codes": card["input"].get("of_codes"),
         "notes": card["input"].get("notes", []),
         "dead": [names[code] if names else code for code in dead.tolist()],
         "reproduce": _reproduce(card),
@@ -70,7 +63,11 @@ def dead_codes(representation: Representation) -> IntArray:
 
 
 def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray) -> list[dict[str, Any]]:
-    """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and its own factor."""
+    """One row per code: its spread, its KL, what metrics say of it, whether it is dead, and its own factor.
+
+    Of more than `MOST_CODES` those that matter: own codes of factors, those that matrices put first, and of others
+    those of the largest spread.
+    """
     representation = card["representation"]
     kl = representation.mean_kl()
     # Column by column, so that a million samples are not copied at once.
@@ -90,8 +87,17 @@ def code_table(card: Card, aligned: Sequence[Mapping[str, Any]], dead: IntArray)
             "dead": code in dead,
             "factors": owners.get(code, []),
         }
-        for code in range(representation.codes.shape[1])
+        for code in _that_matter(card, aligned, np.array(spread))
     ]
+
+
+def _that_matter(card: Card, aligned: Sequence[Mapping[str, Any]], spread: FloatArray) -> list[int]:
+    if len(spread) <= MOST_CODES:
+        return list(range(len(spread)))
+    own = [code for each in aligned for code in each["codes"] if code >= 0]
+    first = [int(code) for each in matrices(card) for code in np.argsort(-each["matrix"], axis=0)[:FIRST].T.ravel()]
+    wide = np.argsort(-spread, kind="stable").tolist()
+    return sorted(list(dict.fromkeys([*own, *first, *wide]))[: max(MOST_CODES, len(set(own)))])
 
 
 def code_scores(card: Card) -> dict[str, FloatArray]:
@@ -172,14 +178,6 @@ def number_text(number: float) -> str:
     else:
         text = f"{number:.3f}"
     return text.replace("-", "\N{MINUS SIGN}")
-
-
-def _group(name: str, metric: Metric) -> str:
-    if name not in METRICS:
-        return "own"
-    if "cyclic" in metric.needs:
-        return "symmetry"
-    return "aligned" if metric.aligned else "free"
 
 
 def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> dict[str, Any]:

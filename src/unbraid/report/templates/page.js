@@ -27,3 +27,17 @@ if (more.length) {
     toggle.textContent = open ? "Hide details" : "Show all details";
   });
 }
+for (const find of document.querySelectorAll("#codes .find")) {
+  find.hidden = false;
+  const [words, count] = [find.querySelector("input"), find.querySelector("output")];
+  const rows = [...find.parentElement.querySelectorAll("tbody tr")];
+  words.addEventListener("input", () => {
+    const asked = words.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const row of rows) {
+      const cells = [...row.cells].map((cell) => cell.textContent.toLowerCase());
+      const text = ` ${[cells[0], cells.at(-2), cells.at(-1)].join(" ")} `;
+      row.hidden = !asked.every((word) => text.includes(/^\d+$/.test(word) ? ` ${word} ` : word));
+    }
+    count.textContent = asked.length ? `${rows.filter((row) => !row.hidden).length} of ${rows.length}` : "";
+  });
+}

@@ -1,0 +1,63 @@
+"""Score cards of sparse codes that are too wide for a full array: by columns, and the card holds those that matter."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from unbraid._arrays import finite_sparse, too_wide
+from unbraid.metrics import Metric
+from unbraid.metrics.deciding import decision
+from unbraid.metrics.wide import WIDE, wide_scores
+from unbraid.representation import Representation
+from unbraid.scorecard import ScoreCard, Scored
+
+
+def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, **about: Any) -> ScoreCard:
+    """The card of sparse codes, by the metrics that read codes column by column.
+
+    Args:
+        codes: (n_samples, n_codes) sparse; SciPy's, or a torch tensor.
+        labels: as `Representation.of` takes them.
+        chosen: rows by name. Those that need all codes at once are skipped, with the limit as the reason.
+        seed: of the metrics.
+        **about: the labels, as `Representation.of` takes it.
+
+    Raises:
+        ValueError: unsound input, or none of the metrics reads codes by columns.
+    """
+    why = f"{too_wide(codes.shape)}, which it needs; {', '.join(WIDE)} read codes by columns"
+    skipped = {name: why for name in chosen if name not in WIDE}
+    if len(skipped) == len(chosen):
+        raise ValueError(f"none of the metrics can go so wide: {why}")
+    if labels is None:
+        raise ValueError("these codes have no factors to be measured against: give labels")
+    held = finite_sparse(codes)
+    # Rows that lack a label are left out, and which those are only `of` knows.
+    read = Representation.of(np.arange(held.shape[0])[:, None], labels, **about)
+    rows = read.codes[:, 0]
+    held = held if len(rows) == held.shape[0] else held.tocsr()[rows].tocsc()
+    started = time.perf_counter()
+    found = wide_scores(held, read.factors, kinds=read.kinds, seed=seed)
+    seconds = (time.perf_counter() - started) / len(found.results)
+    if "sap" in chosen and "sap" not in found.results:
+        skipped["sap"] = "of categorical factors it trains a support vector machine for each code, too many here"
+    names = tuple(f"code {code}" for code in found.leading)
+    notes = (
+        f"{held.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
+        "and those matched one to one",
+    )
+    kept = Representation(
+        found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
+        notes=(*read.notes, *notes), code_names=names,
+    )  # fmt: skip
+    scored = {
+        name: Scored(metric, found.results[name], seconds, factors=read.names, codes=names)
+        for name, metric in chosen.items()
+        if name in found.results
+    }
+    if not scored:
+        raise ValueError(f"none of the metrics could be computed: {'; '.join(skipped.values())}")
+    decided_by = {name: decision(name, metric, seed=seed, gap=None) for name, metric in chosen.items()}
+    return ScoreCard(kept, scored, skipped, seed, decided_by=decided_by, of_codes=held.shape[1])
