@@ -20,7 +20,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics import mutual_info_score
 
-from unbraid.metrics import wide_scores
+from unbraid.metrics import wide_scores, wide_udr
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._information import mutual_information
 from unbraid.metrics._inputs import Levels
@@ -65,7 +65,13 @@ def whole() -> None:
     """Every metric that reads codes by columns, of sparse codes as wide as those of a sparse autoencoder."""
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 10, (100_000, 50))
-    held = sparse.random(100_000, 16_384, density=0.01, format="csc", random_state=0)
+    # About 1 000 values a code; `sparse.random` would number all cells first.
+    rows, columns = (
+        rng.integers(0, 100_000, 16_384_000, dtype=np.int32),
+        np.repeat(np.arange(16_384, dtype=np.int32), 1_000),
+    )
+    held = sparse.coo_array((rng.random(16_384_000), (rows, columns)), shape=(100_000, 16_384)).tocsc()
+    del rows, columns
     wide_scores(held[:2_000, :20], factors[:2_000, :3])
     began, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     found = wide_scores(held, factors)
@@ -74,6 +80,12 @@ def whole() -> None:
         f"wide_scores of 16 384 sparse codes, 100 000 rows, 50 factors: {time.process_time() - began:.0f} s of one core"
     )
     print(f"{peak / 2**20:.1f} GiB at most, {before / 2**20:.1f} before; {len(found.leading)} codes matter")
+    for correlation in ("pearson", "spearman"):
+        began = time.process_time()
+        wide_udr([held, held[:, ::-1]], correlation=correlation, top=10)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        print(f"wide_udr of two such models, {correlation}: {time.process_time() - began:.0f} s of one core", end=", ")
+        print(f"{peak / 2**20:.1f} GiB at most")
 
 
 if __name__ == "__main__":

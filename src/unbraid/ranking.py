@@ -3,11 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
 
 from unbraid._arrays import as_array
+from unbraid._tables import read_sparse
 from unbraid.analysis.ranking import Candidate, Compare, Informative, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Similarity
+from unbraid.metrics.udr_wide import Correlation, wide_udr
 from unbraid.representation import Representation
 from unbraid.runs.folder import CONFIG, find_codes, read_folder
 from unbraid.types import ArrayLike
@@ -24,7 +28,8 @@ def rank(
     *,
     groups: Sequence[str] | None = None,
     compare: Compare | None = None,
-    similarity: Similarity | None = None,
+    similarity: Similarity | Literal["pearson"] | None = None,
+    top: int | None = None,
     alpha: Literal["cv"] | float | None = None,
     informative: Informative | None = None,
     kl_threshold: float | None = None,
@@ -44,6 +49,8 @@ def rank(
         informative: "signal" or "kl", which latents count; see `RankingOptions`, which also says what the paper does.
         similarity, alpha, kl_threshold, aggregate, n_comparisons, seed: as in `unbraid.metrics.udr`; default for a
             study what its YAML says, else those of `RankingOptions`.
+        top: for codes that are thousands wide, sparse ones among them: by similarity "spearman" or "pearson", of each
+            code the so many most like it; see `unbraid.metrics.wide_udr`. All codes that vary count.
         progress: called as progress(done, total), in models.
 
     Returns:
@@ -70,11 +77,17 @@ def rank(
         "kl_threshold": kl_threshold, "aggregate": aggregate, "n_comparisons": n_comparisons, "seed": seed,
     }  # fmt: skip
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if similarity == "pearson" and top is None:
+        raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
     if hasattr(models, "known_folder"):
+        if top is not None:
+            raise ValueError("top is for models given by themselves; a study compares as its YAML says")
         return _rank_study(models, chosen, groups, progress)
     named = models if isinstance(models, Mapping) else _named(models)  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
+    if top is not None:
+        return _rank_wide(named, groups, similarity or "spearman", top, set(chosen) - {"similarity", "seed"}, progress)
     candidates = [_candidate(name, model) for name, model in named.items()]
     # Codes alone do not say which samples they are of.
     if any(not each.samples or each.samples.endswith(" rows") for each in candidates):
@@ -83,6 +96,43 @@ def rank(
         candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
     return rank_models(candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress)
+
+
+def _rank_wide(
+    named: Mapping[str, Model],
+    groups: Sequence[str] | None,
+    similarity: str,
+    top: int,
+    others: set[str],
+    progress: Callable[[int, int], None] | None,
+) -> Ranking:
+    if others:
+        raise ValueError(f"{', '.join(sorted(others))} and top do not go together: by top all codes that vary count")
+    if similarity not in get_args(Correlation):
+        raise ValueError(f"similarity must be 'pearson' or 'spearman' beside top; got {similarity!r}")
+    labels = [""] * len(named) if groups is None else [str(group) for group in groups]
+    found = wide_udr(
+        [_wide(model) for model in named.values()], correlation=cast(Correlation, similarity), top=top,
+        groups=None if groups is None else labels, progress=progress,
+    )  # fmt: skip
+    return Ranking(
+        runs=tuple(named), families=tuple(labels), settings=("",) * len(named), scores=found.scores,
+        latents=tuple(np.arange(number) for number in found.informative), pairs=found.pairs, matrices={}, left_out={},
+        options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
+        notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1]),
+    )  # fmt: skip
+
+
+def _wide(model: Model) -> Any:
+    """Its codes, as sparse as they are."""
+    path = getattr(model, "path", model)
+    if isinstance(path, str | Path):
+        path = find_codes(Path(path))
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
+        held = read_sparse(path)
+        return Representation.load(path).codes if held is None else held
+    return model.codes if isinstance(model, Representation) else model
 
 
 def _rank_study(

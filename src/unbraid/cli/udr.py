@@ -29,17 +29,37 @@ def udr(
             show_default=False,
         ),
     ] = None,
-    similarity: Annotated[Literal["lasso", "spearman"], typer.Option(help="How two latents are compared.")] = "lasso",
+    similarity: Annotated[
+        Literal["lasso", "spearman", "pearson"] | None,
+        typer.Option(help="How two latents are compared; default lasso, beside --top spearman.", show_default=False),
+    ] = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            help="For thousands of codes, sparse ones too: the so many most like each, by spearman or pearson.",
+            show_default=False,
+        ),
+    ] = None,
     alpha: Annotated[
-        str, typer.Option(help='Penalty of the lasso; "cv": by cross-validation for each two models, as the paper.')
-    ] = "0.1",
+        str | None,
+        typer.Option(
+            help='Penalty of the lasso; "cv": by cross-validation for each two models, as the paper.',
+            show_default="0.1",
+        ),
+    ] = None,
     informative: Annotated[
-        Literal["signal", "kl"],
-        typer.Option(help="Which latents count: those that tell of their sample, or, as the paper, those with a KL."),
-    ] = "signal",
+        Literal["signal", "kl"] | None,
+        typer.Option(
+            help="Which latents count: those that tell of their sample, or, as the paper, those with a KL.",
+            show_default="signal",
+        ),
+    ] = None,
     kl_threshold: Annotated[
-        float, typer.Option(help="A latent counts when its signal, or its mean KL, is above this, in nats.")
-    ] = 0.01,
+        float | None,
+        typer.Option(
+            help="A latent counts when its signal, or its mean KL, is above this, in nats.", show_default="0.01"
+        ),
+    ] = None,
     n_comparisons: Annotated[
         int | None, typer.Option(help="Other models each one is compared with; default all.", show_default=False)
     ] = None,
@@ -62,6 +82,8 @@ def udr(
       unbraid udr runs/*.npz --similarity spearman --n-comparisons 5 --json udr.json
 
       unbraid udr runs/*.npz --alpha cv --informative kl
+
+      unbraid udr activations/*.npz --similarity pearson --top 10
     """
     files = expanded(files)
     if len(files) < 2:
@@ -77,7 +99,8 @@ def udr(
             files,
             groups=None if groups is None else _groups(groups, files),
             similarity=similarity,
-            alpha=penalty(alpha),
+            top=top,
+            alpha=None if alpha is None else penalty(alpha),
             informative=informative,
             kl_threshold=kl_threshold,
             n_comparisons=n_comparisons,
@@ -88,10 +111,11 @@ def udr(
         raise ValueError(f"{path}: {reason}")
     if json is not None:
         content = {
-            "similarity": similarity,
+            "similarity": similarity or ranking.options.similarity,
+            **({} if top is None else {"top": top}),
             "alpha": ranking.options.alpha,
-            "informative": informative,
-            "kl_threshold": kl_threshold,
+            "informative": ranking.options.informative,
+            "kl_threshold": ranking.options.kl_threshold,
             "best": ranking.best,
             **({} if groups is None else {"groups": dict(zip(ranking.runs, ranking.families, strict=True))}),
             "scores": {run: float(value) for run, value in zip(ranking.runs, ranking.scores, strict=True)},

@@ -51,6 +51,7 @@ from unbraid.metrics.sparse_codes import (
 from unbraid.metrics.tad import tad
 from unbraid.metrics.tmex import tmex
 from unbraid.metrics.udr import udr
+from unbraid.metrics.udr_wide import wide_udr
 from unbraid.metrics.wide import wide_scores
 from unbraid.metrics.zero_shot import zero_shot
 
@@ -113,5 +114,6 @@ __all__ = [
     "spurious_correlation_removal",
     "targeted_probe_perturbation",
     "wide_scores",
+    "wide_udr",
     "zero_shot",
 ]

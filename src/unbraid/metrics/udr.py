@@ -107,6 +107,7 @@ def udr(
     """
     if factors is not None:
         raise NotDefined("needs the codes of several models")
+    check_number_of_models(len(codes))
     n_rows, widths = _check_models(codes)
     _check_choices(similarity, alpha, aggregate, n_comparisons)
     check_number("kl_threshold", kl_threshold)
@@ -225,8 +226,6 @@ def _listed(heavy: Mapping[str, float]) -> str:
 
 def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[int]]:
     """The number of rows, and of the columns of each."""
-    if len(codes) < 2:
-        raise ValueError(f"codes must be a sequence of at least two models' codes; got {len(codes)}")
     shapes = [check_matrix(codes[place], f"codes[{place}]", "n_codes").shape for place in range(len(codes))]
     n_rows = shapes[0][0]
     for place, (rows, _) in enumerate(shapes):
@@ -262,6 +261,25 @@ def _informative(widths: Sequence[int], kl: Sequence[ArrayLike] | None, threshol
             )
         informative.append(divergences > threshold)
     return informative
+
+
+def check_number_of_models(n_models: int) -> None:
+    """
+    Raises:
+        ValueError: there are fewer than two.
+    """
+    if n_models < 2:
+        raise ValueError(f"codes must be a sequence of at least two models' codes; got {n_models}")
+
+
+def compared(n_models: int, groups: Sequence[Hashable] | None) -> tuple[BoolArray, tuple[str, ...]]:
+    """(n_models, n_models) which models, along the columns, each one is compared with: all others of its group.
+
+    Raises:
+        ValueError: there are fewer than two models, in all or in some group.
+    """
+    check_number_of_models(n_models)
+    return _comparisons(n_models, groups, None, np.random.default_rng(0))
 
 
 def _comparisons(

@@ -1,0 +1,168 @@
+"""UDR of codes that are thousands wide: by correlation, and for each code the few that are most like it."""
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from unbraid._arguments import check_whole
+from unbraid._arrays import as_array, finite_sparse, is_sparse
+from unbraid.metrics._inputs import check_matrix
+from unbraid.metrics.udr import UDR, compared
+from unbraid.types import FloatArray
+
+Correlation = Literal["pearson", "spearman"]
+DENSE = 0.2  # share of values that are not 0 above which full arrays are quicker
+
+
+def wide_udr(
+    codes: Sequence[Any],
+    *,
+    correlation: Correlation = "spearman",
+    top: int = 10,
+    groups: Sequence[Hashable] | None = None,
+    at_once: int = 512,
+    progress: Callable[[int, int], None] | None = None,
+) -> UDR:
+    """Rank models of thousands of codes by how well their codes match those of other models, one to one.
+
+    As `udr` by correlation, where of each code the `top` most correlated codes of the other model alone enter the sums:
+    of 16 384 codes the small correlations of all others would outweigh the one that counts.
+
+    Args:
+        codes: one (n_samples, n_codes) matrix per model, of the same samples in the same order: sparse ones of SciPy or
+            torch, of which stored values alone are held, or any array.
+        correlation: "spearman" of ranks, equals sharing theirs, or "pearson".
+        top: how many candidates each code has, 1 or more; with as many as there are codes this is `udr`. With 1 a
+            score is the mean of the largest correlation of each code.
+        groups: models are compared within their group alone; see `udr`.
+        at_once: codes of one model that are compared with all of another at a time, 1 to 4096.
+        progress: called as progress(done, total), in pairs.
+
+    Returns:
+        UDR. `scores` from 0 to 1, higher is better. Constant codes count as uninformative, and are left out.
+
+    Raises:
+        ValueError: fewer than two models, or in some group; codes that are no matrices of the same samples, or not
+            finite; an argument out of range.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning", eq. 2-3,
+        UDR-S. Candidates are ours.
+
+    Example:
+        >>> latents = np.random.default_rng(0).standard_normal((500, 3))
+        >>> wide_udr([latents, -latents[:, ::-1]], top=1).scores.round(3).tolist()
+        [1.0, 1.0]
+    """
+    check_whole("top", top, 1)
+    check_whole("at_once", at_once, 1, 4096)
+    if correlation not in get_args(Correlation):
+        raise ValueError(f"correlation must be 'pearson' or 'spearman'; got {correlation!r}")
+    wanted, notes = compared(len(codes), groups)
+    held = [_Held(each, place, correlation) for place, each in enumerate(codes)]
+    for place, each in enumerate(held):
+        if each.n_rows != held[0].n_rows:
+            rows = held[0].n_rows
+            raise ValueError(
+                f"codes must be of the same samples; codes[0] has {rows} rows, codes[{place}] {each.n_rows}"
+            )
+    pairs = np.full(wanted.shape, np.nan)
+    todo = np.argwhere(np.triu(wanted))
+    for done, (one, other) in enumerate(todo):
+        if progress is not None:
+            progress(done, len(todo))
+        pairs[one, other] = pairs[other, one] = _agreement(held[one], held[other], top, at_once)
+    informative = np.array([each.n_codes for each in held])
+    silent = [str(place) for place, number in enumerate(informative) if not number]
+    if silent:
+        notes += (f"models {', '.join(silent)} have no code that varies and score 0",)
+    notes += (f"by the {top} most correlated codes of each",)
+    scores = np.array([np.median(row[others]) for row, others in zip(pairs, wanted, strict=True)])
+    absent, sound = np.full(pairs.shape, np.nan), np.ones(pairs.shape, dtype=bool)
+    return UDR(scores, pairs, informative, absent, absent, sound, notes)
+
+
+class _Held:
+    """Codes that vary, as values or ranks, with their means and spreads."""
+
+    def __init__(self, codes: Any, place: int, correlation: Correlation) -> None:
+        try:
+            full = not is_sparse(codes)
+            matrix = check_matrix(as_array(codes), "codes", "n_codes") if full else finite_sparse(codes).astype(float)
+        except ValueError as error:
+            raise ValueError(str(error).replace("codes", f"codes[{place}]", 1)) from None
+        self.n_rows = matrix.shape[0]
+        if self.n_rows < 2:
+            raise ValueError(f"codes[{place}] must have at least two rows (samples); got {self.n_rows}")
+        if not isinstance(matrix, np.ndarray):
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()
+            if matrix.nnz > DENSE * np.prod(matrix.shape):
+                matrix = matrix.toarray()
+        if correlation == "spearman":
+            matrix = _ranks(matrix) if isinstance(matrix, np.ndarray) else _sparse_ranks(matrix)
+        else:
+            largest = abs(matrix).max(axis=0)
+            largest = largest if isinstance(largest, np.ndarray) else largest.toarray().ravel()
+            matrix = matrix * (1.0 / np.where(largest > 0, largest, 1.0))  # so that squares stay in range
+        mean = np.asarray(matrix.mean(axis=0)).ravel()
+        squares = np.asarray((matrix * matrix).mean(axis=0)).ravel()
+        deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
+        alive = np.flatnonzero(deviation > 1e-9 * np.sqrt(squares))
+        self.n_codes = len(alive)
+        matrix = matrix[:, alive]
+        self.values = matrix if isinstance(matrix, np.ndarray) else matrix.tocsc()
+        self.mean, self.deviation = mean[alive], deviation[alive]
+
+    def correlations(self, other: "_Held", columns: slice) -> FloatArray:
+        """(n_columns, n_codes of the other) absolute correlations of these columns."""
+        products = self.values[:, columns].T @ other.values
+        products = products if isinstance(products, np.ndarray) else products.toarray()
+        centred = products / self.n_rows - np.outer(self.mean[columns], other.mean)
+        return np.minimum(np.abs(centred / np.outer(self.deviation[columns], other.deviation)), 1.0)
+
+
+def _ranks(matrix: FloatArray) -> FloatArray:
+    from scipy.stats import rankdata
+
+    ranks = rankdata(matrix, axis=0) / len(matrix)
+    return ranks - ranks.mean(axis=0)
+
+
+def _sparse_ranks(matrix: Any) -> Any:
+    """Ranks less that which all zeros share, as shares of the rows: of zeros 0, so that they need not be stored."""
+    from scipy.stats import rankdata
+
+    n_rows, ranks = matrix.shape[0], np.empty(matrix.nnz)
+    for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True):
+        own = matrix.data[start:stop]
+        n_zeros = n_rows - len(own)
+        of_zeros = (own < 0).sum() + (n_zeros + 1) / 2
+        ranks[start:stop] = (rankdata(own) + np.where(own > 0, n_zeros, 0) - of_zeros) / n_rows
+    ranked = matrix.copy()
+    ranked.data = ranks
+    return ranked
+
+
+def _agreement(one: _Held, other: _Held, top: int, at_once: int) -> float:
+    """Eq. 2, of the largest `top` entries of each row and of each column."""
+    if not one.n_codes or not other.n_codes:
+        return 0.0
+    total, best = 0.0, np.empty((0, other.n_codes))
+    for start in range(0, one.n_codes, at_once):
+        relations = one.correlations(other, slice(start, min(start + at_once, one.n_codes)))
+        total += _strength(_largest(relations.T, top)).sum()
+        best = _largest(np.concatenate([best, relations]), top)
+    return float(total + _strength(best).sum()) / (one.n_codes + other.n_codes)
+
+
+def _largest(relations: FloatArray, top: int) -> FloatArray:
+    """(top, n_columns) largest entries of each column."""
+    return relations if len(relations) <= top else np.partition(relations, -top, axis=0)[-top:]
+
+
+def _strength(relations: FloatArray) -> FloatArray:
+    """(n_columns,) largest entry, squared, over the sum; 0 of a column of zeros."""
+    sums = relations.sum(axis=0)
+    return relations.max(axis=0) ** 2 / np.where(sums > 0, sums, 1.0)

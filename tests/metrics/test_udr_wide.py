@@ -1,0 +1,101 @@
+"""UDR of wide codes: with every candidate it is UDR-S, with few a brute-force twin, however codes are held."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.stats import rankdata
+
+import unbraid._arrays
+from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
+from unbraid import rank
+from unbraid.metrics import udr, wide_udr
+from unbraid.metrics.udr_wide import Correlation
+from unbraid.types import FloatArray
+
+
+def models() -> list[FloatArray]:
+    """Sparse, of both signs, with ties, a constant code, and one that is a few stored values."""
+    rng = np.random.default_rng(0)
+    one = np.maximum(rng.standard_normal((300, 12)) - 1.2, 0) - np.maximum(rng.standard_normal((300, 12)) - 2, 0)
+    one[:, 5] = np.round(one[:, 5])
+    other = one @ rng.standard_normal((12, 12)) * 0.3 + np.roll(one, 3, axis=1)
+    third = -3e8 * np.roll(one, 2, axis=1)[:, :9]
+    third[:, 4] = 0.3
+    return [one, other, third]
+
+
+def brute_force(one: FloatArray, other: FloatArray, top: int) -> float:
+    alive = [codes[:, np.ptp(codes, axis=0) > 0] for codes in (one, other)]
+    relations = np.abs(np.corrcoef(alive[0].T, alive[1].T)[: alive[0].shape[1], alive[0].shape[1] :])
+    total = 0.0
+    for lines in (relations, relations.T):
+        for line in lines:
+            kept = sorted(line)[-top:]
+            total += kept[-1] ** 2 / sum(kept)
+    return total / sum(relations.shape)
+
+
+HOLDS: list[Any] = [np.asarray, sparse.csr_array, sparse.csc_matrix]
+
+
+@pytest.mark.parametrize("hold", HOLDS)
+@pytest.mark.parametrize("at_once", [1, 5, 512])
+def test_with_every_candidate_it_is_udr_and_with_few_a_brute_force_twin(hold: Any, at_once: int) -> None:
+    codes = models()
+    kl = [(np.ptp(each, axis=0) > 0) * 1.0 for each in codes]
+    found = wide_udr([hold(each) for each in codes], top=99, at_once=at_once)
+    expected = udr(codes, similarity="spearman", kl=kl)
+    np.testing.assert_allclose(found.scores, expected.scores, atol=1e-9)
+    np.testing.assert_array_equal(found.informative, [12, 12, 8])
+    ranks = [rankdata(each, axis=0) for each in codes]
+    by: dict[Correlation, list[FloatArray]] = {"pearson": codes, "spearman": ranks}
+    for correlation, seen in by.items():
+        for top in (1, 3):
+            few = wide_udr([hold(each) for each in codes], top=top, correlation=correlation, at_once=at_once)
+            assert few.pairs[0, 2] == pytest.approx(brute_force(seen[0], seen[2], top), abs=1e-9)
+            assert few.pairs[2, 0] == few.pairs[0, 2]
+
+
+def test_what_is_alike_is_found_among_many() -> None:
+    """By all correlations 600 codes of noise drown the twin of each code; by ten they do not."""
+    rng = np.random.default_rng(1)
+    one, other, unlike = (sparse.random_array((400, 600), density=0.05, rng=rng) for _ in range(3))
+    twin = one[:, rng.permutation(600)]
+    scores = wide_udr([one, twin, other, unlike], correlation="pearson", top=10)
+    assert scores.pairs[0, 1] > 0.3 > 0.05 > scores.pairs[2, 3]
+    assert wide_udr([one, twin], correlation="pearson", top=600).scores[0] < 0.1
+
+
+def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+    codes, files = models(), []
+    for place, each in enumerate(codes):
+        sparse.save_npz(tmp_path / f"seed{place}.npz", sparse.csr_array(each))
+        files.append(str(tmp_path / f"seed{place}.npz"))
+    bad = codes[0].copy()
+    bad[7, 3] = np.nan
+    sparse.save_npz(tmp_path / "nan.npz", sparse.csr_array(bad))
+    sparse.save_npz(tmp_path / "short.npz", sparse.csr_array(bad[:7]))
+    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 10)
+    code, _, error = unbraid_cli("udr", *files, "--top", "3", "--json", str(tmp_path / "out.json"))
+    assert code == 0, error
+    told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert (told["similarity"], told["top"]) == ("spearman", 3)
+    expected = wide_udr(codes, top=3).scores
+    np.testing.assert_allclose(list(told["scores"].values()), expected, atol=1e-12)
+    assert rank([*codes], top=3, similarity="pearson").scores.shape == (3,)
+    for given, said in (
+        ((*files,), "as a full array, more than"),
+        ((*files, "--similarity", "pearson"), "give top, such as 10"),
+        ((*files, "--top", "0"), "top must be"),
+        ((*files, "--top", "3", "--similarity", "lasso"), "similarity must be 'pearson' or 'spearman' beside top"),
+        ((*files, "--top", "3", "--alpha", "cv"), "alpha and top do not go together"),
+        ((files[0], str(tmp_path / "nan.npz"), "--top", "3"), "codes[1] must be finite; row 7, column 3 is nan"),
+        ((files[0], str(tmp_path / "short.npz"), "--top", "3"), "of the same samples"),
+    ):
+        code, _, error = unbraid_cli("udr", *given)
+        assert (code, len(error.splitlines())) == (2, 1), error
+        assert said in error
