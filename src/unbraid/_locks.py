@@ -21,21 +21,27 @@ class Held(OSError):
 
 
 @contextmanager
-def locked(path: Path, places: tuple[int, ...] = (0,)) -> Iterator[None]:
+def locked(path: Path, places: tuple[int, ...] = (0,), together: tuple[tuple[int, int], ...] = ()) -> Iterator[None]:
     """Hold bytes of a file, and with them what they stand for, until the block ends.
 
     On file systems without locks, and on Windows, nothing is held.
 
+    Args:
+        path: of the file.
+        places: bytes to be held alone.
+        together: ranges (first byte, how many) to be held with others who hold them together.
+
     Raises:
-        Held: another process holds one of them.
+        Held: another process holds one of them, alone or where it is to be held alone.
     """
     with path.open("a+b") as file:
         if sys.platform != "win32":
             import fcntl
 
-            for place in places:
+            wanted = [(fcntl.LOCK_SH, first, count) for first, count in together]
+            for how, place, count in [*wanted, *((fcntl.LOCK_EX, place, 1) for place in places)]:
                 try:
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+                    fcntl.lockf(file, how | fcntl.LOCK_NB, count, place)
                 except OSError as error:
                     if error.errno in (errno.EACCES, errno.EAGAIN):
                         raise Held(place) from None

@@ -99,6 +99,17 @@ def test_it_tells_how_far_the_runs_are(session: Session) -> None:
     assert all(0 <= step.step <= 6 for step in session.steps)
 
 
+@pytest.mark.slow
+def test_a_straggler_gives_its_place_to_others(executor: str, tmp_path: Path) -> None:
+    """The first run hangs, and there is one process."""
+    hanging = '\n  - {name: vae, network: "tests.studies.examples:hanging", latents: 3}\nseeds: 1\ntime_limit: 20'
+    tasks, datasets = tasks_in(tmp_path, SMALL.replace("\nseeds: 2", hanging))
+    assert {task.time_limit for task in tasks} == {20}
+    outcomes = {each.id: each for each in EXECUTORS[executor]([tasks[-1], *tasks[:-1]], datasets, **OPTIONS[executor])}
+    assert [outcomes[task.id].state for task in tasks] == ["finished"] * 3 + ["failed"]
+    assert (outcomes[tasks[-1].id].reason or "").startswith("time_limit: it took longer than 20 s; with a longer one")
+
+
 def test_what_it_cannot_do_it_says_at_the_call(executor: str, tmp_path: Path) -> None:
     tasks, datasets = tasks_in(tmp_path, SMALL.replace("device: cpu", "device: cpuu"))
     with pytest.raises(ValueError, match="cpuu"):

@@ -73,6 +73,11 @@ def refusing(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     return _Bad(encoder, _refuse), decoder
 
 
+def hanging(*arguments: Any) -> tuple[nn.Module, nn.Module]:
+    encoder, decoder = dense_pair(*arguments)
+    return _Bad(encoder, lambda: time.sleep(3000)), decoder
+
+
 def greedy(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     encoder, decoder = dense_pair(*arguments)
     return _Bad(encoder, _memory), decoder

@@ -3,7 +3,10 @@
 import os
 import pickle
 import signal
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -16,7 +19,7 @@ from unbraid.runs.folder import CHECKPOINT
 from unbraid.training import workers
 from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, train_here
-from unbraid.training.workers import WorkerDied, train_members
+from unbraid.training.workers import TookTooLong, WorkerDied, train_members
 
 DATASET = blocks()
 PLAN = Plan("beta_vae", steps=25, batch_size=8, device="cpu", precision="float32")
@@ -95,3 +98,18 @@ def test_what_only_this_process_knows_is_trained_in_it():
     here = train_here(PLAN, MEMBERS[:1], DATASET)[0]
     done = dict(train_members(PLAN, MEMBERS[:1], Local(DATASET.array, DATASET.space), processes=2))
     assert all(torch.equal(done[0].weights[name], here.weights[name]) for name in here.weights)
+
+
+def sleep(_: None, seconds: float, report: Callable[[Any], None]) -> float:
+    report("begun")
+    time.sleep(seconds)
+    return seconds
+
+
+def test_a_job_whose_time_is_over_gives_its_place_to_the_next():
+    """One process: without the limit the second job would wait for ever."""
+    done = dict(workers.run_jobs(sleep, [3000.0, 0.0], None, n_workers=1, tries=3, limit=3.0))
+    assert done[1] == 0.0
+    assert isinstance(done[0], TookTooLong)
+    assert str(done[0]) == "it took longer than 3 s"
+    assert not workers_of(os.getpid())

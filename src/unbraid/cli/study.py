@@ -48,6 +48,10 @@ def run(
     processes: Annotated[
         int | None, typer.Option(help="Runs at a time on a CPU of this machine; default one per core.")
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(metavar="I/N", help="Only the I-th of N parts, as one job of an array; others may run beside it."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print the runs and what they cost; write nothing.")
     ] = False,
@@ -69,6 +73,8 @@ def run(
 
       unbraid study run study.yaml --out study/ --retry failed
 
+      unbraid study run study.yaml --out study/ --shard 2/8
+
       unbraid study run study.yaml --out s3://bucket/study --executor ray --address auto
     """
     study = opened(file, out)
@@ -83,7 +89,7 @@ def run(
             print_estimate(estimate(study, processes=processes, progress=progress))
         return
     with continuing(), _progress(study.config.name) as report:
-        runs = study.run(executor, retry=retry, retrain=retrain, progress=report, **options)
+        runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     typer.echo(summary(study, runs, out))
 
 

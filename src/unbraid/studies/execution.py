@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -28,8 +29,9 @@ from unbraid.studies.published import check_published
 from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun, state_of
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
+from unbraid.studies.shards import Shard, claimed_shard
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import carried_study, discard
+from unbraid.studies.storage.remote import LOCK, carried_study, discard
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import Tracking, check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
@@ -77,6 +79,7 @@ def run_study(
     *,
     retry: str | None,
     retrain: bool,
+    shard: Shard | None = None,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> list[StudyRun]:
@@ -97,29 +100,34 @@ def run_study(
     dataset, around = study.meet(read)
     around = _of_this_version(study, around, retrain=retrain)
     tasks, datasets, planned = all_tasks(study, dataset, around)
+    code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
     check_trackers(study)
+    if shard:
+        tasks = shard.part(tasks)
+    claim = partial(claimed_shard, folder / LOCK, shard) if shard else partial(store.claimed, folder)
     with ExitStack() as stack:
         stack.enter_context(terminable())
         begun = (folder / store.ABOUT).exists()
         if begun:
-            stack.enter_context(store.claimed(folder))
+            stack.enter_context(claim())
         ledger = TaskLedger(folder, planned, tasks, retry=retry, progress=progress)
         check_tasks(folder, ledger.waiting, datasets)
         working = EXECUTORS[executor](ledger.waiting, datasets, report=ledger.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(store.claimed(folder))
-        code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
+            stack.enter_context(claim())
         _keep(study, replace(around, code=code))
-        ledger.listeners = [stack.enter_context(each(study)) for each in LISTENERS]
+        # Shards do not write into one tracker at once; who runs the study as a whole tells it of all.
+        ledger.listeners = [stack.enter_context(each(study)) for each in LISTENERS[: 1 if shard else None]]
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 ledger.end(outcome)
         write_results(study)  # stands by the time that something longer may be interrupted
-        for extra in EXTRAS:
-            extra.finish(study, ledger.after)
-        write_results(study)
+        if not shard or all(run.state != "waiting" for run in study.runs()):
+            for extra in EXTRAS:
+                extra.finish(study, ledger.after)
+            write_results(study)
     return study.runs()
 
 
@@ -139,10 +147,10 @@ def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: b
 
 def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
     folder = study.known_folder()
-    (folder / store.RUNS).mkdir(exist_ok=True)
     with atomic_write(folder / store.YAML) as temporary:
         temporary.write_text(study.text, encoding="utf-8")
     store.write_environment(folder, study.source, around)
+    (folder / store.RUNS).mkdir(exist_ok=True)  # last: what else a folder holds makes it that of a study
 
 
 def all_tasks(
@@ -205,8 +213,8 @@ def _task(study: StudyRecord, planned: Planned) -> Task:
     folder = str(study.known_folder().absolute() / store.RUNS)
     return Task(
         planned.id, planned.config, folder, metric_names(study.config), study.config.gap,
-        checkpoint_every=study.config.checkpoint_every, snapshots=study.config.snapshots,
-        snapshot_metrics=tuple(study.config.snapshot_metrics),
+        checkpoint_every=study.config.checkpoint_every, time_limit=study.config.time_limit,
+        snapshots=study.config.snapshots, snapshot_metrics=tuple(study.config.snapshot_metrics),
     )  # fmt: skip
 
 

@@ -144,6 +144,7 @@ class StudyConfig(Section):
     precision: Literal["auto", "float32", "bfloat16", "float64"] = "auto"
     device: str = "auto"
     checkpoint_every: NotNegative = 120.0  # seconds
+    time_limit: Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)] | None = None  # seconds of any run
     snapshots: Annotated[int, Field(ge=0, strict=True)] = 0  # of each run, by the metrics named next
     snapshot_metrics: Annotated[list[str], Field(min_length=1)] = ["mig"]
     hold_out: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = (

@@ -11,6 +11,7 @@ from unbraid.studies.page import table
 from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun
 from unbraid.studies.results import results
 from unbraid.studies.schema import read
+from unbraid.studies.shards import parse_shard
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import local_folder
 from unbraid.studies.study_ranking import rank_study, ranking_options
@@ -69,6 +70,7 @@ class Study(StudyRecord):
         *,
         retry: Literal["failed"] | None = None,
         retrain: bool = False,
+        shard: str | None = None,
         progress: Callable[[StudyProgress], None] | None = None,
         **options: Any,
     ) -> list[StudyRun]:
@@ -79,6 +81,7 @@ class Study(StudyRecord):
             retry: "failed": try again what failed before, runs and metrics.
             retrain: train models anew where this version of unbraid gives other weights than the one that the study
                 was begun with; otherwise that is an error. Models of both are never in one table.
+            shard: "2/8": the second of eight parts alone, whatever is done of it; several may be at work on one folder.
             progress: told about twice a second.
             **options: of the executor; they come before those of the YAML.
 
@@ -91,7 +94,8 @@ class Study(StudyRecord):
             KeyboardInterrupt: stopped; checkpoints are saved.
         """
         name, options = self.config.executor_with(executor, options)
-        return run_study(self, name, retry=retry, retrain=retrain, progress=progress, options=options)
+        part = None if shard is None else parse_shard(shard)
+        return run_study(self, name, retry=retry, retrain=retrain, shard=part, progress=progress, options=options)
 
     def results(self) -> "pandas.DataFrame":
         """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""

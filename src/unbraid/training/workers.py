@@ -36,6 +36,10 @@ class WorkerDied(ChildProcessError):
     """A worker process ended without a result, killed from outside or out of memory."""
 
 
+class TookTooLong(ChildProcessError):
+    """A job was ended because its time was over."""
+
+
 def train_members(
     plan: Plan,
     members: Sequence[Member],
@@ -139,6 +143,7 @@ def run_jobs(
     n_workers: int,
     report: Callable[[int, Any], None] | None = None,
     tries: int = 1,
+    limit: float | None = None,
 ) -> Generator[tuple[int, Any], None, None]:
     """Call function(shared, job, report) for each job, in processes of their own that keep `shared`.
 
@@ -149,10 +154,11 @@ def run_jobs(
         n_workers: processes, each with one thread; no more than there are jobs.
         report: told (position of the job, what the job sent), from the thread that iterates.
         tries: a job whose process dies is begun again until it has been begun so often.
+        limit: seconds that a job may take; its process is killed then, and another takes its place.
 
     Yields:
         (position, result) as they are done; the result is the exception where the job raised one, WorkerDied where
-        its process ended.
+        its process ended, TookTooLong where it was killed for its time.
 
     Raises:
         WorkerDied: workers cannot even start.
@@ -163,7 +169,7 @@ def run_jobs(
     if not jobs:
         return
     with ExitStack() as files:
-        workers = _Workers(function, jobs, _shipped(shared, files), report, tries)
+        workers = _Workers(function, jobs, _shipped(shared, files), report, tries, limit)
         yield from workers.run(min(n_workers, len(jobs)))
 
 
@@ -193,8 +199,10 @@ class _Workers:
         shipped: Shipped,
         report: Callable[[int, Any], None] | None,
         tries: int,
+        limit: float | None,
     ) -> None:
         self.function, self.jobs, self.shipped, self.report = function, jobs, shipped, report
+        self.limit = limit
         self.tries = [tries] * len(jobs)  # left
         self.waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
         self.inbox: queue.SimpleQueue[tuple[str, int, Any]] = queue.SimpleQueue()
@@ -281,14 +289,18 @@ class _Workers:
             except queue.Empty:
                 break
             self.tries[number] -= 1
+            over = _Alarm(self.limit, process)
             try:
-                _send(process.stdin, self.jobs[number])
-                kind = "report"
-                while kind == "report":
-                    kind, content = pickle.load(process.stdout)
-                    self.inbox.put((kind, number, content))
+                with over:
+                    _send(process.stdin, self.jobs[number])
+                    kind = "report"
+                    while kind == "report":
+                        kind, content = pickle.load(process.stdout)
+                        self.inbox.put((kind, number, content))
             except (EOFError, OSError, pickle.UnpicklingError):
-                if self.tries[number] > 0 and not self.stopping:
+                if over.rang:
+                    self.inbox.put(("error", number, TookTooLong(f"it took longer than {self.limit:g} s")))
+                elif self.tries[number] > 0 and not self.stopping:
                     self.waiting.put(number)
                 else:
                     self.inbox.put(("error", number, WorkerDied(f"its process {_end(process)}")))
@@ -314,6 +326,27 @@ class _Workers:
         for process in self.running:
             with process, suppress(BrokenPipeError):  # closes its pipes, what could not be sent included
                 pass
+
+
+class _Alarm:
+    """Kills a process when its time is over, unless the block has ended by then."""
+
+    def __init__(self, seconds: float | None, process: subprocess.Popen[bytes]) -> None:
+        self.rang, self.process = False, process
+        self.timer = None if seconds is None else threading.Timer(seconds, self._ring)
+
+    def _ring(self) -> None:
+        self.rang = True
+        self.process.kill()
+
+    def __enter__(self) -> None:
+        if self.timer:
+            self.timer.daemon = True
+            self.timer.start()
+
+    def __exit__(self, *_: object) -> None:
+        if self.timer:
+            self.timer.cancel()
 
 
 def _end(process: subprocess.Popen[bytes]) -> str:

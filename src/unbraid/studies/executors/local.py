@@ -17,10 +17,10 @@ from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import perform, perform_alone, train
+from unbraid.studies.executors.work import out_of_time, perform, perform_alone, train
 from unbraid.studies.expand import setting_text
 from unbraid.training.train import training_of, weight_bytes
-from unbraid.training.workers import WorkerDied, can_leave, run_jobs
+from unbraid.training.workers import TookTooLong, WorkerDied, can_leave, run_jobs
 
 TRIES = 3  # of a run whose process dies, each continuing from its last checkpoint
 PACK = 64  # largest number of stacked runs
@@ -80,11 +80,14 @@ def _in_workers(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], told: Callable[[TaskProgress], None], n_workers: int
 ) -> Iterator[Outcome]:
     working = run_jobs(
-        perform_alone, tasks, datasets, n_workers=n_workers, report=lambda _, step: told(step), tries=TRIES
-    )
+        perform_alone, tasks, datasets, n_workers=n_workers, report=lambda _, step: told(step), tries=TRIES,
+        limit=tasks[0].time_limit if tasks else None,
+    )  # fmt: skip
     with closing(cast(Generator[tuple[int, Outcome | Exception], None, None], working)) as results:
         for number, result in results:
-            if isinstance(result, WorkerDied):
+            if isinstance(result, TookTooLong):
+                yield Outcome(tasks[number].id, "failed", out_of_time(result))
+            elif isinstance(result, WorkerDied):
                 yield Outcome(tasks[number].id, "failed", f"{result} ({TRIES} times)")
             elif isinstance(result, Exception):
                 raise result

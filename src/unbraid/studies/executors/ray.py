@@ -20,7 +20,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.local import TRIES, check_memory
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import DiskFull, explain
+from unbraid.studies.executors.work import DiskFull, explain, out_of_time
 from unbraid.studies.storage.remote import mirror_of
 from unbraid.studies.storage.sync import pull
 
@@ -139,6 +139,7 @@ def _run(
             ended = submitted.ended()
             for step in submitted.steps():
                 told(step)
+            submitted.end_stragglers()
             yield from submitted.outcomes(ended)
     finally:
         submitted.stop()
@@ -156,6 +157,8 @@ class _Submitted:
         self.marked: set[Path] = set()
         self.running: dict[Any, Task] = {}  # by the reference to the answer
         self.tries: dict[str, int] = {}
+        self.began: dict[str, float] = {}  # by task, when it said its first word
+        self.over: set[str] = set()  # tasks that were ended for their time
         environment = {"env_vars": worker_variables()}
         self.remote = ray.remote(num_cpus=1, max_retries=0, runtime_env=environment)(_on_node)
 
@@ -182,7 +185,16 @@ class _Submitted:
         at_work = {task.id for task in self.running.values()}
         for name, said in self.ray.get(self.board.take.remote()).items():
             if name in at_work:
+                self.began.setdefault(name, time.monotonic())
                 yield TaskProgress(name, *said)
+
+    def end_stragglers(self) -> None:
+        """End tasks whose time is over: their places are free for others."""
+        for reference, task in self.running.items():
+            limit, began = task.time_limit, self.began.get(task.id)
+            if limit is not None and began is not None and time.monotonic() - began > limit:
+                self.over.add(task.id)
+                self.ray.cancel(reference, force=True)
 
     def outcomes(self, ended: Iterable[Any]) -> Iterator[Outcome]:
         for reference in ended:
@@ -201,6 +213,9 @@ class _Submitted:
                 raise error.cause from None
             return Outcome(task.id, "failed", explain(error.cause), error.traceback_str)
         except errors.RayError as error:  # a node or process that died
+            if task.id in self.over:
+                return Outcome(task.id, "failed", out_of_time(f"it took longer than {task.time_limit:g} s"))
+            self.began.pop(task.id, None)
             self.tries[task.id] = self.tries.get(task.id, 0) + 1
             if self.tries[task.id] < TRIES:
                 self.submit(task)
@@ -251,6 +266,7 @@ def _on_node(order: Order, datasets: Mapping[str, FactorDataset], board: Any) ->
     def tell(step: TaskProgress) -> None:
         last[:] = [board.post.remote(step.id, (step.step, dict(step.logs), step.doing))]
 
+    tell(TaskProgress(order.task.id, 0))  # it waits in no queue any more: its time begins
     answer = work(order, datasets, tell)
     ray.get(last)  # the last word arrives before the answer
     return answer

@@ -26,6 +26,7 @@ class Task:
     questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
     retry: bool = False  # try again the metrics that failed
     checkpoint_every: float = 120.0  # seconds
+    time_limit: float | None = None  # seconds that it may take where it has a process of its own
     snapshots: int = 0
     snapshot_metrics: tuple[str, ...] = ("mig",)
     label: str = ""  # of the setting, where the run is none of those that the study lists

@@ -113,6 +113,11 @@ def explain(error: BaseException) -> str:
     return text if isinstance(error, ValueError | OSError) and text else f"{type(error).__name__}: {text}"
 
 
+def out_of_time(said: object) -> str:
+    """Why a run failed that was ended for its time, in a line."""
+    return f"time_limit: {said}; with a longer one --retry failed goes on from its last checkpoint"
+
+
 def _stop_if_full(error: Exception, folder: Path) -> None:
     if isinstance(error, BrokenPipeError):
         raise error  # nobody waits for the outcome any more

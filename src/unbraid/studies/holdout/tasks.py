@@ -41,7 +41,7 @@ def held_out_tasks(
         about = _described(part, around, holdout)
         datasets[about["content"]] = part
         described.append((kind, number, holdout, about))
-    runs, every = expand(study.config, around), study.config.checkpoint_every
+    runs, every, limit = expand(study.config, around), study.config.checkpoint_every, study.config.time_limit
     if described:
         _check_families(runs, described[0][0], datasets[described[0][3]["content"]])
     for planned in runs:
@@ -52,9 +52,8 @@ def held_out_tasks(
                 "without": _plain(holdout.without), "terms": terms(study.config, kind),
             }  # fmt: skip
             label = ", ".join(filter(None, (planned.setting, kind)))
-            task = tasks.setdefault(
-                run_id(config), Task(run_id(config), config, folder, checkpoint_every=every, label=label)
-            )
+            own = Task(run_id(config), config, folder, checkpoint_every=every, time_limit=limit, label=label)
+            task = tasks.setdefault(own.id, own)
             tasks[task.id] = replace(task, questions=(*task.questions, question))
     return list(tasks.values()), datasets
 

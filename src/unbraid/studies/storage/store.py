@@ -126,7 +126,7 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keeps other processes from working on the study; the claim dies with this process.
+    """Keeps other processes from working on the study, or on a shard of it; the claim dies with this process.
 
     Raises:
         ValueError: another process is at work on it.

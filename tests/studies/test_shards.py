@@ -1,0 +1,80 @@
+"""Parts of a study as jobs of an array."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.processes import started
+from tests.studies.examples import same_but_for_times
+from unbraid.studies.shards import Shard, claimed_shard, parse_shard
+from unbraid.studies.storage import store
+from unbraid.studies.study import Study
+
+YAML = """
+name: small
+dataset: {name: square, positions: 8, shrink: 4}
+families: [{name: pca, latents: [2, 3, 4]}, {name: pca, latents: 5, seeds: 1}]
+seeds: 2
+steps: 1
+device: cpu
+metrics: [mig]
+udr: {similarity: spearman}
+"""
+HOLDS = """
+import sys
+from pathlib import Path
+from unbraid.studies.shards import claimed_shard, parse_shard
+with claimed_shard(Path(sys.argv[1]), parse_shard(sys.argv[2])):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_shards_are_disjoint_complete_and_of_nearly_one_length() -> None:
+    for count in (0, 1, 7, 30):
+        for of in (1, 2, 7, 40):
+            parts = [Shard(number, of).part(range(count)) for number in range(1, of + 1)]
+            assert sorted(item for part in parts for item in part) == list(range(count))
+            assert {len(part) for part in parts} <= {count // of, count // of + 1}
+
+
+@pytest.mark.parametrize("text", ["0/3", "4/3", "1", "1/0", "-1/3", "1/3/5", "a/b", "1/1048577", "٣/٤", "1 / 2"])
+def test_what_is_no_shard_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="write i/n with i from 1 to n, such as 2/8"):
+        parse_shard(text)
+
+
+def test_the_shards_of_a_study_together_are_the_study(tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(YAML)
+    whole = Study.load(tmp_path / "study.yaml", out=tmp_path / "whole")
+    whole.run(processes=0)
+    study = Study.load(tmp_path / "study.yaml", out=tmp_path / "parts")
+    ids = [run.id for run in whole.runs()]
+    for number, done in ((2, ids[1::2]), (2, ids[1::2]), (1, ids)):  # the second is run twice: its part stays the same
+        times = {path: path.stat().st_mtime_ns for path in (tmp_path / "parts").glob("runs/*/status.json")}
+        runs = study.run(processes=0, shard=f"{number}/2")
+        assert {run.id for run in runs if run.state == "finished"} == {*done}
+        assert all(path.stat().st_mtime_ns == time for path, time in times.items())
+        assert list(study.results()["run"]) == ids
+        assert ("udr.score" in study.results()) is (done == ids)  # by who comes last
+    assert same_but_for_times(study.results(), whole.results())
+    assert study.run(processes=0, shard="9/9")[0].state == "finished"  # a shard without runs
+
+
+def test_a_shard_is_run_once_at_a_time_beside_its_siblings_alone(tmp_path: Path) -> None:
+    lock = tmp_path / ".lock"
+    with started("-c", HOLDS, str(lock), "2/3", stdin=-1, stdout=-1) as process:
+        assert process.stdout
+        assert process.stdout.readline() == "held\n"
+        with claimed_shard(lock, parse_shard("1/3")):
+            pass
+        with pytest.raises(ValueError, match="another process is at work on shard 2/3"):
+            claimed_shard(lock, parse_shard("2/3")).__enter__()
+        for other in ("2/4", "1/2", "1/1", "5/1048576"):
+            with pytest.raises(ValueError, match="divided otherwise than by"):
+                claimed_shard(lock, parse_shard(other)).__enter__()
+        with pytest.raises(ValueError, match="another process is at work on this study"):
+            store.claimed(tmp_path).__enter__()
+        process.communicate()
+    with store.claimed(tmp_path):
+        pass
