@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from reprlib import Repr
 from typing import Annotated, Any, NoReturn, TypeAlias
@@ -93,12 +93,14 @@ def explain(error: ValidationError, hint: Callable[[Loc], str] = lambda _: "") -
     first = max((one for one in faults if _cleaned(one["loc"])[: len(outer)] == outer), key=_depth)
     path = key_path(_cleaned(first["loc"]))
     if first["type"] == "extra_forbidden":
+        path = key_path((*_cleaned(first["loc"][:-1]), _quoted(first["loc"][-1])))
         said = f"unknown{hint(first['loc'])}"
     elif first["type"] == "missing":
         said = "is missing"
     else:
         given = "" if isinstance(first["input"], dict | list) else f"; got {_SHORT.repr(first['input'])}"
-        said = first["msg"][0].lower() + first["msg"][1:] + given
+        same = [one["msg"] for one in faults if _cleaned(one["loc"]) == _cleaned(first["loc"])]
+        said = _plainly(_either(same)) + given
     more = len({key_path(_cleaned(one["loc"])) for one in faults} - {path, key_path(outer)})
     return f"{path}: {said}" + (f" (and {more} more)" if more else "")
 
@@ -107,6 +109,22 @@ def key_path(keys: Loc) -> str:
     """`families[1].beta` of ("families", 1, "beta")."""
     text = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
     return text.removeprefix(".") or "the whole"
+
+
+def _either(messages: Sequence[str]) -> str:
+    """What any of the branches of a union would take: "Input should be 'all' or a valid list"."""
+    begun = "Input should be "
+    others = [message.removeprefix(begun) for message in messages[1:] if message.startswith(begun)]
+    return " or ".join(dict.fromkeys([messages[0], *others])) if messages[0].startswith(begun) else messages[0]
+
+
+def _plainly(message: str) -> str:
+    return re.sub(r"valid dictionary( or instance of \w+)?", "mapping", message[0].lower() + message[1:])
+
+
+def _quoted(key: int | str) -> int | str:
+    """A key that is no plain word, so that it can be told from the path before it."""
+    return key if isinstance(key, int) or re.fullmatch(r"\w{1,100}", key) else repr(key[:100])
 
 
 def _depth(fault: Any) -> int:

@@ -2,13 +2,16 @@
 
 import inspect
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.studies.examples import SMALL
 from unbraid.families.table import FAMILIES
 from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
+from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import OPTIONS, StudyConfig, parse
 from unbraid.studies.storage.store import StudyEnvironment
 
@@ -73,8 +76,8 @@ def test_images_kept_out_are_part_of_what_runs_are():
         ({"families": [{"beta": 4}]}, "families[0].name: is missing"),
         ({"families": [{"name": "vae", "seeds": [0, -1]}]}, "families[0].seeds[1]: input should be greater than"),
         ({"families": [{"name": "vae", "steps": 1.5}]}, "families[0].steps: input should be a valid integer; got 1.5"),
-        ({"seeds": "five"}, "seeds: input should be a valid integer; got 'five'"),
-        ({"seeds": True}, "seeds: input should be a valid integer; got True"),
+        ({"seeds": "five"}, "seeds: input should be a valid integer or a valid list; got 'five'"),
+        ({"seeds": True}, "seeds: input should be a valid integer or a valid list; got True"),
         ({"seeds": []}, "seeds: "),
         ({"steps": 0}, "steps: input should be greater than or equal to 1; got 0"),
         ({"batch_size": "64"}, "batch_size: input should be a valid integer; got '64'"),
@@ -162,6 +165,70 @@ def test_runs_are_the_products_of_the_lists_and_the_seeds_and_equal_ones_come_on
     assert found[9].config["steps"] == 10
     assert [found[number].config["batch_size"] for number in (0, 9)] == [64, 16]
     assert found[0].config["steps"] == 20
+
+
+def settings(**section: Any) -> list[tuple[Any, ...]]:
+    runs = expand(study(families=[{"name": "beta_vae", **section}]), AROUND)
+    return [tuple(run.config["hyperparameters"][name] for name in ("beta", "latents", "learning_rate")) for run in runs]
+
+
+def test_values_are_taken_together_left_out_or_drawn() -> None:
+    grid = settings(beta=[1, 2], zip={"latents": [3, 5], "learning_rate": [1e-3, 1e-4]})
+    assert sorted(grid) == [(beta, *pair) for beta in (1, 2) for pair in ((3, 1e-3), (5, 1e-4))]
+    left = settings(beta=[1, 2], latents=[3, 5], exclude=[{"beta": 2.0, "latents": 5}])
+    assert sorted(left) == [(1, 3, 1e-4), (1, 5, 1e-4), (2, 3, 1e-4)]
+    ranges = {"beta": {"log_uniform": [1, 1000]}, "latents": {"integers": [2, 4]}}
+    few, many = settings(random={"n": 3, **ranges}), settings(random={"n": 300, **ranges})
+    assert set(few) <= set(many)  # more of them leave those that are there
+    betas = np.array([beta for beta, *_ in many])
+    assert {latents for _, latents, _ in many} == {2, 3, 4}
+    assert betas.min() >= 1
+    assert betas.max() <= 1000
+    assert abs(np.log10(betas).mean() - 1.5) < 0.2
+    assert all(float(f"{beta:.4g}") == beta for beta in betas)
+    wider = settings(random={"n": 3, **ranges, "learning_rate": {"uniform": [1e-5, 1e-4]}})
+    assert [each[:2] for each in wider] == [each[:2] for each in few]
+    assert settings(random={"n": 3, "seed": 1, **ranges}) != few
+    assert {beta for beta, *_ in settings(random={"n": 50, "beta": [2, 3]})} == {2, 3}
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ({"zip": {"latents": [3, 5], "beta": [1]}}, r"families\[0\].zip: lists that are .* latents has 2, beta has 1"),
+        ({"zip": {"latent": [3]}}, r"families\[0\].zip.latent: unknown; did you mean 'latents'"),
+        ({"zip": {"beta": [3]}, "beta": 4}, r"families\[0\]: beta is given twice"),
+        ({"zip": {"beta": 3}}, r"families\[0\].zip.beta: input should be a valid list"),
+        ({"random": {"beta": [1, 2]}}, r"families\[0\].random.n: is missing"),
+        ({"random": {"n": 2}}, r"families\[0\].random: names no hyperparameter"),
+        ({"random": {"n": 2, "betta": [1]}}, r"families\[0\].random.betta: unknown; did you mean 'beta'"),
+        ({"random": {"n": 2, "beta": {"log_uniform": [0, 1]}}}, r"families\[0\].random.beta: write a list"),
+        ({"random": {"n": 2, "beta": {"uniform": [2, 1]}}}, r"families\[0\].random.beta: write a list"),
+        ({"random": {"n": 2, "latents": {"integers": [1.5, 3]}}}, r"families\[0\].random.latents: write a list"),
+        ({"random": {"n": 2, "beta": 3}}, r"families\[0\].random.beta: write a list"),
+        ({"random": {"n": 2, "beta": {"uniform": [-5, -1]}}}, r"families\[0\].beta must lie between 0 and"),
+        ({"exclude": [{"beta": 9}]}, r"families\[0\].exclude\[0\]: no run has beta=9"),
+        ({"exclude": [{"betta": 9}]}, r"families\[0\].exclude\[0\].betta: unknown; did you mean 'beta'"),
+        ({"exclude": [{"beta": 4}]}, r"families\[0\].exclude: no run is left"),
+        ({"exclude": {"beta": 4}}, r"families\[0\].exclude: input should be a valid list"),
+    ],
+)
+def test_a_search_that_cannot_be_names_its_key(section: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        settings(**section)
+
+
+def test_networks_of_ones_own_are_found_wherever_they_stand() -> None:
+    own = "tests.studies.examples:{}"
+    for section in (
+        {"zip": {"network": [own.format("refusing"), "dense"]}},
+        {"random": {"n": 4, "network": [own.format("refusing")]}},
+    ):
+        config = study(families=[{"name": "vae", **section}])
+        assert config.own_code == [own.format("refusing")]
+        with pytest.raises(ValueError, match="names code of its own"):
+            StudyRecord(config.trusting([]), None, "").check_trust()
+        StudyRecord(config.trusting(), None, "").check_trust()
 
 
 def test_the_id_and_the_setting_of_a_run_do_not_depend_on_what_else_the_study_holds():

@@ -14,6 +14,7 @@ from unbraid.metrics import METRICS
 from unbraid.runs.folder import run_id
 from unbraid.scoring import choose, without_presets
 from unbraid.studies.schema import FamilySection, StudyConfig
+from unbraid.studies.searching import settings_of, without_excluded
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan
@@ -81,12 +82,24 @@ def family_members(section: FamilySection, study: StudyConfig, path: str) -> lis
             known = [*row.hyperparameters, *(set(FamilySection.model_fields) - {"name"})]
             raise ValueError(f"{path}.{name}: unknown; {suggestion(name, known)}")
     seeds = study.seeds if section.seeds is None else section.seeds
+    settings = settings_of(section, path)
+    for name in settings[0]:
+        if name not in row.hyperparameters:
+            where = "zip" if name in (section.zip or {}) else "random"
+            raise ValueError(f"{path}.{where}.{name}: unknown; {suggestion(name, row.hyperparameters)}")
     lists = [len(values) for values in section.hyperparameters.values() if isinstance(values, list)]
-    if (count := prod(lists) * (seeds if isinstance(seeds, int) else len(seeds))) > MOST_RUNS:
+    if (count := prod(lists) * len(settings) * (seeds if isinstance(seeds, int) else len(seeds))) > MOST_RUNS:
         raise ValueError(f"{path}: {count} runs; a study holds {MOST_RUNS} at most")
     try:
-        return members_of(section.name, row, seeds, section.preset, section.hyperparameters)
+        members = [
+            member
+            for each in settings
+            for member in members_of(section.name, row, seeds, section.preset, section.hyperparameters | each)
+        ]
+        return without_excluded(section, row, members, path)
     except ValueError as error:
+        if str(error).startswith(path):
+            raise
         about = str(error).split(" ")[0] in row.hyperparameters
         raise ValueError(f"{path}{'.' if about else ': '}{error}") from None
 

@@ -48,6 +48,14 @@ class DatasetSection(Section):
         return dict(self.model_extra or {})
 
 
+class RandomSection(Section):
+    """How many settings are drawn, and of which values; see `unbraid.studies.searching`."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+    n: Annotated[int, Field(ge=1, le=100_000, strict=True)]
+    seed: Seed = 0
+
+
 class FamilySection(Section):
     """A family, and beside its settings any of its hyperparameters, a value or a list of values each."""
 
@@ -57,10 +65,25 @@ class FamilySection(Section):
     seeds: Seeds | None = None  # those of the study where it has none
     steps: Count | None = None
     batch_size: Count | None = None
+    zip: Annotated[dict[str, Annotated[list[Value], Field(min_length=1)]], Field(min_length=1)] | None = None
+    random: RandomSection | None = None
+    exclude: list[Annotated[dict[str, Value], Field(min_length=1)]] = []
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
         return dict(self.model_extra or {})
+
+    @property
+    def networks(self) -> list[Any]:
+        """What is said of networks, of itself, in `zip` or in `random`: a name, or a list of them."""
+        drawn = (self.random.model_extra or {}) if self.random else {}
+        return [part["network"] for part in (self.hyperparameters, self.zip or {}, drawn) if "network" in part]
+
+    def trusting(self, names: Collection[str] | None) -> "FamilySection":
+        """The same section with the user's trust in its own code, all or that in `names`."""
+        drawn = self.random and self.random.model_copy(update=trusting(dict(self.random.model_extra or {}), names))
+        searched = {"zip": trusting(self.zip, names), "random": drawn}
+        return self.model_copy(update=trusting({"name": self.name, **self.hyperparameters}, names) | searched)
 
 
 class UDRSection(Section):
@@ -170,10 +193,7 @@ class StudyConfig(Section):
 
         Where files lie is taken from a YAML of the user's alone, the first case.
         """
-        families = [
-            each.model_copy(update=trusting({"name": each.name, **each.hyperparameters}, names))
-            for each in self.families
-        ]
+        families = [each.trusting(names) for each in self.families]
         name, options = self.dataset.name, self.dataset.options
         trusted = Trusted(name) if names is None or name in names else name
         known = options if names is None else of_everywhere(options)
@@ -185,7 +205,7 @@ class StudyConfig(Section):
     @property
     def own_code(self) -> list[str]:
         """The families, networks and metrics that are none of unbraid's, as far as the YAML names them."""
-        named = [part for each in self.families for part in (each.name, each.hyperparameters.get("network", []))]
+        named = [part for each in self.families for part in (each.name, *each.networks)]
         texts = [text for each in [*named, self.metrics] for text in (each if isinstance(each, list) else [each])]
         return [text for text in texts if isinstance(text, str) and is_code(text)]
 
