@@ -23,6 +23,7 @@ from unbraid import Study
 from unbraid.cli import main
 from unbraid.models.networks import dense_pair
 from unbraid.runs.folder import CHECKPOINT as FILE
+from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
 from unbraid.studies.executors.work import DiskFull
@@ -246,6 +247,26 @@ def test_runs_ask_for_their_share_of_a_gpu(tmp_path: Path) -> None:
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     (run,) = study.run("ray", gpus_per_run=0.25)
     assert json.loads((run.path / "scores.json").read_text())["metrics"][f"{HERE}:gpus"]["values"] == {"score": 0.25}
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("connected")
+def test_a_dry_run_asks_the_cluster_and_not_the_machine_where_it_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def nothing(device: str) -> None:
+        raise ValueError(f"no {device} here")
+
+    monkeypatch.setattr("unbraid.studies.estimate.choose_device", nothing)
+    study = Study.load(written(tmp_path, QUICK), out=tmp_path / "study")
+    found = estimate(study, "ray", gpus_per_run=0.25)
+    assert (found.processes, found.waiting) == (1, len(study.planned()))  # its node has one core
+    assert "places of the cluster" in found.assumed
+    assert min(row.seconds for row in found.rows) > 0
+    assert found.memory_each > 1 << 20
+    with pytest.raises(ValueError, match="no cpu here"):
+        estimate(study)
+    assert not (tmp_path / "study").exists()
 
 
 @pytest.mark.slow

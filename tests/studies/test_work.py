@@ -1,5 +1,7 @@
 """The work of a task, alone or stacked with others."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,11 @@ from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid._files import DiskFull
 from unbraid.runs.folder import SCORES
+from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local
 from unbraid.studies.executors.local import packs
-from unbraid.studies.executors.task import TaskProgress
+from unbraid.studies.executors.task import Task, TaskProgress
 from unbraid.studies.executors.work import explain, perform
 
 
@@ -127,3 +130,18 @@ def test_reasons_are_one_line():
     with pytest.raises(RuntimeError) as caught:
         examples._memory()
     assert explain(caught.value).startswith("out of memory (")
+
+
+def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monkeypatch):
+    asked: list[list[str]] = []
+
+    def cost(tasks: Sequence[Task], _: object) -> tuple[float, float]:
+        asked.append([task.config["family"] for task in tasks])
+        return 1.0, 0.5
+
+    monkeypatch.setattr("unbraid.studies.estimate._cost", cost)
+    text = SMALL.replace("seeds: 2", "seeds: 70").replace("[mig, dci_lasso]", "[]")
+    found = estimate(Study.load(written(tmp_path, text), out=tmp_path / "out"), processes=2)
+    assert asked == [["beta_vae"], ["pca"]]
+    assert [(row.runs, row.seconds) for row in found.rows] == [(70, 70 * 4.0)] * 3
+    assert found.processes == 2

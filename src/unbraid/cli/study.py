@@ -86,7 +86,7 @@ def run(
         from unbraid.studies.estimate import estimate
 
         with metric_progress("measuring") as progress:
-            print_estimate(estimate(study, processes=processes, progress=progress))
+            print_estimate(estimate(study, executor, progress=progress, **options))
         return
     with continuing(), _progress(study.config.name) as report:
         runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)

@@ -2,9 +2,11 @@
 
 import resource
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from time import perf_counter
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -22,7 +24,8 @@ from unbraid.runs.run import N_CODES
 from unbraid.scoring import choose
 from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
-from unbraid.studies.executors.local import PACK, packs
+from unbraid.studies.executors.local import PACK, kinds, packs
+from unbraid.studies.executors.ray import asked
 from unbraid.studies.record import StudyRecord
 from unbraid.training.loop import train_here
 from unbraid.training.train import training_of
@@ -30,6 +33,10 @@ from unbraid.training.train import training_of
 WARM_STEPS, MORE_STEPS = 2, (3, 12, 48)
 SECONDS = 0.5  # of steps, to tell from what is done once
 ENCODING = 0.5  # of a step forward and back, for as many images
+
+
+# Whether runs are trained on a CPU, how many at once, and what calls a function where they are.
+Place: TypeAlias = tuple[bool, int, Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -78,15 +85,20 @@ class Estimate:
 
 
 def estimate(
-    study: StudyRecord, *, processes: int | None = None, progress: Callable[[str, int, int], None] | None = None
+    study: StudyRecord,
+    executor: str | None = None,
+    *,
+    progress: Callable[[str, int, int], None] | None = None,
+    **options: Any,
 ) -> Estimate:
     """Time, memory and disk of what a study has still to do. Writes nothing.
 
     Args:
         study: with a folder, which need not be there.
-        processes: runs at a time on a CPU; by default those of the YAML, or one per core.
+        executor: as for `Study.run`; a cluster is asked what it offers, and the measuring is done there.
         progress: called as progress(kind of run, done, total) before each measurement; first, where that takes
             long, as progress("reading images", done, total).
+        **options: of the executor.
 
     Raises:
         ValueError, OSError: as `Study.run`, for what cannot be run.
@@ -96,15 +108,20 @@ def estimate(
     ledger = TaskLedger(study.known_folder(), planned, tasks)
     waiting = {task.id for task in ledger.waiting}
     check_tasks(study.known_folder(), ledger.waiting, datasets)
-    EXECUTORS["local"](tasks, datasets)  # says what it cannot do, and begins nothing
-    on_cpu = choose_device(around.device).type == "cpu"
-    kinds = packs([task for task in tasks if not task.questions], PACK)
+    name, options = study.config.executor_with(executor, options)
+    place = _on_cluster if name == "ray" else _here
+    found = kinds([task for task in tasks if not task.questions])
     costs: dict[str, tuple[float, float]] = {}
-    for done, kind in enumerate(kinds):
-        if progress:
-            progress(kind[0].config["family"], done, len(kinds))
-        found = _cost(kind[:1] if on_cpu else kind, datasets)
-        costs |= dict.fromkeys((task.id for task in kind), found)
+    memory = 0
+    with place(tasks, datasets, around.device, options) as (on_cpu, room, call):
+        for done, kind in enumerate(found):
+            if progress:
+                progress(kind[0].config["family"], done, len(found))
+            measured = packs(kind, PACK)[0][: 1 if on_cpu or name == "ray" else None]
+            cost, used = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
+            for task in kind:
+                costs[task.id] = cost
+            memory = max(memory, used)
     # A run without some images is as quick as the one that sees all of them.
     costs |= {task.id: costs[task.questions[0]["of"]] for task in tasks if task.questions}
     scoring = _seconds_of_scoring(tasks[0], datasets)
@@ -118,17 +135,42 @@ def estimate(
         left = [task for task in group if task.id in waiting]
         seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
         rows.append(Row(family, setting, len(group), len(left), steps, costs[group[0].id][1], seconds))
-    if processes is None:
-        processes = study.config.executor_with("local", {})[1].get("processes")
-    at_once = max(1, min(n_cores() if processes is None else processes, len(waiting))) if on_cpu else 1
-    each = _memory(on_cpu)
+    at_once = max(1, min(room, len(waiting)))
     return Estimate(
-        rows, at_once, each, each * at_once, needed_disk(ledger.waiting, datasets), _assumed(scoring, at_once, on_cpu),
+        rows, at_once, memory, memory * at_once, needed_disk(ledger.waiting, datasets),
+        _assumed(scoring, at_once, on_cpu, name),
     )  # fmt: skip
 
 
-def _assumed(scoring: float, processes: int, on_cpu: bool) -> str:
+@contextmanager
+def _here(
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
+) -> Iterator[Place]:
+    EXECUTORS["local"](tasks, datasets, **options)  # says what it cannot do, and begins nothing
+    on_cpu, processes = choose_device(device).type == "cpu", options.get("processes")
+    room = (n_cores() if processes is None else processes) if on_cpu else 1
+    yield on_cpu, room, lambda function, *arguments: function(*arguments)
+
+
+@contextmanager
+def _on_cluster(
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
+) -> Iterator[Place]:
+    with asked(tasks, datasets, **options) as (room, call):
+        yield device == "cpu", room, call
+
+
+def _measured(
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], on_cpu: bool
+) -> tuple[tuple[float, float], int]:
+    """What runs cost, by `_cost`, and the bytes that were needed for it."""
+    return _cost(tasks, datasets), _memory(on_cpu)
+
+
+def _assumed(scoring: float, processes: int, on_cpu: bool, executor: str) -> str:
     where = f"{processes} cores that nothing else uses" if on_cpu else "an accelerator that nothing else uses"
+    if executor == "ray":
+        where = f"{processes} places of the cluster that nothing else uses"
     return (
         f"{where}; the speed of up to {MORE_STEPS[-1]} steps of each kind of run, measured just now; {scoring:.1f} s "
         "to score a run, measured on random codes; what checkpoints hold already is not subtracted"

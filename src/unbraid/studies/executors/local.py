@@ -95,19 +95,26 @@ def _in_workers(
                 yield result
 
 
-def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
-    """Tasks that can be stacked, together: same images, plan and structure."""
+def kinds(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Tasks of one kind together, a step of which takes one as long as the other: same images, plan and structure."""
     groups: dict[str, list[Task]] = {}
-    found: list[list[Task]] = []
     for task in tasks:
         plan, member = training_of(task.config)
-        family = find_family(plan.family)
-        if family.stacks(plan.resolved().precision, member.hyper):
-            fixed = structural_settings(family, [member])
-            groups.setdefault(repr((task.dataset, plan, sorted(fixed.items()))), []).append(task)
-        else:
-            found.append([task])
-    return found + [group[start : start + size] for group in groups.values() for start in range(0, len(group), size)]
+        fixed = structural_settings(find_family(plan.family), [member])
+        groups.setdefault(repr((task.dataset, plan, sorted(fixed.items()))), []).append(task)
+    return list(groups.values())
+
+
+def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
+    """Tasks of one kind together, as far as they can be stacked; those that cannot come first."""
+    stacked = [task for task in tasks if _stacks(task)]
+    groups = [group[start : start + size] for group in kinds(stacked) for start in range(0, len(group), size)]
+    return [[task] for task in tasks if not _stacks(task)] + groups
+
+
+def _stacks(task: Task) -> bool:
+    plan, member = training_of(task.config)
+    return find_family(plan.family).stacks(plan.resolved().precision, member.hyper)
 
 
 def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], memory: Mapping[str, int]) -> None:

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -54,23 +55,77 @@ def run(
         ImportError: ray is not installed.
         DiskFull: no room for results.
     """
-    ray = require("ray", "ray", "the executor ray")
-    if gpus_per_run is not None and not 0 < gpus_per_run <= 1:
-        raise ValueError(f"gpus_per_run must be more than 0 and at most 1; got {gpus_per_run:g}")
+    ray, shares = _library(tasks, gpus_per_run)
     if not tasks:
         return (outcome for outcome in ())
-    shares = {task.id: _gpus(task, gpus_per_run) for task in tasks}
     joined = not ray.is_initialized()
     if joined:
         _join(ray, address)
     try:
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        _check_cores(nodes, address, max(shares.values()))
-        check_memory(tasks, datasets, {"cpu": int(max(node.get("memory", 0) for node in nodes)), "cuda": sys.maxsize})
+        _checked_nodes(ray, tasks, datasets, address, shares)
     except ValueError:
         _leave(ray, joined)
         raise
     return _run(ray, joined, tasks, datasets, report or (lambda _: None), shares)
+
+
+@contextmanager
+def asked(
+    tasks: Sequence[Task],
+    datasets: Mapping[str, FactorDataset],
+    *,
+    address: str = "auto",
+    gpus_per_run: float | None = None,
+) -> Iterator[tuple[int, Callable[..., Any]]]:
+    """How many of the runs the cluster does at once, and what calls a function on a node, as one of them is called.
+
+    Args:
+        tasks, datasets, address, gpus_per_run: as for `run`; there is a task.
+
+    Raises:
+        ValueError, ImportError: as `run`.
+    """
+    ray, shares = _library(tasks, gpus_per_run)
+    joined = not ray.is_initialized()
+    if joined:
+        _join(ray, address)
+    try:
+        nodes, share = _checked_nodes(ray, tasks, datasets, address, shares), max(shares.values())
+        room = [min(node.get("CPU", 0), node.get("GPU", 0) / share + 1e-9 if share else sys.maxsize) for node in nodes]
+        environment = {"env_vars": worker_variables()}
+
+        def call(function: Callable[..., Any], *arguments: Any) -> Any:
+            remote = ray.remote(num_cpus=1, num_gpus=share, max_retries=0, runtime_env=environment)(function)
+            try:
+                return ray.get(remote.remote(*arguments))
+            except ray.exceptions.RayTaskError as error:
+                raise error.cause from None
+
+        yield sum(map(int, room)), call
+    finally:
+        _leave(ray, joined)
+
+
+def _library(tasks: Sequence[Task], gpus_per_run: float | None) -> tuple[Any, dict[str, float]]:
+    """Ray, and the share of a GPU that each task asks for."""
+    ray = require("ray", "ray", "the executor ray")
+    if gpus_per_run is not None and not 0 < gpus_per_run <= 1:
+        raise ValueError(f"gpus_per_run must be more than 0 and at most 1; got {gpus_per_run:g}")
+    return ray, {task.id: _gpus(task, gpus_per_run) for task in tasks}
+
+
+def _checked_nodes(
+    ray: Any,
+    tasks: Sequence[Task],
+    datasets: Mapping[str, FactorDataset],
+    address: str,
+    shares: Mapping[str, float],
+) -> list[Mapping[str, float]]:
+    """What each node offers, once it is seen that it suffices."""
+    nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+    _check_cores(nodes, address, max(shares.values()))
+    check_memory(tasks, datasets, {"cpu": int(max(node.get("memory", 0) for node in nodes)), "cuda": sys.maxsize})
+    return nodes
 
 
 def _join(ray: Any, address: str) -> None:
