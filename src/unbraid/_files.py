@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from unbraid.errors import UnbraidError
 
 MOST_UNPACKED = 1 << 29  # bytes that any file may unpack to
+FORSAKEN = 60.0  # seconds after which a temporary file that no process holds is that of a killed one
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 
@@ -107,15 +109,20 @@ def remove_with_folder(path: Path) -> None:
 def atomic_write(path: str | Path) -> Iterator[Path]:
     """A temporary name beside `path`, renamed to it when the block succeeds and removed when it does not.
 
+    What killed processes left of the same file is removed.
+
     Raises:
         FileNotFoundError: the folder does not exist.
     """
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
+    _remove_forsaken(path)
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    os.close(descriptor)
     temporary = Path(name)
+    held = _hold(descriptor)
+    if not held:
+        os.close(descriptor)
     try:
         yield temporary
         # mkstemp makes files private; a result should be as readable as any file the user makes.
@@ -127,4 +134,36 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
             os.fsync(file.fileno())
         temporary.replace(path)
     finally:
+        if held:
+            os.close(descriptor)
         temporary.unlink(missing_ok=True)
+
+
+def _hold(descriptor: int) -> bool:
+    """Whether the file is now held, for as long as the descriptor is open, and nobody else held it."""
+    if os.name == "nt":  # no file that is open could be renamed there
+        return False
+    import fcntl
+
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # held, or a file system without locks
+        return False
+    return True
+
+
+def _remove_forsaken(path: Path) -> None:
+    with os.scandir(path.parent) as entries:
+        names = [
+            each.name for each in entries if each.name.startswith(f".{path.name}.") and each.name.endswith(".part")
+        ]
+    for name in names:
+        with suppress(OSError):  # renamed or removed meanwhile
+            if time.time() - os.stat(path.parent / name).st_mtime < FORSAKEN:
+                continue
+            descriptor = os.open(path.parent / name, os.O_RDWR)
+            try:
+                if _hold(descriptor):
+                    os.unlink(path.parent / name)
+            finally:
+                os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What to say to somebody who named what is not there."""
+"""What to say to somebody who named what is not there, or whose file is damaged."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -15,3 +15,9 @@ def suggestion(name: str, known: Iterable[str], *, few: str | None = None) -> st
     names = list(known)
     near = get_close_matches(name, names, n=1)
     return f"did you mean {near[0]!r}?" if near else few or f"there are {', '.join(names) or 'none'}"
+
+
+def one_line(error: object, longest: int = 300) -> str:
+    """What a library says of a fault, or a value that a message quotes, on one line and not too long."""
+    text = " ".join(str(error).split())
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"

@@ -19,6 +19,7 @@ from unbraid._arrays import telling
 from unbraid._extras import require
 from unbraid._files import check_unpacked
 from unbraid._seal import check_seal
+from unbraid._suggest import one_line
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
@@ -61,15 +62,16 @@ def read_npy(path: Path) -> Any:
     try:
         with path.open("rb") as file:
             return _array(file, path.stat().st_size)
-    except (ValueError, EOFError, OSError, MemoryError, SyntaxError, TypeError) as error:
-        raise ValueError(f"{path}: not a readable .npy file ({error})") from error
+    except DAMAGED as error:
+        raise ValueError(f"{path}: not a readable .npy file ({one_line(error)})") from error
 
 
-# What zipfile and NumPy raise where an archive is damaged.
-UNREADABLE = (
-    ValueError, EOFError, OSError, KeyError, RuntimeError, NotImplementedError, MemoryError, SyntaxError, TypeError,
-    zipfile.BadZipFile, zlib.error,
+# What NumPy raises where a .npy file is damaged, and zipfile where an archive is.
+DAMAGED = (
+    ValueError, EOFError, OSError, MemoryError, SyntaxError, TypeError, OverflowError, RecursionError,
+    tokenize.TokenError,
 )  # fmt: skip
+UNREADABLE = (*DAMAGED, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
 
 def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
@@ -86,7 +88,7 @@ def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
                     arrays[name] = _array(member, members[name].file_size)
             return arrays
     except UNREADABLE as error:
-        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else str(error)
+        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else one_line(error)
         if not zipfile.is_zipfile(path):
             reason = "it is no zip archive; pickled objects are never loaded"
         raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
@@ -163,7 +165,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
             with path.open("rb") as raw:
                 arrays |= {name: _bfloat16(raw, name) for name in of_brain}
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: not a readable .safetensors file ({error})") from error
+        raise ValueError(f"{path}: not a readable .safetensors file ({one_line(error)})") from error
     return arrays, found
 
 
@@ -190,7 +192,7 @@ def read_parquet(path: Path) -> Any:
         check_unpacked(path, CELL * described.num_rows * described.num_columns)
         return pq.read_table(path)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"{path}: not a readable .parquet file ({error})") from error
+        raise ValueError(f"{path}: not a readable .parquet file ({one_line(error)})") from error
 
 
 def read_csv(path: Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from unbraid.analysis.ranking import Candidate, Compare, Informative, Ranking, R
 from unbraid.metrics.udr import Similarity
 from unbraid.metrics.udr_wide import Correlation, wide_udr
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, find_codes, read_folder
+from unbraid.runs.folder import CONFIG, read_codes, read_folder
 from unbraid.types import ArrayLike
 
 if TYPE_CHECKING:
@@ -178,4 +178,4 @@ def _of_path(name: str, path: Path) -> Candidate:
         return Candidate.of(name, "", "", Representation.load(path))
     config, _ = read_folder(path)
     setting = ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))
-    return Candidate.of(name, config["family"], setting, Representation.load(find_codes(path)))
+    return Candidate.of(name, config["family"], setting, read_codes(path))

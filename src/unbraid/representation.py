@@ -352,15 +352,21 @@ def _read_npy(path: Path) -> Arrays:
 
 def _read_safetensors(path: Path) -> Arrays:
     arrays, metadata = read_tensors(path)
-    try:
-        described = json.loads(metadata.get("unbraid", "{}"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path}: not a readable .safetensors file ({error})") from error
-    if not isinstance(described, dict):
-        raise ValueError(f"{path}: not a readable .safetensors file (its metadata is no object)")
+    described = _object(metadata.get("unbraid", "{}"), path)
     if "codes" not in arrays and len(arrays) == 1 and not set(arrays) & set(STORED):
         arrays = {"codes": next(iter(arrays.values()))}
     return arrays | described
+
+
+def _object(text: str | bytes, path: Path) -> dict[str, Any]:
+    """What our metadata in a file say."""
+    try:
+        described = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a readable {path.suffix} file ({error})") from error
+    if not isinstance(described, dict):
+        raise ValueError(f"{path}: not a readable {path.suffix} file (its metadata is no object)")
+    return described
 
 
 def _read_csv(path: Path) -> Arrays:
@@ -371,7 +377,7 @@ def _read_csv(path: Path) -> Arrays:
 def _read_parquet(path: Path) -> Arrays:
     table = read_parquet(path)
     arrays = split_columns({name: _plain(table[name]) for name in table.column_names}, table.column_names)
-    described = json.loads((table.schema.metadata or {}).get(b"unbraid", b"{}"))
+    described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
     if described.get("factor_names") == []:
         arrays["factors"] = np.empty((len(table), 0))
     return described | arrays
@@ -400,7 +406,10 @@ def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
 def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
     if text is None:
         return ()
-    levels = json.loads(str(text))
+    try:
+        levels = json.loads(str(text))
+    except RecursionError:
+        raise ValueError("factor_levels is nested too deeply") from None
     if not isinstance(levels, list) or not all(isinstance(each, list) for each in levels):
         raise ValueError("factor_levels must be a list of lists of names")
     return tuple(tuple(map(str, each)) for each in levels)

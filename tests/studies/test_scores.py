@@ -85,12 +85,23 @@ def test_numbers_without_their_terms_are_computed_again(run: Path) -> None:
     """As in files of before: the gap beside them may be that of another metric's number."""
     complete_scores(run, ["mig", "sap"])
     content = saved(run)
-    del content["decided_by"]
+    del content["decided_by"], content["checksum"]
     content["metrics"]["sap"]["values"]["score"] = 0.123
     (run / SCORES).write_text(json.dumps(content))
     assert missing_metrics(read_scores(run), wanted_scores(["mig", "sap"])) == ["mig", "sap"]
     complete_scores(run, ["mig", "sap"])
     assert value(run, "sap") == unbraid.score(codes(run), metrics="sap")["sap"].score
+
+
+def test_a_flipped_digit_of_a_score_is_damage(run: Path) -> None:
+    complete_scores(run, ["mig"])
+    text = (run / SCORES).read_text()
+    digit = str(saved(run)["metrics"]["mig"]["values"]["score"])
+    (run / SCORES).write_text(text.replace(digit, digit[:-1] + str((int(digit[-1]) + 1) % 10)))
+    with pytest.raises(
+        ValueError, match=r"scores\.json is damaged: its checksum .* delete it and it is computed again"
+    ):
+        read_scores(run)
 
 
 @pytest.fixture

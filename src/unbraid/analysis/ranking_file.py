@@ -164,7 +164,15 @@ def _unpacked(compared: list[list[int]], entries: Any, informative: list[int]) -
 
 
 def _described(path: Path) -> dict[str, Any]:
-    return json.loads(str(_arrays(path, ["described"])["described"]))
+    try:
+        described = json.loads(str(_arrays(path, ["described"])["described"]))
+        if not isinstance(described, dict):
+            raise ValueError("its description is no object")
+    except (ValueError, RecursionError) as error:
+        raise (
+            error if str(path) in str(error) else ValueError(f"{path} is damaged ({error}); remove it to rank again")
+        ) from None
+    return described
 
 
 def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:

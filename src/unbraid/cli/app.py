@@ -7,6 +7,7 @@ import typer
 
 import unbraid
 from unbraid._shown import printable
+from unbraid._suggest import one_line
 from unbraid._trust import Untrusted
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
@@ -104,5 +105,5 @@ def main() -> None:
 
 
 def _leave(message: str, code: int) -> None:
-    print("unbraid: " + printable(" ".join(message.split())), file=sys.stderr)
+    print("unbraid: " + printable(one_line(message, 2000)), file=sys.stderr)
     raise SystemExit(code)

@@ -60,13 +60,12 @@ def compare(
     from unbraid._trust import trusting
     from unbraid.cli.score import called, listed
     from unbraid.comparing import compare as compare_models
-    from unbraid.representation import Representation
-    from unbraid.runs.folder import find_codes
+    from unbraid.runs.folder import read_codes
     from unbraid.scoring import choose
 
     chosen = listed(metrics)
     choose(trusting(chosen))
-    models = called({str(path): Representation.load(find_codes(path)) for path in expanded(files)})
+    models = called({str(path): read_codes(path) for path in expanded(files)})
     with metric_progress() as progress:
         found = compare_models(
             models,

@@ -215,9 +215,9 @@ def labelled(
     """Codes with the factors asked for, and their names where they are not all."""
     from unbraid._tables import read_columns
     from unbraid.representation import POSTERIOR, Representation
-    from unbraid.runs.folder import find_codes
+    from unbraid.runs.folder import read_codes
 
-    held = Representation.load(find_codes(path))
+    held = read_codes(path)
     chosen = None if factors is None else listed(factors)
     if labels is None and not about:
         names = held.names if chosen is None else tuple(chosen)

@@ -1,6 +1,7 @@
 """Read images out of npz, HDF5, zip, tar and folders, a slab at a time; nothing is ever unpickled."""
 
 import re
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -15,6 +16,8 @@ import numpy as np
 
 from unbraid._extras import require
 from unbraid._files import below
+from unbraid._suggest import one_line
+from unbraid._tables import DAMAGED
 from unbraid.types import UInt8Array
 
 SLAB_BYTES = 1 << 26
@@ -24,13 +27,13 @@ Convert = Callable[[Any], UInt8Array]
 @contextmanager
 def readable(path: Path, what: str) -> Iterator[None]:
     """Turn what the containers raise on a damaged file into one clear line."""
-    faults = (zipfile.BadZipFile, zlib.error, tarfile.TarError, EOFError, NotImplementedError)
+    faults = (zipfile.BadZipFile, zlib.error, tarfile.TarError, EOFError, RuntimeError, KeyError, struct.error)
     try:
         yield
     except (*faults, OSError) as error:
         if isinstance(error, OSError) and (error.errno is not None or not path.is_file()):
             raise  # the disk or its permissions, not the content
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = one_line(error) or type(error).__name__
         raise ValueError(f"{path}: damaged or not {what} ({reason}); get it again") from error
 
 
@@ -96,8 +99,8 @@ def _npy_header(path: Path, member: str, source: IO[bytes]) -> tuple[tuple[int, 
         version = np.lib.format.read_magic(source)
         read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
         shape, fortran, dtype = read(source)
-    except ValueError as error:
-        raise ValueError(f"{path}: array {member!r} has no sound .npy header ({error})") from error
+    except DAMAGED as error:
+        raise ValueError(f"{path}: array {member!r} has no sound .npy header ({one_line(error)})") from error
     if dtype.hasobject:
         raise ValueError(f"{path}: array {member!r} holds pickled objects, which are never loaded")
     if fortran and len(shape) > 1:

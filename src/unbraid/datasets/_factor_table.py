@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._extras import require
+from unbraid._suggest import one_line
 from unbraid.factors.space import Values
 from unbraid.types import FloatArray, IntArray, Kind
 
@@ -60,12 +61,14 @@ class Column:
                 text.append(row)
             else:
                 if not np.isfinite(numbers[row]):
-                    raise ValueError(f"{self.at(row)} is {cell}, which is no finite number")
+                    raise ValueError(f"{self.at(row)} is {one_line(cell, 80)}, which is no finite number")
         if not text:
             return numbers
         if chosen not in {None, "categorical"} or (chosen is None and len(text) < len(self.cells)):
             hint = "" if chosen else ", as other cells are; if the column holds names, its kind is 'categorical'"
-            raise ValueError(f"{self.at(text[0])} is {self.cells[text[0]]!r}, which is no number{hint}")
+            raise ValueError(
+                f"{self.at(text[0])} is {one_line(repr(self.cells[text[0]]), 80)}, which is no number{hint}"
+            )
         return None
 
 
@@ -83,7 +86,7 @@ def read_table(path: Path) -> list[Column]:
         try:
             table = pq.read_table(path).to_pydict()
         except (OSError, ValueError) as error:
-            raise ValueError(f"{path}: damaged or not a .parquet file ({str(error).splitlines()[0]})") from error
+            raise ValueError(f"{path}: damaged or not a .parquet file ({one_line(error)})") from error
         return table_columns(table, str(path))
     if path.suffix != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")

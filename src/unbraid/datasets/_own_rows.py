@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from unbraid._suggest import one_line
+from unbraid._tables import DAMAGED
 from unbraid.datasets._containers import decoded, flattened
 from unbraid.datasets.base import ImageShape
 from unbraid.types import IntArray, UInt8Array
@@ -46,8 +48,8 @@ class MappedRows:
             raise FileNotFoundError(f"{self.path}: no such file")
         try:
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
-        except (ValueError, EOFError, OSError) as error:
-            raise ValueError(f"{self.path}: damaged or not an .npy file ({error})") from error
+        except DAMAGED as error:
+            raise ValueError(f"{self.path}: damaged or not an .npy file ({one_line(error)})") from error
         self._rows = ArrayRows(checked_images(np.asarray(array), f"{self.path}: images", alone))
 
     @property

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -23,12 +24,15 @@ import numpy as np
 import platformdirs
 
 from unbraid._locks import wait_for_lock
+from unbraid._suggest import one_line
+from unbraid._tables import DAMAGED, read_npy
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.types import IntArray, UInt8Array
 
 FORMAT = 1
 SLAB = 4096  # images made, checked and written at a time
+QUICK = 1 << 24  # bytes of images that are compared with their checksum whenever they are opened
 
 
 def cache_root(root: str | Path | None = None) -> Path:
@@ -104,10 +108,10 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
     temporary = folder.parent / f"{_part_prefix(folder)}{secrets.token_hex(8)}"
     temporary.mkdir()
     try:
-        digest = _write_images(temporary / "images.npy", content, row, progress)
+        meta = _meta(content, _write_images(temporary / "images.npy", content, row, progress))
         if isinstance(content.space, FactorTable):
             np.save(temporary / "factors.npy", content.space.table, allow_pickle=False)
-        meta = _meta(content, digest)
+            meta["factors_sha256"] = _digest_of(temporary / "factors.npy")
         (temporary / "meta.json").write_text(json.dumps(meta, indent=1, allow_nan=False) + "\n", encoding="utf-8")
         try:
             temporary.rename(folder)
@@ -138,13 +142,14 @@ class StoredImages:
     """A stored dataset, read where it lies.
 
     `about` says where the images come from. Pickling keeps the folder alone; a worker process maps the file anew.
+    Images of few bytes are compared with their checksum when they are opened; others by `verify`, as before a training.
 
     Raises:
         FileNotFoundError: there is no such dataset.
         ValueError: the folder is damaged; the message says how and what to do.
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, again: bool = False) -> None:
         self.folder = Path(folder)
         meta = _read_meta(self.folder)
         try:
@@ -153,9 +158,11 @@ class StoredImages:
             self.sha256: str = meta["sha256"]
             self.packed = bool(meta["packed"])
             self.space: Space = _read_space(self.folder, meta)
-        except (KeyError, TypeError, ValueError, OSError, EOFError) as error:
-            raise _damaged(self.folder, f"meta.json or factors.npy cannot be read: {error}") from error
+        except (*DAMAGED, KeyError, AttributeError) as error:
+            raise _damaged(self.folder, f"meta.json or factors.npy cannot be read: {one_line(error)}") from error
         self._rows = _map(self.folder, len(self.space), self.image_shape, self.packed)
+        if self._rows.nbytes <= QUICK and not again:
+            self.verify()
 
     def __len__(self) -> int:
         return len(self.space)
@@ -182,8 +189,8 @@ class StoredImages:
         if digest.hexdigest() != self.sha256:
             raise _damaged(self.folder, "images.npy does not match its checksum")
 
-    def __reduce__(self) -> tuple[type["StoredImages"], tuple[Path]]:
-        return StoredImages, (self.folder,)
+    def __reduce__(self) -> Any:
+        return partial(StoredImages, again=True), (self.folder,)
 
 
 # Eight pixels of 0 or 255 for each packed byte, highest bit first, as numpy.packbits has it.
@@ -254,8 +261,8 @@ def _read_meta(folder: Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{folder}: no dataset is stored here")
     try:
         meta = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise _damaged(folder, f"meta.json cannot be read: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(folder, f"meta.json cannot be read: {one_line(error)}") from error
     if not isinstance(meta, dict) or meta.get("format") != FORMAT:
         raise _damaged(folder, "it was written by another version")
     return meta
@@ -264,7 +271,10 @@ def _read_meta(folder: Path) -> dict[str, Any]:
 def _read_space(folder: Path, meta: Mapping[str, Any]) -> Space:
     names, kinds = tuple(meta["names"]), tuple(meta["kinds"])
     if meta["sizes"] is None:
-        space: Space = FactorTable(names, kinds, np.load(folder / "factors.npy", allow_pickle=False))
+        kept = meta.get("factors_sha256")  # not in sets stored by 0.1
+        if kept is not None and kept != _digest_of(folder / "factors.npy"):
+            raise ValueError("factors.npy does not match its checksum")
+        space: Space = FactorTable(names, kinds, read_npy(folder / "factors.npy"))
     else:
         values = None if meta["values"] is None else tuple(map(tuple, meta["values"]))
         space = FactorSpace(names, tuple(map(int, meta["sizes"])), kinds, values)
@@ -277,8 +287,8 @@ def _map(folder: Path, n_images: int, image_shape: ImageShape, packed: bool) -> 
     path = folder / "images.npy"
     try:
         rows = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise _damaged(folder, f"images.npy cannot be read: {error}") from error
+    except DAMAGED as error:
+        raise _damaged(folder, f"images.npy cannot be read: {one_line(error)}") from error
     expected = (n_images, prod(image_shape) // 8) if packed else (n_images, *image_shape)
     if rows.shape != expected or rows.dtype != np.uint8:
         raise _damaged(folder, f"images.npy is {rows.dtype} {rows.shape} where uint8 {expected} was expected")
@@ -286,6 +296,11 @@ def _map(folder: Path, n_images: int, image_shape: ImageShape, packed: bool) -> 
     if surplus:
         raise _damaged(folder, f"images.npy is {surplus} bytes too long")
     return np.asarray(rows)
+
+
+def _digest_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _damaged(folder: Path, reason: str) -> ValueError:

@@ -15,8 +15,7 @@ from unbraid.explore.server import Refused, Reply, as_json, file_within, html
 from unbraid.metrics import METRICS
 from unbraid.report.page import page_content as card_content
 from unbraid.report.rendering import render
-from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, find_codes, read_folder
+from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, find_codes, read_codes, read_folder
 from unbraid.runs.page import run_content
 from unbraid.runs.pictures import picture_or_reason
 from unbraid.runs.run import open_run
@@ -186,7 +185,7 @@ def run_reply(folder: Path, *, home: bool, compare: Path | None = None, trust: C
     if not (folder / WEIGHTS).is_file():
         if not (folder / SCORES).is_file():
             raise Refused(404, f"{folder.name} has neither a model nor scores")
-        card = ScoreCard.load(folder / SCORES, Representation.load(find_codes(folder)))
+        card = ScoreCard.load(folder / SCORES, read_codes(folder))
         return html(render("explored.html", {**card_content(card.contents()), "base": "page.html", "served": served}))
     other = None if compare is None else open_run(compare, device="cpu", trust=trust)
     content = run_content(open_run(folder, device="cpu", trust=trust), compare=other)

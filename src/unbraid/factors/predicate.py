@@ -10,6 +10,7 @@ import numpy as np
 
 from unbraid.types import BoolArray, FloatArray
 
+LONGEST = 1000  # characters
 Predicate = Callable[[FloatArray], BoolArray]
 
 _COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
@@ -45,8 +46,12 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
         >>> inside(np.array([[2, 3], [2, 1], [0, 0]])).tolist()
         [True, False, False]
     """
+    if len(text) > LONGEST:
+        raise ValueError(f"a condition has at most {LONGEST} characters; this has {len(text):,}")
     try:
         tree = ast.parse(text, mode="eval").body
+    except (RecursionError, MemoryError):
+        raise ValueError(f"condition {text!r} is nested too deeply") from None
     except SyntaxError as error:
         hint = "; equal is written ==" if re.search(r"(?<![<>=!])=(?!=)", text) else ""
         raise ValueError(f"condition {text!r} cannot be read: {error.msg} at character {error.offset}{hint}") from error
@@ -82,7 +87,12 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
                 return np.logical_and.reduce(met)
         raise _unreadable(text, node)
 
-    holds(tree, np.ones((1, len(names))))  # an unknown name should fail here, not at first use
+    try:
+        holds(tree, np.ones((1, len(names))))  # an unknown name should fail here, not at first use
+    except RecursionError:
+        raise ValueError(f"condition {text!r} is nested too deeply") from None
+    except (ZeroDivisionError, OverflowError) as error:
+        raise ValueError(f"condition {text!r} has no value: {error}") from None
     return lambda factors: holds(tree, np.asarray(factors))
 
 

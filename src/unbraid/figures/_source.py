@@ -11,7 +11,7 @@ from unbraid.analysis.settings import with_brief_settings
 from unbraid.figures._chosen import Chosen
 from unbraid.plots.paper import COLUMN
 from unbraid.representation import Representation, example_path
-from unbraid.runs.folder import ADDED_CODES, CODES, CONFIG, find_codes
+from unbraid.runs.folder import ADDED_CODES, CODES, CONFIG, read_codes
 from unbraid.types import DataFrame
 
 Kind = Literal["codes", "run", "study"]
@@ -31,7 +31,7 @@ class Source:
     @cached_property
     def representation(self) -> Representation:
         """Codes and factors, of a file or of a run."""
-        return Representation.load(find_codes(self.path))
+        return read_codes(self.path)
 
     @cached_property
     def run(self) -> Any:

@@ -8,7 +8,8 @@ from typing import Any
 
 from unbraid._files import below
 from unbraid._records import check_record, read_object
-from unbraid.representation import READABLE
+from unbraid._suggest import one_line
+from unbraid.representation import READABLE, Representation
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
 
 CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
@@ -33,6 +34,8 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         if unfinished.is_dir():
             raise ValueError(f"{path}: the training has not finished; the same command continues it")
         raise FileNotFoundError(f"{path}: no such folder")
+    if not (path / CONFIG).is_file() and (path / STATUS).is_file():
+        raise damaged(path / CONFIG, "it is missing")
     if not (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {CONFIG}")
     config, status = _read(path / CONFIG), _read(path / STATUS)
@@ -61,6 +64,21 @@ def find_codes(path: Path) -> Path:
     return path / CODES
 
 
+def read_codes(path: Path) -> Representation:
+    """The representation that a path stands for, as `find_codes` has it.
+
+    Raises:
+        FileNotFoundError, ValueError: as `find_codes`; and where the file is damaged.
+    """
+    found = find_codes(path)
+    if found != path / CODES:
+        return Representation.load(found)
+    try:
+        return Representation.load(found)
+    except ValueError as error:
+        raise damaged(found, str(error).removeprefix(f"{found}: ")) from None
+
+
 def check_files(path: Path, status: Mapping[str, Any]) -> None:
     """Raises ValueError where a file of a finished run is missing or of another length than when it was written."""
     for name, size in status.get("files", {}).items():
@@ -74,7 +92,7 @@ def check_files(path: Path, status: Mapping[str, Any]) -> None:
 
 def damaged(path: Path, reason: object) -> ValueError:
     """The error for a file of a run that cannot be used."""
-    return ValueError(f"{path} is damaged ({reason}); delete the folder and train again")
+    return ValueError(f"{path} is damaged ({one_line(reason)}); delete the folder and train again")
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS, damaged, find_codes, read_folder
+from unbraid.runs.folder import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS, damaged, read_codes, read_folder
 from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
 from unbraid.types import ArrayLike, FloatArray
 
@@ -271,7 +271,7 @@ class Run:
         Raises:
             ValueError: there is none, because the training diverged.
         """
-        return Representation.load(find_codes(self.path))
+        return read_codes(self.path)
 
     def curves(self) -> dict[str, FloatArray]:
         """`step` and, by name, the losses and their parts; each the mean over the steps since the point before.

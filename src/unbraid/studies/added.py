@@ -15,7 +15,7 @@ from unbraid.factors import Space
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
-from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, find_codes, read_folder
+from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes, read_folder
 from unbraid.runs.run import N_CODES
 from unbraid.studies.expand import metric_names, setting_of, setting_text
 from unbraid.studies.record import StudyRecord, StudyRun, added_runs
@@ -194,7 +194,7 @@ def _about(
 
 
 def _load(file: Path) -> Representation:
-    return Representation.load(find_codes(file))
+    return read_codes(file)
 
 
 def _checked(given: Representation, space: Space, where: str) -> Representation:

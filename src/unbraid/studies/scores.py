@@ -14,12 +14,13 @@ from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
 from unbraid._score_each import score_each
+from unbraid._seal import BLANK, KEY, check_seal, seal
 from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, Metric, NotDefined
 from unbraid.metrics.deciding import Decision, decision, same
 from unbraid.representation import Representation
-from unbraid.runs.folder import SCORES, WEIGHTS, find_codes
+from unbraid.runs.folder import SCORES, WEIGHTS, read_codes
 from unbraid.runs.objects import objects_of
 from unbraid.score_file import LONGEST_TEXT, SavedInput, SavedMetric, SavedScores, read_scores_file
 from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
@@ -64,7 +65,7 @@ def complete_scores(
     missing = missing_metrics(read_scores(folder), wanted, retry=retry)
     if not missing:
         return
-    representation = Representation.load(find_codes(folder))
+    representation = read_codes(folder)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed = {name: _failure(error) for name, error in errors.items() if name in missing}
@@ -163,9 +164,11 @@ def read_scores(folder: Path) -> SavedScores:
     if not (folder / SCORES).exists():
         return NONE
     try:
+        check_seal(folder / SCORES)
         return read_scores_file(folder / SCORES)
     except (OSError, ValueError) as error:
-        raise ValueError(f"{error}; delete it and it is computed again") from None
+        named = "" if str(folder) in str(error) else f"{folder / SCORES} is damaged: "
+        raise ValueError(f"{named}{error}; delete it and it is computed again") from None
 
 
 _PARTS = ("metrics", "skipped", "failed", "decided_by")
@@ -183,7 +186,9 @@ def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
     gaps = [each["gap"] for each in merged["decided_by"].values() if "gap" in each]
     merged["gap"] = gaps[0] if gaps else None
     with atomic_write(folder / SCORES) as temporary:
-        temporary.write_text(json.dumps(merged, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        text = json.dumps({**merged, KEY: BLANK}, indent=2, allow_nan=False)
+        temporary.write_text(text + "\n", encoding="utf-8")
+        seal(temporary)
 
 
 def _terms(decided: Decision) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from typing import Any
 
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
-from unbraid.representation import Representation
-from unbraid.runs.folder import find_codes
+from unbraid.runs.folder import read_codes
 from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.types import FloatArray, Progress
 
@@ -109,7 +108,7 @@ def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, 
             left_out[run.id] = "not finished" if run.state == "waiting" else f"{run.state}: {run.reason}"
             continue
         try:
-            representation = Representation.load(find_codes(run.path))
+            representation = read_codes(run.path)
         except (OSError, ValueError) as error:
             left_out[run.id] = str(error)
             continue
@@ -120,4 +119,4 @@ def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, 
 
 
 def _codes_at(path: Path) -> FloatArray:
-    return Representation.load(find_codes(path)).codes
+    return read_codes(path).codes

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from unbraid._extras import require
+from unbraid._suggest import one_line
+from unbraid._tables import UNREADABLE
 from unbraid.datasets._containers import bundle, resized, walk_tar_gz
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import SLAB, Content
@@ -104,8 +106,8 @@ def _views(name: str, data: bytes, n_elevations: int, n_azimuths: int) -> UInt8A
 
     try:
         views: Any = loadmat(BytesIO(data), variable_names=["im"])["im"]
-    except (MatReadError, ValueError, TypeError, EOFError, NotImplementedError) as error:
-        raise ValueError(f"{name} is not a readable MATLAB file ({error})") from error
+    except (MatReadError, IndexError, *UNREADABLE) as error:
+        raise ValueError(f"{name} is not a readable MATLAB file ({one_line(error)})") from error
     except KeyError as error:
         raise ValueError(f"{name} has no array 'im'") from error
     if views.shape != (128, 128, 3, n_azimuths, n_elevations) or views.dtype != np.uint8:

@@ -55,12 +55,17 @@ def check_folder(folder: Path) -> None:
     if not folder.exists():
         return
     if (folder / ABOUT).exists():
-        about = read_object(folder / ABOUT)
+        try:
+            about = read_object(folder / ABOUT)
+        except ValueError as error:
+            raise ValueError(f"{error}; delete it, and unbraid study run writes it again") from None
         if isinstance(found := about.get("format"), int) and found != FORMAT:
             raise ValueError(
                 f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
             )
         check_record(EnvironmentRecord, about, folder / ABOUT)
+    elif (folder / YAML).is_file() and (folder / RUNS).is_dir():
+        return  # somebody deleted it
     elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
         raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
 
