@@ -16,6 +16,7 @@ import h5py
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from scipy import sparse
 
 import tests.datasets.test_official as official
 from unbraid import Representation, ScoreCard, Study, load_run, score, train
@@ -121,6 +122,7 @@ def _of_codes(home: Path, found: dict[str, Reader]) -> None:
     from safetensors.numpy import save_file
 
     save_file({"codes": codes, "factors": factors}, home / "plain.safetensors")
+    sparse.save_npz(home / "plain.sparse.npz", sparse.csr_array(codes * (codes > 0)))
     for path in sorted(home.glob("plain.*")):
         read = lambda path=path: _numbers(Representation.load(path))  # noqa: E731
         found[f"foreign {path.name[5:]}"] = Reader(path, read, text=path.suffix == ".csv")

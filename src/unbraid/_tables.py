@@ -123,14 +123,17 @@ def read_sparse(path: Path) -> Any:
         else:
             raise ValueError(f"of format {kind!r}; save it as csr, csc or coo")
     except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
-        raise ValueError(f"{path}: not a readable sparse matrix ({error})") from error
+        raise ValueError(f"{path}: not a readable sparse matrix ({one_line(error)})") from error
     return held
 
 
 def names_in(path: Path) -> list[str]:
     """What a .npz file holds."""
-    with zipfile.ZipFile(path) as archive:
-        return [name.removesuffix(".npy") for name in archive.namelist()]
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except UNREADABLE as error:
+        raise ValueError(f"{path}: not a readable .npz file ({one_line(error)})") from error
 
 
 def _array(file: Any, length: int) -> Any:

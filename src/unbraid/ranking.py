@@ -13,7 +13,7 @@ from unbraid.analysis.ranking import Candidate, Compare, Informative, Ranking, R
 from unbraid.metrics.udr import Similarity
 from unbraid.metrics.udr_wide import Correlation, wide_udr
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, read_codes, read_folder
+from unbraid.runs.folder import CONFIG, find_codes, read_codes, read_folder
 from unbraid.types import ArrayLike
 
 if TYPE_CHECKING:
