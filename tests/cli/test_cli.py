@@ -162,6 +162,7 @@ NAN[4, 1] = np.nan
         ({"Codes": CODES, "factors": GOOD}, "no array 'codes'; did you mean 'Codes'?"),
         ({"codes": CODES.astype(str), "factors": GOOD}, "codes must be real numbers; got dtype <U"),
         ({"codes": CODES[:, 0], "factors": GOOD}, "codes must be (n_samples, n_codes)"),
+        ({"codes": CODES[:2], "factors": np.arange(6).reshape(2, 3)}, "factors has more columns than rows, 3 factors"),
         ({"codes": np.array([{}, {}], dtype=object), "factors": GOOD}, "pickled objects, which are never loaded"),
     ],
 )

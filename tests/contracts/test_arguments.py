@@ -62,6 +62,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "sparse_probing": {"ks": [1, 2]},
     "tad": {"factors": np.array(SPACE.sizes) / 2 <= FACTORS},
     "turntables": {"n": 2},
+    "wide_udr": {"codes": [CODES, CODES, -CODES]},
     "udr": {"codes": [CODES, CODES, -CODES], "kl": np.ones((3, 3)), "alpha": 0.1},
 }
 
