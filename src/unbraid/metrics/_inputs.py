@@ -90,6 +90,11 @@ def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | Non
         )
     if len(code_matrix) < 2:
         raise ValueError(f"codes must have at least two rows (samples); got {len(code_matrix)}")
+    if (n_factors := factor_matrix.shape[1]) > len(factor_matrix):
+        raise ValueError(
+            f"factors has more columns than rows, {n_factors} factors of {len(factor_matrix)} samples: nothing can be "
+            "measured on so few. Factors are (n_samples, n_factors): transpose?"
+        )
     _refuse_constant(factor_matrix)
     kinds = check_kinds(kinds, factor_matrix)
     for column in _angles(kinds, factor_matrix):
