@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -168,6 +169,47 @@ def test_told_to_it_answers_to_addresses_but_to_no_strange_name() -> None:
         port = server.port
         assert ask(port, "GET", "/", Host=f"192.0.2.7:{port}").status == 200
         assert ask(port, "GET", "/", Host=f"evil.example:{port}").status == 421
+
+
+def test_nobody_is_answered_without_the_token() -> None:
+    with served(serve("127.0.0.1", 0, get, post, token="s3cret")) as server:
+        port = server.port
+        assert server.address == f"http://127.0.0.1:{port}/?token=s3cret"
+        first = ask(port, "GET", "/?token=s3cret")
+        cookie = f"unbraid-{port}=s3cret"
+        assert (first.status, first.headers["Location"], first.body) == (303, "/", "")
+        assert first.headers["Set-Cookie"] == f"{cookie}; Path=/; HttpOnly; SameSite=Strict"
+        assert ask(port, "GET", "/", Cookie=f"other=1; {cookie}").body == "<p>é</p>"
+        assert ask(port, "POST", "/score", "{}", Cookie=cookie, **ours(port)).status == 200
+        for wrong in ("", "unbraid-1=s3cret", f"unbraid-{port}=s3cre", f"unbraid-{port}=", "\x01;=;", f'"{cookie}'):
+            reply = ask(port, "GET", "/", Cookie=wrong)
+            assert (reply.status, "é" in reply.body) == (403, False)
+            assert ask(port, "POST", "/score", "{}", Cookie=wrong, **ours(port)).status == 403
+        for path in ("/", "/?token=", "/?token=s3cre", "/?token=s3cret2", "/?Token=s3cret", "/?token=x&token=s3cret"):
+            assert ask(port, "GET", path).status == 403
+        assert ask(port, "POST", "/score?token=s3cret", "{}", **ours(port)).status == 403
+        assert ask(port, "GET", "/?token=s3cret", Host="evil.example").status == 421
+        for path in ("//evil.example/a", "/\\evil.example", "/%0d%0aX:y"):  # it sends nobody elsewhere
+            place = ask(port, "GET", f"{path}?token=s3cret").headers["Location"]
+            assert place[0] == "/" != place[1:2]
+            assert "\n" not in place
+
+
+def test_more_readers_than_there_are_places_are_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unbraid.explore.server.MOST_READERS", 2)
+    with served(serve("127.0.0.1", 0, get, post)) as server:
+        silent = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+        assert any(turned_away(server.port) for _ in range(100))  # once both are seen to be there
+        for each in silent:
+            each.close()
+        assert not all(turned_away(server.port) for _ in range(100_000))  # once both are seen to have left
+
+
+def turned_away(port: int) -> bool:
+    try:
+        return ask(port, "GET", "/").status != 200
+    except ConnectionError:
+        return True
 
 
 def test_ports_and_hosts_that_cannot_be(port: int) -> None:

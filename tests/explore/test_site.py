@@ -6,6 +6,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -188,6 +189,23 @@ def test_the_page_of_all_runs_is_made_once(address: str, folder: Path, monkeypat
     run.rename(folder / run.name)
     assert urlopen(address).read() != pages[0]
     assert len(made) == 2
+
+
+def test_twenty_readers_have_one_page_made_and_wait_for_no_other(
+    site: StudySite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+
+    def counted(*arguments: Any, **options: Any) -> dict[str, Any]:
+        made.append(1)
+        return page_content(*arguments, **options)
+
+    monkeypatch.setattr("unbraid.explore.site.page_content", counted)
+    with ThreadPoolExecutor(20) as readers:
+        pages = list(readers.map(lambda _: site.get("/").body, range(20)))
+    assert (len({id(page) for page in pages}), made) == (1, [1])
+    with site._busy:  # somebody has the page of a run made
+        assert site.get("/").body is pages[0]
 
 
 def test_runs_that_lie_elsewhere_are_not_served(address: str, folder: Path, tmp_path: Path) -> None:

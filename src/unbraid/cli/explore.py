@@ -1,6 +1,7 @@
 """`unbraid explore`: a study or a run in the browser, with everything live."""
 
 from pathlib import Path
+from secrets import token_urlsafe
 from typing import Annotated
 
 import typer
@@ -22,6 +23,8 @@ def explore(
 ) -> None:
     """Serve the page of a study or a run, on localhost, until Ctrl-C.
 
+    The address that it prints ends in a token, new each time, without which nobody is answered.
+
     The page is that of `unbraid report` and more: every run has its page with live traversals, beside that of another
     where wanted; metrics are scored on demand and kept in the run's folder; results of a study that is still running
     appear by themselves.
@@ -38,7 +41,7 @@ def explore(
     from unbraid.explore.site import open_site
 
     site = open_site(found_here(folder), trusted(trust_code, trust_data))
-    with serve(host, port, site.get, site.post, allow_remote=allow_remote) as server:
+    with serve(host, port, site.get, site.post, allow_remote=allow_remote, token=token_urlsafe(16)) as server:
         try:
             typer.echo(f"{folder} at {server.address} (Ctrl-C ends it)")
             server.serve_forever()

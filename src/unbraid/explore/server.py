@@ -1,24 +1,28 @@
 """A small web server for one reader: it answers this machine alone, trusts no request, and reads one folder."""
 
+import hmac
 import ipaddress
 import json
 import os
 import socket
 import sys
+import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler
 from io import BytesIO
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from unbraid._files import below
 from unbraid.errors import UnbraidError
 
 LARGEST_REQUEST = 65_536  # bytes
+MOST_READERS = 100  # connections at once
 PIECE = 65_536  # bytes of a file sent at a time
 POLICY = (
     "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:; "
@@ -79,7 +83,7 @@ def file_within(folder: Path, path: str) -> Path:
     return found
 
 
-def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = False) -> "Server":
+def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = False, token: str = "") -> "Server":
     """A server that is bound and waits for `serve_forever`.
 
     Args:
@@ -87,6 +91,7 @@ def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = Fa
         port: 0 for any free one.
         get, post: what to answer. They are called in threads of their own.
         allow_remote: listen where other machines reach it as well.
+        token: what a reader must know, by the address that he opens or the cookie that this leaves; none where empty.
 
     Raises:
         ValueError: the host is not of this machine alone and `allow_remote` was not given, or a port out of range.
@@ -105,7 +110,7 @@ def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = Fa
             "work on this machine; allow_remote says that this is meant"
         )
     try:
-        return Server(family, (str(address[0]), port), get, post, _names(host, alone), alone)
+        return Server(family, (str(address[0]), port), get, post, _names(host, alone), alone, token)
     except OSError as error:
         raise OSError(f"{host}, port {port}: {error.strerror}; choose another port") from None
 
@@ -123,10 +128,18 @@ class Server(ThreadingMixIn, TCPServer):
     daemon_threads = True
 
     def __init__(
-        self, family: int, address: tuple[str, int], get: Get, post: Post, names: frozenset[str], alone: bool
+        self,
+        family: int,
+        address: tuple[str, int],
+        get: Get,
+        post: Post,
+        names: frozenset[str],
+        alone: bool,
+        token: str,
     ) -> None:
         self.address_family = family
-        self.get, self.post, self.names, self.alone = get, post, names, alone
+        self.get, self.post, self.names, self.alone, self.token = get, post, names, alone, token
+        self.places = threading.BoundedSemaphore(MOST_READERS)
         super().__init__(address, _Handler)
 
     @property
@@ -135,9 +148,23 @@ class Server(ThreadingMixIn, TCPServer):
 
     @property
     def address(self) -> str:
-        """Where a browser finds it."""
+        """Where a browser finds it, with the token."""
         host = str(self.server_address[0])
-        return f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+        place = f"http://[{host}]:{self.port}/" if ":" in host else f"http://{host}:{self.port}/"
+        return f"{place}?token={self.token}" if self.token else place
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Answer in a thread; whoever comes while all are taken is turned away, and not kept waiting."""
+        if self.places.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self.places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Readers who leave in the middle are no fault."""
@@ -162,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, find: Callable[[], Reply]) -> None:
         try:
             self._check_host()
-            reply = find()
+            reply = self._admitted() or find()
         except (Refused, ValueError, OSError, ImportError) as error:
             # What is left of the request is not read, so the connection cannot go on.
             self.close_connection = True
@@ -214,6 +241,28 @@ class _Handler(BaseHTTPRequestHandler):
             return
         raise Refused(421, "this server does not go by that name")
 
+    def _admitted(self) -> Reply | None:
+        """None for a reader who knows the token; who has it from the address is given a cookie, and sent on without it.
+
+        Raises:
+            Refused: he does not know it.
+        """
+        if not self.server.token:
+            return None
+        name = f"unbraid-{self.server.port}"  # cookies are told apart by host and name, not by port
+        held = SimpleCookie()
+        with suppress(CookieError):
+            held.load(self.headers.get("Cookie", ""))
+        if name in held and _same(held[name].value, self.server.token):
+            return None
+        asked = urlsplit(self.path)
+        given = parse_qs(asked.query).get("token", [""])[0]
+        if not _same(given, self.server.token) or self.command == "POST":
+            raise Refused(403, "open the address that unbraid explore printed; it ends in a token")
+        kept = f"{name}={self.server.token}; Path=/; HttpOnly; SameSite=Strict"
+        place = quote(self._path().replace("\\", "/"))
+        return Reply(b"", "text/plain", 303, {"Location": "/" + place.lstrip("/"), "Set-Cookie": kept})
+
     def _own_port(self, given: str) -> bool:
         try:
             return (urlsplit(f"//{given}").port or 80) == self.server.port
@@ -243,6 +292,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silence: what a page asks for every few seconds is of no interest on the terminal."""
+
+
+def _same(given: str, token: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "replace"), token.encode())
 
 
 def _is_address(name: str) -> bool:

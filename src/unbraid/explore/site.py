@@ -54,8 +54,14 @@ class RunSite:
             return file_reply(self.folder, rest)
         if kind == "jobs":
             return as_json(self.jobs.listed())
+        if kept := self.kept(path):
+            return kept
         with self._busy:
             return self.page(path)
+
+    def kept(self, _path: str) -> Reply | None:
+        """What was made before and holds still: nobody waits for it while another page is made."""
+        return None
 
     def post(self, path: str, content: Mapping[str, Any]) -> Reply:
         if path != "/score":
@@ -105,6 +111,10 @@ class StudySite(RunSite):
 
     def check(self) -> None:
         Study.load(self.folder, trust=self.trust)
+
+    def kept(self, path: str) -> Reply | None:
+        tag, reply = self._kept.get({"/": "page", "/data": "data"}.get(path, ""), ("", None))
+        return reply if reply and tag == self._tag() else None
 
     def page(self, path: str) -> Reply:
         kind, _, rest = path.removeprefix("/").partition("/")
