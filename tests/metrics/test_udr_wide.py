@@ -1,6 +1,7 @@
 """UDR of wide codes: with every candidate it is UDR-S, with few a brute-force twin, however codes are held."""
 
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +69,22 @@ def test_what_is_alike_is_found_among_many() -> None:
     scores = wide_udr([one, twin, other, unlike], correlation="pearson", top=10)
     assert scores.pairs[0, 1] > 0.3 > 0.05 > scores.pairs[2, 3]
     assert wide_udr([one, twin], correlation="pearson", top=600).scores[0] < 0.1
+
+
+@pytest.mark.parametrize("correlation", ["pearson", "spearman"])
+def test_memory_grows_with_the_values_that_are_stored(correlation: Correlation) -> None:
+    rng = np.random.default_rng(0)
+    codes = sparse.coo_array(
+        (rng.random(40_000), (rng.integers(0, 2_000, 40_000), rng.integers(0, 4_000, 40_000))), shape=(2_000, 4_000)
+    ).tocsr()
+    before = codes.copy()
+    tracemalloc.start()
+    found = wide_udr([codes, codes[:, ::-1]], correlation=correlation, top=1, at_once=64)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 << 20  # a byte for each pair of value and column would be four times as much
+    assert found.scores[0] == pytest.approx(1.0)
+    assert (codes != before).nnz == 0
 
 
 def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811

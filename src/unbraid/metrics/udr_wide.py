@@ -105,7 +105,11 @@ class _Held:
         else:
             largest = abs(matrix).max(axis=0)
             largest = largest if isinstance(largest, np.ndarray) else largest.toarray().ravel()
-            matrix = matrix * (1.0 / np.where(largest > 0, largest, 1.0))  # so that squares stay in range
+            unit = 1.0 / np.where(largest > 0, largest, 1.0)  # so that squares stay in range
+            if isinstance(matrix, np.ndarray):
+                matrix = matrix * unit
+            else:  # its product with a row would be held by cells, of which columns cannot be taken
+                matrix.data *= np.repeat(unit, np.diff(matrix.indptr))
         mean = np.asarray(matrix.mean(axis=0)).ravel()
         squares = np.asarray((matrix * matrix).mean(axis=0)).ravel()
         deviation = np.sqrt(np.maximum(squares - mean**2, 0.0))
