@@ -74,7 +74,7 @@ def dci_es(
 
     Reference:
         Eastwood et al. 2023, "DCI-ES: An Extended Disentanglement Framework with Connections to Identifiability",
-        sections 4 and 5. Depths as theirs; one forest is read at every depth. Their other probes, perceptrons and
+        explicitness and size. Depths as theirs; one forest is read at every depth. Their other probes, perceptrons and
         random features, are not here.
 
     Example:

@@ -60,7 +60,7 @@ def dcimig(
             of range.
 
     Reference:
-        Sepliarskaia et al. 2021, "How to Not Measure Disentanglement", section 4.
+        Sepliarskaia et al. 2021, "How to Not Measure Disentanglement".
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (4, 2), ("ordinal", "ordinal")).grid()

@@ -55,7 +55,7 @@ def factorised_support(
         ValueError: values not finite, fewer than two rows, `batch_size` below 2 or above 4096, `n_pairs` below 1.
 
     Reference:
-        Roth et al. 2023, "Disentanglement of Correlated Factors via Hausdorff Factorized Support", eq. 5. Differs:
+        Roth et al. 2023, "Disentanglement of Correlated Factors via Hausdorff Factorized Support". Differs:
         standardised codes, rows in random order.
 
     Example:

@@ -101,7 +101,7 @@ def infomec(
             `variant`, or `neighbours` below 1.
 
     Reference:
-        Hsu et al. 2023, "Disentanglement via Latent Quantization", section 5; Hsu et al. 2024, "Tripod", appendix.
+        Hsu et al. 2023, "Disentanglement via Latent Quantization"; Hsu et al. 2024, "Tripod".
         Papers take 10 000 rows. Logistic regression takes 100 steps of L-BFGS at most, as theirs, with balanced
         classes and without a penalty, on the rows that it is judged by; no peer holds any out.
 

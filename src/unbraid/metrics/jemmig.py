@@ -65,7 +65,7 @@ def jemmig(
             range, or an unknown option.
 
     Reference:
-        Do & Tran 2020, "Theory and Evaluation Metrics for Learning Disentangled Representations", section 4.2.
+        Do & Tran 2020, "Theory and Evaluation Metrics for Learning Disentangled Representations".
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (4, 2), ("ordinal", "ordinal")).grid()

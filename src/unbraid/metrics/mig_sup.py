@@ -67,7 +67,7 @@ def mig_sup(
             range, or an unknown option.
 
     Reference:
-        Li et al. 2020, "Progressive Learning and Disentanglement of Hierarchical Representations", section 4.1.
+        Li et al. 2020, "Progressive Learning and Disentanglement of Hierarchical Representations".
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (4, 2), ("ordinal", "ordinal")).grid()

@@ -69,8 +69,9 @@ def omes(
             out of range.
 
     Reference:
-        Dapueto et al. 2024, "Disentangled Representation Learning via Transfer", section on OMES. The authors' code
-        draws pairs, and looks for idle codes on a fresh sample at each call; here all pairs of all rows count.
+        Dapueto et al. 2024, "Transferring Disentangled Representations: Bridging the Gap between Synthetic and Real
+        Images". The authors' code draws pairs, and looks for idle codes on a fresh sample at each call; here all pairs
+        of all rows count.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()

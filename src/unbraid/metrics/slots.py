@@ -117,7 +117,7 @@ def slot_identifiability(
         ValueError: shapes disagree, values not finite, or `max_train` out of range.
 
     Reference:
-        Brady et al. 2023, "Provably Learning Object-Centric Representations", section 5. All rows of the score are
+        Brady et al. 2023, "Provably Learning Object-Centric Representations". All rows of the score are
         those held out, and inputs are scaled by training rows alone.
 
     Example:

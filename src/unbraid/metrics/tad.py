@@ -59,8 +59,8 @@ def tad(
 
     Reference:
         Yeats et al. 2022, "NashAE: Disentangling Representations through Adversarial Covariance Minimization",
-        section 4. All rows are scored; InfoDiffusion scores training rows of five folds, DisDiff integrates the curve
-        over 11 thresholds.
+        total AUROC difference. All rows are scored; InfoDiffusion scores training rows of five folds, DisDiff
+        integrates the curve over 11 thresholds.
 
     Example:
         >>> grid = np.repeat(FactorSpace(("a", "b"), (2, 2), ("ordinal", "ordinal")).grid(), 5, axis=0)
