@@ -185,7 +185,7 @@ def test_a_factor_that_one_half_does_not_vary_is_doubted() -> None:
         ({"correlation": "kendall"}, "correlation must be 'pearson' or 'spearman'; got 'kendall'"),
         ({"fit": "some"}, "fit must be"),
         ({"unmatched": "nan"}, "unmatched must be"),
-        ({"alignment": "cca"}, "alignment must be"),
+        ({"alignment": "pairs"}, "alignment must be"),
         ({"test_codes": FACTORS}, "together"),
         ({"test_codes": FACTORS, "test_factors": FACTORS, "fit": "all"}, "leave out test_codes"),
     ],
@@ -193,3 +193,25 @@ def test_a_factor_that_one_half_does_not_vary_is_doubted() -> None:
 def test_what_cannot_be_is_refused(arguments: dict, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         mcc(FACTORS, FACTORS, **arguments)
+
+
+def test_canonical_pairs_tell_whether_the_spans_agree() -> None:
+    """Of codes that share rho of a factor each, and are then turned, the canonical correlations are these rho."""
+    rng, n = np.random.default_rng(0), 20_000
+    factors = rng.standard_normal((n, 3))
+    shared = np.array([0.9, 0.6, 0.3])
+    codes = shared * factors + np.sqrt(1 - shared**2) * rng.standard_normal((n, 3))
+    turned = mcc(codes @ rng.standard_normal((3, 3)) + 5.0, factors, alignment="cca")
+    np.testing.assert_allclose(turned.per_factor, shared, atol=0.02)
+    assert turned.score == pytest.approx(shared.mean(), abs=0.01)
+    narrow = factors @ rng.standard_normal((3, 2))  # two codes that are blind to one direction of three
+    assert mcc(narrow, factors, alignment="cca").score == pytest.approx(2 / 3, abs=1e-9)
+    assert mcc(narrow, factors, alignment="cca", unmatched="drop").score == pytest.approx(1.0, abs=1e-9)
+    assert mcc(factors @ rng.standard_normal((3, 5)), factors, alignment="cca").score == pytest.approx(1.0, abs=1e-9)
+    assert abs(mcc(rng.standard_normal((n, 4)), factors, alignment="cca").score) < 0.05
+    idle = np.column_stack([codes, np.full(n, 0.7)])
+    assert mcc(idle, factors, alignment="cca").score == pytest.approx(
+        mcc(codes, factors, alignment="cca").score, abs=1e-9
+    )
+    with pytest.raises(ValueError, match="reads factors as one number each; factor 0 is cyclic"):
+        mcc(codes[:60], np.arange(60)[:, None] % 5, kinds=["cyclic"], alignment="cca")

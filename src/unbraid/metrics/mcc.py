@@ -9,7 +9,7 @@ import numpy as np
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
 from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._inputs import Inputs, check_inputs, standardised
+from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale, standardised
 from unbraid.metrics._regression import (
     Blocks,
     as_blocks,
@@ -27,7 +27,7 @@ NULL_DRAWS = 100
 Correlation: TypeAlias = Literal["pearson", "spearman"]
 Fit: TypeAlias = Literal["halves", "all"]
 Unmatched: TypeAlias = Literal["zero", "drop"]
-Alignment: TypeAlias = Literal["permutation", "linear"]
+Alignment: TypeAlias = Literal["permutation", "linear", "cca"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,7 +72,9 @@ def mcc(
             the rows and the more the codes (a note says how much).
         unmatched: with fewer codes than factors some have none. "zero" counts these as 0, "drop" leaves them out.
         alignment: "permutation", or "linear" for the correlation of each factor with its prediction from all codes by
-            least squares with an intercept ("weak" MCC): blind to rotation.
+            least squares with an intercept ("weak" MCC): blind to rotation. "cca": the canonical correlations of codes
+            and factors, as many as the smaller number of columns, from the largest on: they tell whether the spans
+            agree, and no factor has one of its own (`per_factor` is in that order, 0 where there are no more).
         sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
         test_codes: (n, n_codes) rows to judge on; matching and signs are then taken from all rows of `codes`.
         test_factors: (n, n_factors) their factors.
@@ -114,7 +116,10 @@ def mcc(
         if test_codes is not None
         else [(split.train, split.test), (split.test, split.train)]
     )
-    judge = _by_one_code if alignment == "permutation" else _by_all_codes
+    judge = {"permutation": _by_one_code, "linear": _by_all_codes, "cca": _by_pairs}[alignment]
+    if alignment == "cca" and not all(blocks.single):
+        factor = blocks.single.index(False)
+        raise ValueError(f"alignment='cca' reads factors as one number each; factor {factor} is {inputs.kinds[factor]}")
     found = [
         judge(split.inputs.codes, blocks, known, judged, correlation)
         for known, judged in ([(rows, rows)] if fit == "all" else ways)
@@ -122,14 +127,16 @@ def mcc(
     per_factor = np.mean(found, axis=0)
     association = associations(*_part(split.inputs.codes, blocks, rows, correlation), blocks)
     matched = align(np.abs(association))
-    lost = np.flatnonzero(matched < 0) if alignment == "permutation" else matched[:0]
+    n_lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
+    lost = np.flatnonzero(matched < 0) if alignment == "permutation" else np.arange(inputs.n_factors)[-n_lost or None :]
+    lost = lost if n_lost else matched[:0]
     counted = np.delete(per_factor, lost) if unmatched == "drop" else per_factor
     reach = np.sqrt([variances.max() for variances in _variances(blocks, rows)])
     n_matched = inputs.n_factors - len(lost)
     best = np.sort(reach)[::-1][:n_matched]
     return MCC(
         score=float(counted.mean()),
-        ceiling=float(best.sum() / len(counted)) if alignment == "permutation" else 1.0,
+        ceiling=float(best.sum() / len(counted)) if alignment != "linear" else 1.0,
         per_factor=per_factor,
         correlation=association,
         alignment=matched,
@@ -235,6 +242,27 @@ def _by_all_codes(
     return scores
 
 
+def _by_pairs(
+    codes: FloatArray, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+) -> FloatArray:
+    """(n_factors,) correlations of canonical pairs, found on one part of the rows and judged on another."""
+    from_codes, from_columns = _part(codes, blocks, known, correlation)
+    to_codes, to_columns = _part(codes, blocks, judged, correlation)
+    turned, sides = [], ((from_codes, to_codes), (from_columns, to_columns))
+    for seen, asked in sides:
+        mean, scale = mean_and_scale(seen)
+        left, sizes, right = np.linalg.svd((seen - mean) / scale, full_matrices=False)
+        kept = sizes > 1e-9 * max(sizes.max(), 1e-300)
+        turned.append((left[:, kept], (asked - mean) / scale @ (right[kept].T / sizes[kept])))
+    (z, z_asked), (v, v_asked) = turned
+    ours, strengths, theirs = np.linalg.svd(z.T @ v, full_matrices=False)
+    scores = np.zeros(len(blocks.single))
+    for pair in range(len(strengths)):
+        one, other = standardised(z_asked @ ours[:, [pair]]), standardised(v_asked @ theirs[[pair]].T)
+        scores[pair] = float((one * other).mean())
+    return scores
+
+
 def _root(squared: FloatArray) -> FloatArray:
     return np.sqrt(np.maximum(squared, 0.0))
 
@@ -257,7 +285,7 @@ def _notes_on_lost(lost: int, inputs: Inputs, unmatched: Unmatched) -> tuple[str
 
 
 def _notes_on_fit(inputs: Inputs, sizes: Sequence[int] | None, alignment: Alignment) -> tuple[str, ...]:
-    if alignment == "linear":
+    if alignment != "permutation":
         return ("fitted and judged on the same rows",)
     noise = mcc_of_noise(inputs, sizes, "all")
     return (f"matched and judged on the same rows: noise would score {noise.score:.2f}",)
