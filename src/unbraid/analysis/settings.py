@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
+from unbraid._shown import printable
 from unbraid.types import DataFrame
 
 Key: TypeAlias = tuple[str, str]  # family and setting
@@ -30,7 +31,7 @@ def brief_settings(settings: Iterable[Key]) -> dict[Key, str]:
         shared = set.intersection(*beside)
         if len(beside) == 1 and len(families) > 1:
             shared = {part for part in shared if _everywhere(part, family, parts)}
-        found[family, setting] = ", ".join(part for part in own if part not in shared)
+        found[family, setting] = printable(", ".join(part for part in own if part not in shared))
     return found
 
 
@@ -41,7 +42,7 @@ def _everywhere(part: str, family: str, parts: Mapping[Key, list[str]]) -> bool:
 
 
 def with_brief_settings(frame: DataFrame) -> DataFrame:
-    """The frame with its column "setting" as `brief_settings` has it, to be shown."""
+    """The frame to be shown: its column "setting" as `brief_settings` has it, no name with control characters."""
     keys = list(zip(frame["family"].fillna("").astype(str), frame["setting"].fillna("").astype(str), strict=True))
     brief = brief_settings(keys)
-    return frame.assign(setting=[brief[key] for key in keys])
+    return frame.assign(family=[printable(family) for family, _ in keys], setting=[brief[key] for key in keys])

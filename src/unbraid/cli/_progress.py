@@ -5,11 +5,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeAlias
 
-import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from unbraid._shown import printable
 from unbraid._stopping import Terminated
+from unbraid.cli._say import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
 # Show (what is done, done, all, what else is known), such as ("scoring", 3, 20, "3/20 mig").
@@ -52,15 +53,15 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
         *([TextColumn("left"), TimeRemainingColumn()] if left else []),
     )  # fmt: skip
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task("starting", total=None, what=what)
+        task = bar.add_task("starting", total=None, what=printable(what))
         said = time.monotonic()
 
         def show(what: str, done: int, total: int, more: str) -> None:
             nonlocal said
-            bar.update(task, what=what, description=more, completed=done, total=total)
+            bar.update(task, what=printable(what), description=printable(more), completed=done, total=total)
             if not console.is_terminal and time.monotonic() - said > PLAIN_SECONDS:
                 said = time.monotonic()
-                typer.echo(f"{what}, {done / max(total, 1):.0%}: {more}", err=True)
+                say(f"{what}, {done / max(total, 1):.0%}: {more}", err=True)
 
         yield show
 

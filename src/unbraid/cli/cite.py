@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._say import say
+
 
 def cite(
     names: Annotated[
@@ -21,4 +23,4 @@ def cite(
     """
     from unbraid.references import ITSELF, bibtex
 
-    typer.echo(bibtex(*(names or [ITSELF])))
+    say(bibtex(*(names or [ITSELF])))

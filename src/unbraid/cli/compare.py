@@ -11,6 +11,7 @@ from rich.text import Text
 
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.tables import is_bold, plain
 
@@ -80,7 +81,7 @@ def compare(
     for out in outputs.values():
         if out is not None:
             found.save(out)
-            typer.echo(f"wrote {out}", err=True)
+            say(f"wrote {out}", err=True)
 
 
 def _print(console: Console, found: "ModelComparison") -> None:

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from unbraid._shown import printable
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -54,7 +56,7 @@ def list_datasets(json: Json = False) -> None:
     if json:
         shown = ("title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "state")
         rows = {name: {key: describe(name, root)[key] for key in shown} for name in DATASETS}
-        typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
+        say(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
     console = Terminal()
     for rendered, title in ((True, "Drawn by this package"), (False, "Official files")):
@@ -95,7 +97,7 @@ def info(name: Name, json: Json = False) -> None:
         find(name)
         described = describe(name, cache_root())
     if json:
-        typer.echo(json_format.dumps(described, indent=2, ensure_ascii=False))
+        say(json_format.dumps(described, indent=2, ensure_ascii=False))
     else:
         _print_info(described)
 
@@ -140,11 +142,11 @@ def render(
     if out is not None:
         with _progress("writing") as report:
             n_images = export(dataset, out, limit=limit, pictures=png, about=_about(name, dataset), progress=report)
-        typer.echo(f"wrote {n_images:,} images to {out}")
+        say(f"wrote {n_images:,} images to {out}")
     elif isinstance(dataset, StoredImages):
-        typer.echo(f"{name}: {len(dataset):,} images at {dataset.folder}")
+        say(f"{name}: {len(dataset):,} images at {dataset.folder}")
     else:
-        typer.echo(f"{name}: {len(dataset):,} images, drawn when they are asked for; nothing had to be stored")
+        say(f"{name}: {len(dataset):,} images, drawn when they are asked for; nothing had to be stored")
 
 
 @data_app.command("get")
@@ -174,7 +176,7 @@ def get(
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
     with _progress(chosen[0].name, download=True) as report:
         path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
-    typer.echo(f"{path}\nnext: unbraid data render {name}")
+    say(f"{path}\nnext: unbraid data render {name}")
 
 
 @data_app.command("path")
@@ -192,7 +194,7 @@ def path() -> None:
     """
     from unbraid.datasets import cache_root
 
-    typer.echo(str(cache_root()))
+    say(str(cache_root()))
 
 
 @data_app.command("show")
@@ -224,7 +226,7 @@ def show(
     sheet = plot_factors(dataset, columns=columns, scale=scale, title=Path(name).name)
     with atomic_write(out) as temporary:
         sheet.savefig(temporary, format="png")
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
@@ -273,9 +275,9 @@ def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
     """A bar on stderr, gone when the work is done; silent where stderr is no terminal."""
     console = Console(stderr=True)
     counts = DownloadColumn() if download else TaskProgressColumn()
-    columns = (TextColumn("{task.description}"), BarColumn(), counts, TimeRemainingColumn())
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), counts, TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=None, visible=False)
+        task = bar.add_task(printable(what), total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total or None, visible=True)
 
 

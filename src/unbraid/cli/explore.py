@@ -8,6 +8,7 @@ import typer
 
 from unbraid._extras import require
 from unbraid.cli._paths import found_here
+from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
@@ -43,7 +44,7 @@ def explore(
     site = open_site(found_here(folder), trusted(trust_code, trust_data))
     with serve(host, port, site.get, site.post, allow_remote=allow_remote, token=token_urlsafe(16)) as server:
         try:
-            typer.echo(f"{folder} at {server.address} (Ctrl-C ends it)")
+            say(f"{folder} at {server.address} (Ctrl-C ends it)")
             server.serve_forever()
         except KeyboardInterrupt:
-            typer.echo(f"\nstopped serving {folder}")
+            say(f"\nstopped serving {folder}")

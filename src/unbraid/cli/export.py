@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode
 
 
@@ -41,4 +42,4 @@ def export(
     checked = "not checked: onnxruntime is not installed"
     if difference is not None:
         checked = f"onnxruntime differs from PyTorch by at most {difference:.1g}"
-    typer.echo(f"wrote {onnx} ({checked})")
+    say(f"wrote {onnx} ({checked})")

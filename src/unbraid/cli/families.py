@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ def list_families(
 
     rows = FAMILIES if family is None else {family: find_family(trusting(family))}
     if json:
-        typer.echo(json_format.dumps({name: _described(row) for name, row in rows.items()}, indent=2))
+        say(json_format.dumps({name: _described(row) for name, row in rows.items()}, indent=2))
         return
     console = Terminal()
     if family is not None:

@@ -8,6 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from unbraid.cli._paths import found_here
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.score import about_labels, labelled
@@ -109,9 +110,9 @@ def figure(
     if data is not None:
         drawn.save_data(data)
     for written in filter(None, (out, data)):
-        typer.echo(f"wrote {written}")
+        say(f"wrote {written}")
     if drawn.caption:
-        typer.echo(drawn.caption, err=True)
+        say(drawn.caption, err=True)
     return None
 
 
@@ -147,4 +148,4 @@ def _print_list() -> None:
         options = " ".join(f"{option}={default}" for option, default in row.options.items())
         table.add_row(name, row.needs, row.title + (f" ({row.source})" if row.source else ""), options)
     Terminal().print(table, markup=False)
-    typer.echo("of codes: a representation file, or a run, which holds codes")
+    say("of codes: a representation file, or a run, which holds codes")

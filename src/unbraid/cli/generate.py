@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode
 
 MOST = 10_000  # images of one picture
@@ -47,4 +48,4 @@ def generate(
     sheet = sheet_of(model.generate(n, seed=seed), scale)
     with atomic_write(out) as temporary:
         sheet.save(temporary, format="PNG")
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")

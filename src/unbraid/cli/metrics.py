@@ -7,6 +7,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 
@@ -38,7 +39,7 @@ def list_metrics(
             }
             for name, metric in MEASURES.items()
         }
-        typer.echo(json_format.dumps(rows, indent=2, ensure_ascii=False))
+        say(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     for column in ("metric", "better", "range", "what it says", "source"):
@@ -49,6 +50,6 @@ def list_metrics(
         direction = "higher" if metric.higher_is_better else "lower"
         table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.source)
     Terminal().print(table)
-    typer.echo("Presets, which may stand for ids:")
+    say("Presets, which may stand for ids:")
     for name, chosen in PRESETS.items():
-        typer.echo(f"  {name}: {'every metric' if name == 'all' else ', '.join(chosen)}")
+        say(f"  {name}: {'every metric' if name == 'all' else ', '.join(chosen)}")

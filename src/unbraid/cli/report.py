@@ -8,6 +8,7 @@ import typer
 
 from unbraid.cli._paths import found_here
 from unbraid.cli._progress import metric_progress, stage_progress
+from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
@@ -70,7 +71,7 @@ def report(
         from unbraid.studies.storage.remote import publish
 
         publish(path)
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")
 
 
 def _checked(out: Path) -> Path:

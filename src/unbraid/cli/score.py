@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.box import SIMPLE_HEAD
-from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 
 from unbraid._arguments import check_number
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
@@ -184,7 +184,7 @@ def score(
                 raise ValueError(f"{path}: {error}") from error
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
         if path.is_dir() and own:
-            typer.echo(_kept(path, cards[name]), err=True)
+            say(_kept(path, cards[name]), err=True)
     from unbraid.tables import compare, save_table
 
     outs = [out for out in (json, html) if out is not None]
@@ -200,7 +200,7 @@ def score(
     else:
         _print_beside(head, rows, cards)
     for out in outs:
-        typer.echo(f"wrote {out}", err=True)
+        say(f"wrote {out}", err=True)
 
 
 def about_labels(kinds: str | None, period: str | None, missing: str | None) -> dict[str, Any]:
@@ -317,7 +317,7 @@ def _print_beside(head: list[str], rows: list[list[str]], cards: "Mapping[str, S
         notes = {"all": next(iter(notes.values()))}
     for path, each in notes.items():
         for note in each:
-            typer.echo(f"note: {note}" if path == "all" else f"note: {path}: {note}")
+            say(f"note: {note}" if path == "all" else f"note: {path}: {note}")
 
 
 def _kept(run: Path, card: "ScoreCard") -> str:
@@ -349,7 +349,7 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
     )
     console = Terminal()
     size = f"{described['n_samples']:,} samples, {_n_codes(described)} codes"
-    console.print(escape(f"{card.path}\n{size}; factors: {factors}\n"))
+    console.print(f"{card.path}\n{size}; factors: {factors}\n")
     needed = {} if half_width is None else card.rows_needed(half_width)
     beside_null = any(scored.null is not None for scored in card.scored.values())
     confidence = next((each.intervals.confidence for each in card.scored.values() if each.intervals is not None), None)
@@ -369,9 +369,9 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
     if len(groups) > 1 and card.skipped:
         console.print()
     for name, reason in card.skipped.items():
-        console.print(escape(row.format(name, "-", "", "", "", "", f"not defined here: {reason}")), highlight=False)
+        console.print(row.format(name, "-", "", "", "", "", f"not defined here: {reason}"), highlight=False)
     for note in card.notes:
-        typer.echo(f"note: {note}")
+        say(f"note: {note}")
 
 
 def _print_one(
@@ -389,7 +389,7 @@ def _print_one(
     ]
     notes = [note for note in scored.notes if scored.null is None or note != scored.null.note]
     for line in ([", ".join(others)] if others else []) + notes:
-        console.print(Padding(escape(line), (0, 0, 0, 4), expand=False), style="dim", highlight=False)
+        console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)
     if name in needed:
         line = f"{needed[name]:,} rows for ± {half_width:g}"
         console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)

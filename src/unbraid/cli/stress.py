@@ -11,6 +11,7 @@ from rich.table import Table
 
 from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def stress(
     else:
         Terminal().print(_summary(results), markup=False)
     if json is not None:
-        typer.echo(f"wrote {json}", err=True)
+        say(f"wrote {json}", err=True)
 
 
 def _summary(results: "Sequence[Stressed]") -> Table:

@@ -10,6 +10,7 @@ import typer
 
 from unbraid._extras import require
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
+from unbraid.cli._say import say
 from unbraid.cli._study_tables import described, print_estimate, print_status, summary
 from unbraid.cli._trust import TrustCode
 
@@ -90,7 +91,7 @@ def run(
         return
     with continuing(), _progress(study.config.name) as report:
         runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
-    typer.echo(summary(study, runs, out))
+    say(summary(study, runs, out))
 
 
 @contextmanager
@@ -127,7 +128,7 @@ def status(
     study = opened(folder, trust=trust_code or ())
     runs = study.runs()
     if json:
-        typer.echo(json_format.dumps([described(run) for run in runs], indent=2))
+        say(json_format.dumps([described(run) for run in runs], indent=2))
     else:
         print_status(study, runs)
 
@@ -156,9 +157,9 @@ def export(
         from unbraid.studies.sharing import write_records
 
         count = write_records(opened(folder, trust=trust_code or ()), out, organisation=organisation)
-        typer.echo(f"wrote {count} records below {out / 'data'}")
+        say(f"wrote {count} records below {out / 'data'}")
         return
-    typer.echo(f"wrote {write_results(opened(folder, trust=trust_code or ()), out)}")
+    say(f"wrote {write_results(opened(folder, trust=trust_code or ()), out)}")
 
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":

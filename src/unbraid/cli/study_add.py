@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._say import say
 from unbraid.cli._study_tables import failed_metrics
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
@@ -54,9 +55,9 @@ def add(
             study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
         )
     for run in runs:
-        typer.echo(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
+        say(f"added {' '.join(filter(None, (run.family, run.setting, f'seed {run.seed}')))}: {run.path}")
     for line in failed_metrics(runs):
-        typer.echo(line)
+        say(line)
 
 
 def _setting(texts: list[str] | None) -> dict[str, float | int | str] | None:

@@ -10,6 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 from unbraid.types import DataFrame
@@ -120,7 +121,7 @@ def agreement(
     if out is not None:
         write_table(out, found.to_frame())
     if json:
-        typer.echo(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
+        say(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
         return
     terminal = Terminal()
     _print(terminal, parts, group or compared.EVERYTHING)

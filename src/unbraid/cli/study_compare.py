@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 
@@ -59,7 +60,7 @@ def compare(
     if out is not None:
         write_table(out, found.to_frame())
     if json:
-        typer.echo(json_format.dumps(found.to_dict(), indent=2, allow_nan=False))
+        say(json_format.dumps(found.to_dict(), indent=2, allow_nan=False))
         return
     _print(Terminal(), found)
 

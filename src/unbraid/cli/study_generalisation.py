@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from unbraid.analysis.settings import brief_settings
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 
@@ -41,7 +42,7 @@ def generalisation(
     if not found:
         raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")
     if json:
-        typer.echo(json_format.dumps(found, indent=2))
+        say(json_format.dumps(found, indent=2))
         return
     console = Terminal()
     for kind, (done, expected) in answered(study, study.runs()).items():

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode
 
 
@@ -46,4 +47,4 @@ def merge(
     merged = merge_tables(frames, prefer_first=prefer_first)
     write_table(merged, out)
     held = sum(len(frame) for frame in frames.values())
-    typer.echo(f"wrote {out}: {len(merged)} runs of {held} rows in {len(frames)} tables")
+    say(f"wrote {out}: {len(merged)} runs of {held} rows in {len(frames)} tables")

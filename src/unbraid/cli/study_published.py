@@ -8,6 +8,7 @@ import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 
@@ -32,7 +33,7 @@ def published(
     if not rows:
         raise ValueError(f"{folder}: the study names no published numbers; give it a section `published`")
     if json:
-        typer.echo(json_format.dumps(rows, indent=2, allow_nan=False))
+        say(json_format.dumps(rows, indent=2, allow_nan=False))
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("family", "setting", "column", "runs", "measured", "published", "difference"):

@@ -14,6 +14,7 @@ from rich.table import Table
 
 from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.udr import penalty
@@ -105,7 +106,7 @@ def rank(
     chosen = best_suitable(ranking, checks)
     _save(table, tables)
     if json:
-        typer.echo(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
+        say(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
         return
     console = Terminal()
     brief = with_brief_settings(table)
@@ -226,7 +227,7 @@ def _save(table: Any, outputs: Mapping[str, Path | None]) -> None:
             save_table(path, list(table.columns), runs)
         else:
             save_table(path, ["family", "setting", "runs", "UDR", *map(_short, metrics)], settings)
-        typer.echo(f"wrote {path}", err=True)
+        say(f"wrote {path}", err=True)
 
 
 def _fitting(console: Console, table: Any, taken: Sequence[int]) -> list[str]:

@@ -11,6 +11,7 @@ from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
 from unbraid.cli._progress import Pace, continuing, progress_bar
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
@@ -177,5 +178,5 @@ def print_runs(runs: "list[Run]") -> None:
     Terminal().print(table, markup=False)
     for run in runs:
         if note := run.status.get("note"):
-            typer.echo(f"{run.path.name} is finite and yet absurd: {note}")
-    typer.echo(f"in {runs[0].path.parent}")
+            say(f"{run.path.name} is finite and yet absurd: {note}")
+    say(f"in {runs[0].path.parent}")

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 
@@ -58,4 +59,4 @@ def traverse(
     )
     with atomic_write(out) as temporary:
         picture.savefig(temporary, format="png", dpi=picture.dpi)
-    typer.echo(f"wrote {out}")
+    say(f"wrote {out}")

@@ -13,6 +13,7 @@ from rich.table import Table
 
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import stage_progress
+from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 
@@ -152,7 +153,7 @@ def udr(
                 soft_wrap=True,
             )  # fmt: skip
     for note in ranking.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
 
 
 def _groups(said: str, files: list[Path]) -> list[str]:

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._shown import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
@@ -96,8 +97,8 @@ def similarity(source: Source, *, ranking: str = "") -> Drawn:
     found = read_ranking(path)
     keys = list(zip(found.families, found.settings, strict=True))
     brief = brief_settings(keys)
-    groups = [f"{key[0]} {brief[key]}".strip() for key in keys]
-    named = groups if len(set(groups)) <= MOST_NAMES else list(found.families)
+    groups = [f"{printable(key[0])} {brief[key]}".strip() for key in keys]
+    named = groups if len(set(groups)) <= MOST_NAMES else [printable(family) for family in found.families]
     order = np.lexsort((groups, named))  # members of a group side by side
     axes = plot_similarity(found.pairs[np.ix_(order, order)], groups=[named[place] for place in order])
     rows = (

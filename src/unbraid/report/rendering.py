@@ -11,10 +11,17 @@ from typing import Any
 
 import jinja2
 
+from unbraid._shown import printable
+
 
 def render(template: str, content: Mapping[str, Any]) -> str:
     """The template filled in; a name that it asks for and `content` lacks is an error."""
     return _environment().get_template(template).render(content)
+
+
+def _shown(value: Any) -> Any:
+    """A text with what is no character, or turns the direction of what follows, written out."""
+    return printable(value, keep="\n\t\r") if type(value) is str else value
 
 
 @cache
@@ -23,6 +30,7 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.PackageLoader("unbraid.report"),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
+        finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._shown import printable
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.natural_order import natural
 from unbraid.metrics import METRICS
@@ -56,8 +57,8 @@ def values(column: Any) -> list[float | str | None]:
 
 def settings(frame: DataFrame) -> list[dict[str, str]]:
     """The distinct settings; families as they come, their settings in natural order."""
-    families = list(dict.fromkeys(frame["family"].astype(str)))
-    found = set(zip(frame["family"].astype(str), frame["setting"].astype(str), strict=True))
+    named = [[printable(each) for each in frame[name].astype(str)] for name in ("family", "setting")]
+    families, found = list(dict.fromkeys(named[0])), set(zip(*named, strict=True))
     ordered = sorted(found, key=lambda key: (families.index(key[0]), natural(key[1])))
     return [{"family": family, "setting": setting} for family, setting in ordered]
 
@@ -68,7 +69,7 @@ def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any
     known = [each for each in column if each is not None]
     return {
         "id": name,
-        "label": name.removesuffix(".score").removeprefix("hyper.").removeprefix("train.").replace(".", " "),
+        "label": printable(name.removesuffix(".score").removeprefix("hyper.").removeprefix("train.").replace(".", " ")),
         "group": _group(name),
         "number": all(isinstance(each, float | int) for each in known),
         "whole": all(isinstance(each, int) for each in known),
@@ -89,7 +90,7 @@ def _group(name: str) -> str:
 
 def _value(value: Any) -> float | int | str | None:
     if value is None or isinstance(value, str):
-        return value or None
+        return None if value is None else printable(value, keep="\n") or None
     if isinstance(value, bool | np.bool_):
         return str(bool(value)).lower()
     if isinstance(value, int | np.integer):
