@@ -47,6 +47,7 @@ ENDED: dict[str, Any] = {
         "ended": "2026-01-02T03:04:06+00:00", "together": 1,
     },
     "files": {},
+    "checksum": "",
 }  # fmt: skip
 INTEGER, FINITE, TEXT = "input should be a valid integer", "input should be a finite number", "should be a valid string"
 SETTING = "input should be a finite number or a text"
@@ -111,6 +112,7 @@ WRONG: dict[str, list[tuple[Any, str]]] = {
     "status.json continued.step": [(-1, "greater than or equal to 0"), ("5", INTEGER)],
     "status.json provenance": [([], "mapping"), ("x", "mapping")],
     "status.json files": [([], "mapping"), ({"codes.safetensors": -1}, "greater than or equal to 0")],
+    "status.json checksum": [(3, TEXT), (None, TEXT)],
     "status.json note": [(3, TEXT), ([], TEXT)],
     "status.json held_out": [(0.5, "mapping"), ([], "mapping")],
     "status.json held_out.step": [(-1, "greater than or equal to 0"), (5.0, INTEGER)],
@@ -216,6 +218,7 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
         "held_out",
         "note",
         "provenance",
+        "checksum",
         "files",
         "requested_precision",
         "training_version",

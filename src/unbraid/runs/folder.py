@@ -8,6 +8,7 @@ from typing import Any
 
 from unbraid._files import below
 from unbraid._records import check_record, read_object
+from unbraid._seal import KEY, check_seal
 from unbraid._suggest import one_line
 from unbraid.representation import READABLE, Representation
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
@@ -39,6 +40,11 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     if not (path / CONFIG).is_file():
         raise FileNotFoundError(f"{path}: not the folder of a run; there is no {CONFIG}")
     config, status = _read(path / CONFIG), _read(path / STATUS)
+    if KEY in status:
+        try:
+            check_seal(path / STATUS)
+        except ValueError as error:
+            raise damaged(path / STATUS, error) from None
     if isinstance(found := config.get("format"), int) and found != FORMAT:
         raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
     check_record(RunRecord, config, path / CONFIG)

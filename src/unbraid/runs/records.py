@@ -150,4 +150,5 @@ class StatusRecord(Record):
     files: dict[Text, Natural] = {}  # bytes by name, of those that the training wrote for good
     continued: OriginRecord | None = None
     held_out: JudgedRecord | None = None
+    checksum: Text = ""  # of all other bytes of the file
     note: Text | None = None  # why nobody would take it for a model that has learned

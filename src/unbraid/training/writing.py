@@ -76,7 +76,7 @@ def write_run(
             config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
             _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
-    _write(working / STATUS, status)
+    _write(working / STATUS, {**status, KEY: BLANK})
     fsync_directory(working)
     working.rename(target)
     tidy(target, continuable=continuable and not trained.diverged)
@@ -128,3 +128,5 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
 def _write(path: Path, content: Mapping[str, Any]) -> None:
     with atomic_write(path) as temporary:
         temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        if KEY in content:
+            seal(temporary)
