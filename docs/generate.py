@@ -100,6 +100,21 @@ def coverage() -> str:
     return f"{table(head, 'l' + 'r' * len(places), rows)}\n\n{note}"
 
 
+def faults() -> str:
+    """What comes of faults in the middle of the work, as docs/make_faults.py found it."""
+    found = json.loads((ROOT / "docs" / "faults.json").read_text(encoding="utf-8"))
+    kinds = list(dict.fromkeys(kind for each in found["works"].values() for kind in each))
+    rows = []
+    for kind in kinds:
+        tallies = [each[kind] for each in found["works"].values() if kind in each]
+        told = [sum(tally[part] for tally in tallies) for part in ("cases", "same", "named", "faults")]
+        of = ", ".join(name for name, each in found["works"].items() if kind in each)
+        rows.append([kind, of if len(tallies) < len(found["works"]) else "all", *map(str, told)])
+    every = "each" if found["every"] == 1 else f"one in {found['every']}"
+    note = f"All: {', '.join(found['works'])}. At {every} of the write points, by `docs/make_faults.py`."
+    return f"{table('fault | of | cases | same | named | neither', 'llrrrr', rows)}\n\n{note}"
+
+
 def filled(name: str, contents: dict[str, str]) -> str:
     """The text of a file with each of these between its two marks."""
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -119,6 +134,7 @@ def main() -> None:
         "docs/figures.md": figures_page(),
         "docs/which-metric.md": filled("docs/which-metric.md", {"behaviour": behaviour(), "stressed": stressed()}),
         "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage()}),
+        "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "README.md": filled("README.md", {"metrics": summary()}),
     }
     stale = [name for name, text in pages.items() if (ROOT / name).read_text(encoding="utf-8") != text]

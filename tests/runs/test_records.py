@@ -173,7 +173,7 @@ def changed(content: Any, key: str, value: Any) -> Any:
 
 
 def test_what_the_table_begins_with_is_sound(folder: Path) -> None:
-    assert read_folder(folder) == (CONTENT, ENDED)
+    assert read_folder(folder) == (CONTENT, {name: each for name, each in ENDED.items() if name != "checksum"})
     with pytest.raises(ValueError, match="weights.safetensors is damaged"):  # the only thing that it lacks
         open_run(folder)
 

@@ -143,7 +143,7 @@ def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
 def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(study: Study) -> None:
     runs = [run for run in study.runs() if run.family == "beta_vae"]
     status = json.loads((runs[0].path / "status.json").read_text())
-    changed = status | {"state": "diverged", "reason": "the loss is not finite", "step": 3}
+    changed = status | {"checksum": "", "state": "diverged", "reason": "the loss is not finite", "step": 3}
     (runs[0].path / "status.json").write_text(json.dumps(changed))
     (runs[2].path / "codes.safetensors").write_bytes(b"nothing")
     shutil.rmtree(runs[3].path)

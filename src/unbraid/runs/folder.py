@@ -49,6 +49,7 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
     check_record(RunRecord, config, path / CONFIG)
     check_record(StatusRecord, status, path / STATUS)
+    status.pop(KEY, None)
     return config, status
 
 
@@ -85,15 +86,15 @@ def read_codes(path: Path) -> Representation:
         raise damaged(found, str(error).removeprefix(f"{found}: ")) from None
 
 
-def check_files(path: Path, status: Mapping[str, Any]) -> None:
-    """Raises ValueError where a file of a finished run is missing or of another length than when it was written."""
+def damage_of(path: Path, status: Mapping[str, Any]) -> str | None:
+    """What is wrong where a file of a finished run is missing, or of another length than when it was written."""
     for name, size in status.get("files", {}).items():
-        try:
-            found = below(path, name).stat().st_size
-        except FileNotFoundError:
-            raise damaged(path / name, "it is missing") from None
+        file = below(path, name)
+        found = file.stat().st_size if file.is_file() else None
         if found != size:
-            raise damaged(path / name, f"it has {found:,} bytes and had {size:,}")
+            reason = "it is missing" if found is None else f"it has {found:,} bytes and had {size:,}"
+            return str(damaged(file, reason))
+    return None
 
 
 def damaged(path: Path, reason: object) -> ValueError:

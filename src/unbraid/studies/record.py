@@ -14,7 +14,7 @@ from unbraid._trust import Trusted, UntrustedCode, UntrustedData, trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.recorded import check_recorded
 from unbraid.metrics.deciding import Decision
-from unbraid.runs.folder import CONFIG, WORKING, check_files, read_folder
+from unbraid.runs.folder import CONFIG, WORKING, damage_of, read_folder
 from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
@@ -185,8 +185,9 @@ def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> 
         state, reason = "failed", failure.reason
     elif path.exists():
         status = read_folder(path)[1]
-        check_files(path, status)
-        if status["state"] == "diverged":
+        if damage := damage_of(path, status):
+            state, reason = "failed", damage
+        elif status["state"] == "diverged":
             state, reason = "diverged", f"step {status['step']}: {status['reason']}"
         else:
             scores = read_scores(path)
