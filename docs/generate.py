@@ -7,6 +7,7 @@ python docs/generate.py --check    fail if they are out of date
 import json
 import math
 import sys
+from typing import Any
 
 from pages import datasets, families, gallery, metrics
 from pages.texts import ROOT, table
@@ -78,26 +79,44 @@ def stressed() -> str:
 def coverage() -> str:
     """How often intervals hold what they promise, as benchmarks/interval_coverage.py measured it."""
     measured = json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))
-    places = list(dict.fromkeys((row["source"], row["rows"]) for row in measured))
-    places.sort(key=lambda place: (place[1], SOURCES.index(place[0])))
-    by_metric: dict[str, dict[tuple[str, int], str]] = {}
-    for row in measured:
-        share, n = row["coverage"], row["samples"]
-        near = (share * n + 2) / (n + 4)  # Agresti and Coull: 80 of 80 is no certainty
-        give = 200 * math.sqrt(near * (1 - near) / (n + 4))
-        by_metric.setdefault(row["metric"], {})[row["source"], row["rows"]] = f"{100 * share:.0f} ± {give:.0f}"
-    rows = [
-        [f"[`{name}`](metrics.md#{name})", *(known.get(place, "–") for place in places)]
-        for name, known in by_metric.items()
-    ]
-    head = " | ".join(["metric", *(f"{source}, {rows:,} rows" for source, rows in places)])
+    tables = [_covered(measured, n_rows) for n_rows in sorted({row["rows"] for row in measured})]
     note = (
         "Percent of samples whose 95 % interval held the mean, ± two standard errors of that percentage. *Perfect*: a "
         "code for each factor; *noisy*: with noise, and two codes of noise beside; *rotated*: those turned by 30°; "
         "*dependent*: of factors that correlate; *trained*: rows of the shipped codes of a β-TCVAE. Measured by "
         "`benchmarks/interval_coverage.py`; – was not measured."
     )
-    return f"{table(head, 'l' + 'r' * len(places), rows)}\n\n{note}"
+    known = {row["metric"] for row in measured}
+    unmeasured = ", ".join(
+        f"`{name}`" for name, row in METRICS.items() if name not in known and not isinstance(row.interval, str)
+    )
+    without = "; ".join(f"`{name}`: {row.interval}" for name, row in METRICS.items() if isinstance(row.interval, str))
+    return "\n\n".join(
+        [
+            *tables,
+            note,
+            f"*Not measured*, and a note beside the interval says so: {unmeasured}. Most of their scores are trainings "
+            "or draws of thousands of pairs, of which a table like this one takes hundreds of thousands.",
+            f"*No interval*. {without}.",
+        ]
+    )
+
+
+def _covered(measured: list[dict[str, Any]], n_rows: int) -> str:
+    """The table of samples of so many rows."""
+    by_metric: dict[str, dict[str, str]] = {}
+    for row in measured:
+        if row["rows"] == n_rows:
+            share, n = row["coverage"], row["samples"]
+            near = (share * n + 2) / (n + 4)  # Agresti and Coull: 80 of 80 is no certainty
+            give = 200 * math.sqrt(near * (1 - near) / (n + 4))
+            by_metric.setdefault(row["metric"], {})[row["source"]] = f"{100 * share:.0f} ± {give:.0f}"
+    rows = [
+        [f"[`{name}`](metrics.md#{name})", *(known.get(source, "–") for source in SOURCES)]
+        for name, known in by_metric.items()
+    ]
+    head = " | ".join([f"{n_rows:,} rows", *SOURCES])
+    return table(head, "l" + "r" * len(SOURCES), rows)
 
 
 def faults() -> str:

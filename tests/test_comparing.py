@@ -138,8 +138,9 @@ def test_the_command_prints_and_writes_everything(tmp_path: Path) -> None:
     for name, each in (("a_1", GOOD), ("b", BAD)):
         each.save(tmp_path / f"{name}.npz")
     paths = [str(tmp_path / "a_1.npz"), str(tmp_path / "b.npz")]
-    outs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("json", "tex", "md", "csv")}
-    options = ["--json", outs["json"], "--latex", outs["tex"], "--markdown", outs["md"], "--csv", outs["csv"]]
+    outs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("json", "html", "tex", "md", "csv")}
+    named = {"json": "--json", "html": "--html", "tex": "--latex", "md": "--markdown", "csv": "--csv"}
+    options = [each for suffix, path in outs.items() for each in (named[suffix], path)]
     shown = CliRunner().invoke(
         app, ["compare", *paths, "--metrics", "mig,snc", "--resamples", "9", *map(str, options)], terminal_width=160
     )
@@ -155,6 +156,12 @@ def test_the_command_prints_and_writes_everything(tmp_path: Path) -> None:
     assert r" a\_1 " in outs["tex"].read_text()
     assert "| **" in outs["md"].read_text()
     assert "**" not in outs["csv"].read_text()
+    page = outs["html"].read_text()
+    assert page.count('class="forest decided"') == 2
+    assert f"<b>{held['models']['a_1']['metrics']['mig']['values']['score']:.3f} ± " in page
+    (low, high), end = (held["differences"][0][each] for each in ("low", "high")), 1.08 * held["differences"][0]["high"]
+    assert f'style="left:{50 + 50 * low / end:.4g}' in page
+    assert f"{low:+.3f} to {high:+.3f}" in page
     frame = unbraid.compare(paths, metrics="mig", resamples=9).to_frame()
     assert frame[["metric", "better"]].to_numpy().tolist() == [["mig", paths[0]]]
 

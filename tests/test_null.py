@@ -15,6 +15,7 @@ from unbraid._null import Null, null_of, shuffled
 from unbraid.cli.app import app
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, mig, sap
+from unbraid.tables import compare, footnote
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
@@ -65,6 +66,15 @@ def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) 
     page = (tmp_path / "card.html").read_text()
     assert page.count("<b>not told from its null</b>") == 2
     assert f"shuffled {card.to_dict()['metrics']['irs']['null']['mean']:.3f} ±" in page
+    frame = card.to_frame()
+    row = frame[(frame.metric == "irs") & frame.headline].iloc[0]
+    null = card.scored["irs"].null
+    assert null is not None
+    assert row[["null", "p", "above_null"]].tolist() == [null.mean, null.p, null.above]
+    assert np.isnan(frame[~frame.headline]["p"].to_numpy()).all()
+    _, rows = compare({"noise": card})
+    assert [cell[1][-1] for cell in rows] == ["°", "°"]
+    assert footnote({"noise": card}).startswith("400 rows; ° not told from shuffled rows (p > 0.05); seed 0 of")
     again = unbraid.ScoreCard.load(tmp_path / "card.json")
     assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
     assert json.loads((tmp_path / "card.json").read_text())["metrics"]["irs"]["null"]["p"] > 0.05
@@ -103,6 +113,7 @@ def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:
     shown = CliRunner().invoke(app, ["score", str(path), "--metrics", "mig,med", "--null", "4"]).stdout
     assert "shuffled" in shown
     assert "±" in shown
+    assert " above " in shown
     assert "0.2 !" in shown, "four shuffles cannot show anything"
     with pytest.raises(ValueError, match="null must be a whole number, 0 or more; got -1"):
         unbraid.score(CODES, FACTORS, null=-1)

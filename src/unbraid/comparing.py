@@ -103,7 +103,9 @@ class ModelComparison:
         )
 
     def save(self, path: str | Path) -> None:
-        """Write everything as .json, or the table as .tex, .md or .csv. Whole or not at all.
+        """Write everything as .json, or as one standalone .html page, or the table as .tex, .md or .csv.
+
+        Whole or not at all.
 
         Raises:
             ValueError: the suffix is another.
@@ -112,12 +114,33 @@ class ModelComparison:
         from unbraid.tables import save_table
 
         path = Path(path)
-        if path.suffix != ".json":
+        if path.suffix not in (".json", ".html"):
             save_table(path, *self.table(), foot=self.footnote)
             return
-        with atomic_write(path) as temporary:
+        if path.suffix == ".html":
+            from unbraid.report.comparison import comparison_page
+
+            text = comparison_page(self._shown())
+        else:
             text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+    def _shown(self) -> dict[str, Any]:
+        """What the page shows, as `unbraid.report.comparison` takes it."""
+        from unbraid.tables import is_bold, plain
+
+        scores, first = [], next(iter(self.cards.values()))
+        for name, row in zip(dict.fromkeys(each.metric for each in self.differences), self.table()[1], strict=True):
+            metric = first.scored[name].metric
+            cells = [{"text": plain(cell), "bold": is_bold(cell)} for cell in row[1:]]
+            shown = {"metric": name, "means": metric.means, "higher_is_better": metric.higher_is_better}
+            scores.append({**shown, "cells": cells})
+        return {
+            "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "notes": self.notes, "footnote": self.footnote, "models": list(self.cards), "scores": scores,
+            "differences": [asdict(each) for each in self.differences],
+        }  # fmt: skip
 
 
 def compare(

@@ -122,6 +122,11 @@ class ScoreCard:
         """What holds for the whole card: rows that were left out, kinds that were guessed."""
         return tuple(self.described.get("notes", ())) if self.described is not None else self.representation.notes
 
+    @property
+    def n_samples(self) -> int:
+        """Rows that were scored, also of a card that was read without them."""
+        return len(self.representation) if self.described is None else int(self.described["n_samples"])
+
     def __iter__(self) -> Iterator[str]:
         """Ids of the metrics that were scored."""
         return iter(self.scored)
@@ -173,7 +178,8 @@ class ScoreCard:
         """A pandas DataFrame with one row per number, and how to read it.
 
         Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
-        `Interval`, NaN where none was asked for or there is none; direction, "higher" or "lower" where one is
+        `Interval`, NaN where none was asked for or there is none; null, the mean of the headline with rows shuffled,
+        p and above_null, of headlines for which a null was asked, else NaN; direction, "higher" or "lower" where one is
         better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
@@ -192,13 +198,17 @@ class ScoreCard:
             names = self.representation.names
             numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
             for name, factor, number, interval in numbers:
-                higher = direction(scored.metric, name)
+                higher, headline = direction(scored.metric, name), name == scored.metric.headline
+                null = scored.null if headline else None
+                above = None if null is None else null.above
                 rows.append(
                     {
                         "metric": metric, "name": name, "factor": factor, "value": float(number),
                         **(NO_INTERVAL if interval is None else interval)._asdict(),
+                        "null": np.nan if null is None else null.mean, "p": np.nan if null is None else null.p,
+                        "above_null": np.nan if above is None else above,
                         "direction": {True: "higher", False: "lower", None: ""}[higher],
-                        "headline": name == scored.metric.headline,
+                        "headline": headline,
                         "version": scored.metric.version, "seconds": scored.seconds,
                     }
                 )  # fmt: skip
@@ -218,8 +228,7 @@ class ScoreCard:
         for name, each in self.scored.items():
             if each.intervals is not None:
                 deviation = each.intervals.values[each.metric.headline].deviation
-                n_samples = self._input()["n_samples"]
-                found[name] = rows_needed(deviation, n_samples, each.intervals.confidence, half_width)
+                found[name] = rows_needed(deviation, self.n_samples, each.intervals.confidence, half_width)
         return found
 
     def save(self, path: str | Path) -> None:

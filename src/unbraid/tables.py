@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+import unbraid
 from unbraid._files import atomic_write
+from unbraid._null import WITHIN
 
 if TYPE_CHECKING:
-    from unbraid.scorecard import ScoreCard
+    from unbraid.scorecard import ScoreCard, Scored
 
 Rows = Sequence[Sequence[str]]
 FORMATS = (".tex", ".md", ".csv")
+WITHIN_NULL = "°"  # beside a score that is not told from those of shuffled rows
 ESCAPED = str.maketrans(
     {each: f"\\{each}" for each in "&%$#_{}"}
     | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
 )
-SYMBOLS = {"↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$"}
+SYMBOLS = {
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
+    "°": r"$^\circ$",
+}  # fmt: skip
 
 
 def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
@@ -31,7 +37,8 @@ def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[
 
     Returns:
         The head and the rows, as text. The deviation is that of a sample (divided by n - 1), over the models that have
-        the metric; what a model lacks is "-". Arrows say which way is better.
+        the metric; what a model lacks is "-". Arrows say which way is better. A score that has an interval is given
+        ± half of it, and one that is not told from its null has a mark; `footnote` explains both.
     """
     metrics = list(dict.fromkeys(name for card in cards.values() for name in card))
     rows = []
@@ -40,12 +47,35 @@ def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[
         numbers = [each.headline for each in scored if each is not None]
         better = next(each.metric.higher_is_better for each in scored if each is not None)
         row = [f"{name} {'↑' if better else '↓'}"]
-        row += ["-" if each is None else f"{each.headline:.{digits}f}" for each in scored]
+        row += ["-" if each is None else _score(each, digits) for each in scored]
         if len(cards) > 1:
             spread = f" ± {np.std(numbers, ddof=1):.{digits}f}" if len(numbers) > 1 else ""
             row.append(f"{np.mean(numbers):.{digits}f}{spread}")
         rows.append(row)
     return ["metric", *cards, *(["mean ± sd"] if len(cards) > 1 else [])], rows
+
+
+def _score(scored: "Scored", digits: int) -> str:
+    known = scored.intervals and scored.intervals.values.get(scored.metric.headline)
+    reach = f" ± {known.half_width:.{digits}f}" if known else ""
+    within = scored.null is not None and scored.null.p > WITHIN
+    return f"{scored.headline:.{digits}f}{reach}{WITHIN_NULL if within else ''}"
+
+
+def footnote(cards: "Mapping[str, ScoreCard]") -> str:
+    """What a reader of the table of `compare` must know: rows, seed, version, and what its marks say."""
+    scored = [each for card in cards.values() for each in card.scored.values()]
+    rows = sorted({card.n_samples for card in cards.values()})
+    seeds = sorted({card.seed for card in cards.values()})
+    said = [f"{' or '.join(f'{size:,}' for size in rows)} rows"]
+    confidences = sorted({each.intervals.confidence for each in scored if each.intervals is not None})
+    if confidences:
+        percent = " or ".join(f"{100 * each:g}" for each in confidences)
+        said.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
+    if any(each.null is not None for each in scored):
+        said.append(f"{WITHIN_NULL} not told from shuffled rows (p > {WITHIN:g})")
+    said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
+    return f"{'; '.join(said)}; unbraid {unbraid.__version__}."
 
 
 def save_table(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> None:

@@ -81,6 +81,19 @@ def test_the_better_group_is_named_where_there_is_no_doubt() -> None:
     assert [each.better for each in compare_groups(frame, "family").shifts] == ["a", "a"], "lower is better"
 
 
+def test_the_table_for_a_paper_is_bold_where_a_group_beats_all_others() -> None:
+    found = compare_groups(study(), "family")
+    own = {(each.column, each.group): each for each in found.groups}
+    head, rows = found.table(digits=2)
+    cells = {key: f"{each.mean:.2f} ± {(each.high - each.mean):.2f}" for key, each in own.items()}
+    assert head == ["family", "a", "b"]
+    assert rows[0] == ["mig.score ↑", f"**{cells['mig.score', 'a']}**", cells["mig.score", "b"]]
+    assert rows[1] == ["factor_leakage.nm_auc ↓", *(cells["factor_leakage.nm_auc", name] for name in "ab")]
+    assert found.footnote.startswith(
+        "6 runs of 6 seeds per family; mean ± half of its 95 % interval (Student's t); bold"
+    )
+
+
 def test_nothing_is_found_in_noise_more_often_than_said() -> None:
     found = 0
     for seed in range(200):

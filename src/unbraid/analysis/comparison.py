@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+import unbraid
 from unbraid._arguments import check_number
 from unbraid._extras import require
 from unbraid.analysis.alike import check_alike
@@ -59,6 +60,41 @@ class Comparison:
     groups: tuple[GroupOfRuns, ...]
     shifts: tuple[Shift, ...]
     notes: tuple[str, ...] = ()
+    n_seeds: int = 0  # different seeds among all runs, where they are known
+
+    def table(self, *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
+        """Head and rows for a paper: mean ± half of its interval, by column and group.
+
+        Arrows say which way is better. A mean is set in bold (**...**) where its group is better than every other, by
+        the rank test, corrected; what a group lacks is "-".
+        """
+        names = list(dict.fromkeys(each.group for each in self.groups))
+        rows = []
+        for column in dict.fromkeys(each.column for each in self.shifts):
+            own = {each.group: each for each in self.groups if each.column == column}
+            wins = [each.better for each in self.shifts if each.column == column]
+            upward = higher_is_better(column)
+            row = [column if upward is None else f"{column} {'↑' if upward else '↓'}"]
+            for name in names:
+                if name not in own:
+                    row.append("-")
+                    continue
+                text = f"{own[name].mean:.{digits}f} ± {(own[name].high - own[name].low) / 2:.{digits}f}"
+                row.append(f"**{text}**" if wins.count(name) == len(own) - 1 else text)
+            rows.append(row)
+        return [self.by, *names], rows
+
+    @property
+    def footnote(self) -> str:
+        """What a reader of the table must know: runs, seeds, version, how sure, what was corrected for."""
+        sizes = sorted({each.n for each in self.groups})
+        each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
+        seeds = f" of {self.n_seeds} seeds" if self.n_seeds else ""
+        return (
+            f"{each} {self.over}{seeds} per {self.by}; mean ± half of its {100 * self.confidence:g} % interval "
+            f"(Student's t); bold: better than all others (rank test, Holm over {len(self.shifts)} comparisons); "
+            f"unbraid {unbraid.__version__}."
+        )
 
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame, one row per difference."""
@@ -130,7 +166,8 @@ def compare_groups(
         raise ValueError(f"{by}: needs two groups of at least {LEAST} runs with a score; left out: {without}")
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left))
+    n_seeds = int(frame["seed"].nunique()) if "seed" in frame else 0
+    return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left), n_seeds)
 
 
 def rank_test(first: ArrayLike, second: ArrayLike) -> float:

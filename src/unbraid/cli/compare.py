@@ -40,6 +40,7 @@ def compare(
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this .json file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
     latex: Annotated[Path | None, typer.Option(help="Write scores ± intervals to this .tex file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write them to this .csv file.")] = None,
@@ -52,11 +53,11 @@ def compare(
 
     Examples:
 
-      unbraid compare vae.npz factor_vae.npz --metrics mig,snc
+      unbraid compare vae.npz factor_vae.npz --metrics mig,snc --html page.html
 
       unbraid compare runs/3f6c0f0a8d1e2b47 runs/91c4e8d0f7a6b235 --metrics mig,dci_lasso --latex table.tex
     """
-    outputs = {".json": json, ".tex": latex, ".md": markdown, ".csv": csv}
+    outputs = {".json": json, ".html": html, ".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(outputs)
     from unbraid._trust import trusting
     from unbraid.cli.score import called, listed

@@ -185,7 +185,7 @@ def score(
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
         if path.is_dir() and own:
             say(_kept(path, cards[name]), err=True)
-    from unbraid.tables import compare, save_table
+    from unbraid.tables import compare, footnote, save_table
 
     outs = [out for out in (json, html) if out is not None]
     for out in outs:
@@ -193,7 +193,7 @@ def score(
     head, rows = compare(called(cards))
     for out in tables.values():
         if out is not None:
-            save_table(out, head, rows)
+            save_table(out, head, rows, foot=footnote(cards))
             outs.append(out)
     if len(cards) == 1:
         _print(next(iter(cards.values())), how_many)
@@ -354,10 +354,10 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
     beside_null = any(scored.null is not None for scored in card.scored.values())
     confidence = next((each.intervals.confidence for each in card.scored.values() if each.intervals is not None), None)
     between = "{}" if confidence is None else "{:>18}   "
-    row = "{:<22}{:>8}   " + between + ("{:>15}{:>9}   " if beside_null else "{}{}") + "{:<8}{}"
+    row = "{:<22}{:>8}   " + between + ("{:>15}{:>8}{:>9}   " if beside_null else "{}{}{}") + "{:<8}{}"
     heads = (
         "" if confidence is None else f"{100 * confidence:g} % between",
-        *(("shuffled", "p  ") if beside_null else ("", "")),
+        *(("shuffled", "above", "p  ") if beside_null else ("", "", "")),
     )
     console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
     groups = by_question({name: scored.metric for name, scored in card.scored.items()})
@@ -369,7 +369,7 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
     if len(groups) > 1 and card.skipped:
         console.print()
     for name, reason in card.skipped.items():
-        console.print(row.format(name, "-", "", "", "", "", f"not defined here: {reason}"), highlight=False)
+        console.print(row.format(name, "-", "", "", "", "", "", f"not defined here: {reason}"), highlight=False)
     for note in card.notes:
         say(f"note: {note}")
 
@@ -401,11 +401,12 @@ def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
     return "" if interval is None else around.format(f"{interval.low:.3f} to {interval.high:.3f}")
 
 
-def _null(scored: "Scored") -> tuple[str, str]:
-    """What shuffled rows score, and the p-value, marked where the score is not told from them."""
+def _null(scored: "Scored") -> tuple[str, str, str]:
+    """What shuffled rows score, how far above that it lies, and the p-value, marked where it is not told from them."""
     from unbraid._null import WITHIN
 
     if scored.null is None:
-        return "", ""
+        return "", "", ""
     null, mark = scored.null, "!" if scored.null.p > WITHIN else " "
-    return f"{null.mean:.3f} ± {null.spread:.3f}", f"{null.p:.2g} {mark}"
+    above = "-" if null.above is None else f"{null.above:.3f}"
+    return f"{null.mean:.3f} ± {null.spread:.3f}", above, f"{null.p:.2g} {mark}"

@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.cli._paths import check_outputs
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
@@ -31,6 +32,8 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Write the differences to this .csv file.", show_default=False)
     ] = None,
+    latex: Annotated[Path | None, typer.Option(help="Write means ± intervals to this .tex file.")] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     trust_code: TrustCode = None,
 ) -> None:
@@ -47,18 +50,27 @@ def compare(
       unbraid study compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement
 
       unbraid study compare study/ --by family --over settings --out differences.csv
+
+      unbraid study compare study/ --latex table.tex
     """
     from unbraid.analysis.by_setting import setting_means
     from unbraid.analysis.comparison import compare_groups
     from unbraid.cli.study import results_of
     from unbraid.cli.study_agreement import check_out, listed, write_table
+    from unbraid.tables import save_table
 
     check_out(out)
+    tables = {".tex": latex, ".md": markdown}
+    check_outputs(tables)
     frame = results_of(folder, trust_code or ())
     table = setting_means(frame) if over == "settings" else frame
     found = compare_groups(table, by, listed(columns), over=over, confidence=confidence)
     if out is not None:
         write_table(out, found.to_frame())
+    for path in tables.values():
+        if path is not None:
+            save_table(path, *found.table(), foot=found.footnote)
+            say(f"wrote {path}", err=True)
     if json:
         say(json_format.dumps(found.to_dict(), indent=2, allow_nan=False))
         return

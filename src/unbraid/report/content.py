@@ -216,7 +216,8 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
 
 def _null(null: Null) -> dict[str, Any]:
     """What stands below the bar."""
-    text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}, p = {null.p:.2g}"
+    above = "" if null.above is None else f", {null.above:.2f} of the way from it to the best"
+    text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}{above}, p = {null.p:.2g}"
     return {"text": text, "within": null.p > WITHIN}
 
 
