@@ -12,7 +12,7 @@ PYTEST := -m pytest -n 2 --max-worker-restart 0
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
-.PHONY: test check check-slow check-kernel check-oldest check-wheel demo docs release browser clean
+.PHONY: test check check-slow check-kernel check-oldest check-wheel demo reproduce docs release browser clean
 
 test: $(INSTALLED) browser
 	$(BIN)/python $(PYTEST)
@@ -54,6 +54,16 @@ demo: $(TRAINS)
 	$(BIN)/unbraid study rank demo
 	$(BIN)/unbraid report demo --out demo/report.html
 	@echo "Open demo/report.html in a browser: the best and the worst model side by side, with everything that was scored."
+
+# A study of studies/ again, such as STUDY=udr-2020-laptop: its runs, its page, its table, and the claims judged anew.
+reproduce: $(TRAINS)
+	@test -n "$(STUDY)" || { echo "Say which: make reproduce STUDY=udr-2020-laptop, a file of studies/ without .yaml."; exit 2; }
+	$(BIN)/unbraid study run studies/$(STUDY).yaml --out reproduced/$(STUDY)
+	$(BIN)/unbraid report reproduced/$(STUDY) --out reproduced/$(STUDY)/report.html
+	$(BIN)/python docs/make_claims.py --gather reproduced/$(STUDY)
+	$(BIN)/python docs/make_claims.py
+	$(BIN)/python docs/generate.py
+	@echo "Open reproduced/$(STUDY)/report.html in a browser."
 
 docs: $(INSTALLED)
 	$(BIN)/python docs/generate.py

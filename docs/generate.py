@@ -134,6 +134,34 @@ def faults() -> str:
     return f"{table('fault | of | cases | same | named | neither', 'llrrrr', rows)}\n\n{note}"
 
 
+def claims() -> str:
+    """What papers claim beside what studies here show, as docs/make_claims.py judged it."""
+    judged = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
+    verdicts = ["reproduced", "not reproduced", "undecided"]
+    counts = ", ".join(f"{sum(row['verdict'] == verdict for row in judged)} {verdict}" for verdict in verdicts)
+    parts = [f"{len(judged)} claims: {counts}."]
+    for paper in dict.fromkeys(row["paper"] for row in judged):
+        rows = [
+            [
+                row["says"],
+                row["published"],
+                row["effect"],
+                f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]".replace("-", "−"),
+                str(row["n"]),
+                f"**{row['verdict']}**" if row["verdict"] != "undecided" else "undecided",
+                ", ".join(f"[table](results/{name}.csv)" for name in row["study"].split("+")),
+                "–" if row["hours"] is None else f"{row['hours']:.1f}",
+            ]
+            for row in sorted(
+                judged, key=lambda row: -verdicts.index(row["verdict"]) if row["verdict"] != "reproduced" else -9
+            )
+            if row["paper"] == paper
+        ]
+        head = "claim | published | number | here, 95 % interval | runs | verdict | every run | core hours"
+        parts += [f"## {paper}", table(head, "lllrrllr", rows)]
+    return "\n\n".join(parts)
+
+
 def filled(name: str, contents: dict[str, str]) -> str:
     """The text of a file with each of these between its two marks."""
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -154,6 +182,7 @@ def main() -> None:
         "docs/which-metric.md": filled("docs/which-metric.md", {"behaviour": behaviour(), "stressed": stressed()}),
         "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage()}),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
+        "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
         "README.md": filled("README.md", {"metrics": summary()}),
     }
     stale = [name for name, text in pages.items() if (ROOT / name).read_text(encoding="utf-8") != text]

@@ -1,0 +1,485 @@
+"""Judge what the papers claim by the tables of studies here: docs/claims.json, which docs/reproductions/index.md shows.
+
+python docs/make_claims.py                       judge all, about a minute
+python docs/make_claims.py --gather FOLDER       write the table of a study that has run into docs/reproductions/results
+"""
+
+import json
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from effects import (
+    Effect,
+    Measure,
+    Rows,
+    best_setting_gap,
+    chosen,
+    difference,
+    lead,
+    mean,
+    over_models,
+    over_runs,
+    over_settings,
+    paired,
+    resampled,
+    within_settings,
+)
+
+from unbraid import Study
+
+RESULTS = Path(__file__).parent / "reproductions" / "results"
+FILE = Path(__file__).parent / "claims.json"
+
+
+@dataclass(frozen=True)
+class Claim:
+    """One claim, reproduced where the whole interval lies beyond `bound` on the claimed side."""
+
+    paper: str
+    says: str
+    published: str
+    study: str  # the name of a file in studies/ and of a table in results/; several with + between
+    effect: str  # what the number is
+    measure: Measure
+    above: bool = True
+    bound: float = 0.0
+
+    def found(self) -> Effect:
+        """The effect in the table of the study."""
+        return self.measure(table(self.study))
+
+    def verdict(self, effect: Effect) -> str:
+        """Reproduced, not reproduced, or undecided where the interval holds both, or where there is none."""
+        if effect.low > self.bound:
+            return "reproduced" if self.above else "not reproduced"
+        if effect.high < self.bound:
+            return "not reproduced" if self.above else "reproduced"
+        return "undecided"
+
+
+def table(study: str) -> pd.DataFrame:
+    """The runs of a study, or of several."""
+    return pd.concat([pd.read_csv(RESULTS / f"{name}.csv") for name in study.split("+")], ignore_index=True)
+
+
+def seconds(study: str) -> float | None:
+    """That its runs took in training, where its table says so."""
+    runs = table(study)
+    return float(runs["seconds"].sum()) if "seconds" in runs else None
+
+
+UDR, TCVAE, DCI = "udr-2020-laptop", "beta-tcvae-2018-laptop", "dci-2018-small"
+SQUARE, ARROW, AIRPLANE, TURNTABLE, FLATLAND = (
+    f"lsbd-{name}-small" for name in ("square", "arrow", "airplane", "turntable", "flatland")
+)
+SNC = "snc-nk-2023-sprites-small+snc-nk-2023-shapes3d-small"
+BETA: Rows = {"family": "beta_vae"}
+TC: Rows = {"family": "beta_tcvae"}
+D_LSBD = "d_lsbd.score"
+
+
+def _pairs(number: int) -> Rows:
+    return {"family": "lsbd_vae", "hyper.supervision": "pairs", "hyper.pairs": number}
+
+
+PATHS: Rows = {"family": "lsbd_vae", "hyper.supervision": "paths"}
+VAE: Rows = {"family": "vae"}
+VAE_OF_TEAPOTS: Rows = {"family": "beta_vae", "hyper.beta": 0.25}
+BETA_VAE_OF_TEAPOTS: Rows = {"family": "beta_vae", "hyper.beta": 1.5}
+
+
+def beyond_pca(column: str, rows: Rows) -> Measure:
+    """The mean over seeds, less what PCA has, which no seed changes."""
+
+    def measure(frame: pd.DataFrame) -> Effect:
+        pca = float(chosen(frame, {"family": "pca"})[column].iloc[0])
+        return mean(column, rows)(frame.assign(**{column: frame[column] - pca}))
+
+    return measure
+
+
+def _gap(first: Rows, second: Rows, x: str, y: str) -> Measure:
+    """How much lower the correlation of the settings' means is among the first runs than among the second."""
+
+    def correlation(frame: pd.DataFrame, rows: Rows) -> float:
+        means = chosen(frame, rows).groupby("setting")[[x, y]].mean()
+        return float(means[x].corr(means[y]))
+
+    return resampled(lambda frame: correlation(frame, first) - correlation(frame, second))
+
+
+def _disagreement(frame: pd.DataFrame) -> float:
+    """The largest gap, over runs, between the share of runs below it by the β-VAE score and that by MIG."""
+    places = frame[["beta_vae_score.score", "mig.score"]].rank(pct=True)
+    return float((places["beta_vae_score.score"] - places["mig.score"]).max())
+
+
+def _elbo_lost(frame: pd.DataFrame) -> float:
+    """ELBO of the setting of the highest mean MIG, less the highest of any setting, in nats."""
+    frame = frame.assign(elbo=-frame["train.reconstruction"] - frame["elbo_terms.kl"])
+    means = frame.groupby(["family", "setting"])[["elbo", "mig.score"]].mean()
+    return float(means.loc[means["mig.score"].idxmax(), "elbo"] - means["elbo"].max())
+
+
+def _spearman_lead(frame: pd.DataFrame) -> float:
+    """Rank correlation with MIG of UDR-S, less that of UDR-L."""
+    ranks = frame[["udr.score_spearman", "udr.score", "mig.score"]].rank().corr()
+    return float(ranks.loc["udr.score_spearman", "mig.score"] - ranks.loc["udr.score", "mig.score"])  # pyright: ignore[reportArgumentType]
+
+
+def _share_above(frame: pd.DataFrame) -> float:
+    """In how many of four supervised metrics' orders, on average, UDR's best stands above a model: 0 to 1."""
+    best = frame["udr.score"].idxmax()
+    metrics = ["beta_vae_score.score", "factor_vae_score.score", "mig.score", "dci_lasso.disentanglement"]
+    return float(
+        np.mean(
+            [
+                (frame[each] < frame.loc[best, each]).mean() + (frame[each] == frame.loc[best, each]).mean() / 2
+                for each in metrics
+            ]
+        )
+    )
+
+
+CLAIMS = (
+    *(
+        Claim(
+            "UDR 2020",
+            f"UDR goes with {what}",
+            "mean over metrics .54 ± .06 (table 6)",
+            UDR,
+            "rank correlation over 192 runs",
+            over_runs("udr.score", column),
+        )
+        for what, column in (
+            ("the β-VAE score", "beta_vae_score.score"),
+            ("the FactorVAE score", "factor_vae_score.score"),
+            ("MIG", "mig.score"),
+            ("DCI's disentanglement", "dci_lasso.disentanglement"),
+        )
+    ),
+    Claim(
+        "UDR 2020",
+        "so it does among seeds of one setting, compared with each other",
+        "same table",
+        UDR,
+        "rank correlation with MIG, settings' means taken out",
+        within_settings("udr.score_within", "mig.score"),
+    ),
+    Claim(
+        "UDR 2020",
+        "Spearman's correlation (UDR-S) serves as well as the lasso (UDR-L)",
+        ".53 against .54 (table 6)",
+        UDR,
+        "rank correlation with MIG, UDR-S less UDR-L",
+        resampled(_spearman_lead),
+        bound=-0.05,
+    ),
+    Claim(
+        "UDR 2020",
+        "five comparisons a model suffice",
+        ".51 ± .07 with 5, .61 ± .01 with 45, with the β-VAE score (table 1)",
+        UDR,
+        "rank correlation of UDR of 5 comparisons with MIG",
+        over_runs("udr.score_5", "mig.score"),
+    ),
+    Claim(
+        "UDR 2020",
+        "the model that UDR picks is better than the median one",
+        "figure 3",
+        UDR,
+        "MIG of its pick less the median",
+        lead("udr.score", "mig.score"),
+    ),
+    Claim(
+        "UDR 2020",
+        "so by the four supervised metrics together",
+        "figure 3",
+        UDR,
+        "mean share of models below its pick",
+        resampled(_share_above),
+        bound=0.5,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "TC falls as β grows, in β-VAE",
+        "figure 1",
+        TCVAE,
+        "rank correlation of β and TC over runs",
+        over_runs("hyper.beta", "elbo_terms.total_correlation", BETA),
+        above=False,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "and in β-TCVAE",
+        "figure 1",
+        TCVAE,
+        "the same",
+        over_runs("hyper.beta", "elbo_terms.total_correlation", TC),
+        above=False,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "mean TC goes against mean MIG in β-TCVAE",
+        "−.95 (figure 1)",
+        TCVAE,
+        "correlation over 5 settings' means",
+        over_settings("elbo_terms.total_correlation", "mig_exact.score", TC),
+        above=False,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "less so in β-VAE",
+        "“lower”",
+        TCVAE,
+        "β-TCVAE's correlation less β-VAE's",
+        _gap(TC, BETA, "elbo_terms.total_correlation", "mig_exact.score"),
+        above=False,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "β-TCVAE reaches a higher MIG",
+        "figure 1 c",
+        TCVAE,
+        "MIG of its best setting less β-VAE's",
+        best_setting_gap("mig_exact.score", TC, BETA),
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "a large β makes β-VAE lose what codes tell of images",
+        "hypothesis in section 3",
+        TCVAE,
+        "rank correlation of β and index-code information",
+        over_runs("hyper.beta", "elbo_terms.index_code_mi", BETA),
+        above=False,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "MIG costs ELBO",
+        "figure 3: best MIG at a middling ELBO",
+        TCVAE,
+        "ELBO of the setting of highest MIG less the highest, nats",
+        resampled(_elbo_lost),
+        above=False,
+    ),
+    Claim(
+        "β-TCVAE 2018",
+        "models of a high β-VAE score can have a low MIG",
+        "one above 75 % and 26 % (figure 6)",
+        TCVAE,
+        "largest gap in places, β-VAE score less MIG",
+        resampled(_disagreement),
+        bound=0.49,
+    ),
+    *(
+        Claim(
+            "DCI 2018",
+            f"{who} codes are more {what} than PCA's",
+            f"{published}, lasso (table 1)",
+            DCI,
+            f"{letter}, lasso, less PCA's",
+            beyond_pca(f"dci_lasso.{column}", rows),
+        )
+        for who, rows, disentangled, complete in (
+            ("VAE", VAE_OF_TEAPOTS, ".67 against .29", ".62 against .32"),
+            ("β-VAE", BETA_VAE_OF_TEAPOTS, ".66 against .29", ".59 against .32"),
+            ("InfoGAN", {"family": "info_gan"}, ".75 against .29", ".72 against .32"),
+        )
+        for what, letter, column, published in (
+            ("disentangled", "D", "disentanglement", disentangled),
+            ("complete", "C", "completeness", complete),
+        )
+    ),
+    Claim(
+        "DCI 2018",
+        "PCA loses more than a VAE on combinations that it never saw",
+        "NRMSE .28 against .06, forest (table 5)",
+        DCI,
+        "cost of the gap, VAE less PCA",
+        beyond_pca("zero_shot.forest.cost", VAE_OF_TEAPOTS),
+        above=False,
+    ),
+    Claim(
+        "LSBD 2022",
+        "512 labelled pairs make LSBD-VAE linearly disentangled on Square",
+        ".000 against .634 of a VAE (table 5)",
+        SQUARE,
+        "D_LSBD less that of a VAE",
+        difference(D_LSBD, _pairs(512), VAE),
+        above=False,
+    ),
+    Claim(
+        "LSBD 2022",
+        "so do 50 paths",
+        ".005 (table 5)",
+        SQUARE,
+        "D_LSBD less that of a VAE",
+        difference(D_LSBD, PATHS, VAE),
+        above=False,
+    ),
+    Claim(
+        "LSBD 2022", "without labels it is not", ".749 (table 5)", SQUARE, "D_LSBD", mean(D_LSBD, _pairs(0)), bound=0.05
+    ),
+    Claim(
+        "LSBD 2022",
+        "β-VAE is not linearly disentangled on Square",
+        ".732 (table 5)",
+        SQUARE,
+        "D_LSBD",
+        mean(D_LSBD, BETA),
+        bound=0.05,
+    ),
+    Claim(
+        "LSBD 2022",
+        "768 pairs suffice on Arrow",
+        ".000 (table 6)",
+        ARROW,
+        "D_LSBD",
+        mean(D_LSBD, _pairs(768)),
+        above=False,
+        bound=0.05,
+    ),
+    Claim(
+        "LSBD 2022",
+        "1 024 pairs suffice on Arrow",
+        ".000 (table 6)",
+        ARROW,
+        "D_LSBD",
+        mean(D_LSBD, _pairs(1024)),
+        above=False,
+        bound=0.05,
+    ),
+    Claim(
+        "LSBD 2022",
+        "50 paths suffice on Arrow",
+        ".016 (table 6)",
+        ARROW,
+        "D_LSBD",
+        mean(D_LSBD, PATHS),
+        above=False,
+        bound=0.05,
+    ),
+    Claim(
+        "LSBD 2022",
+        "768 pairs bring LSBD-VAE far below a VAE on Airplane",
+        ".180 against 1.342 (table 7)",
+        AIRPLANE,
+        "D_LSBD less that of a VAE",
+        difference(D_LSBD, _pairs(768), VAE),
+        above=False,
+    ),
+    Claim(
+        "LSBD 2022",
+        "so do 256 pairs",
+        ".153 (table 7)",
+        AIRPLANE,
+        "D_LSBD less that of a VAE",
+        difference(D_LSBD, _pairs(256), VAE),
+        above=False,
+        bound=-0.2,
+    ),
+    Claim(
+        "LSBD 2022",
+        "labelled turns of objects bring it below a VAE",
+        ".112 against .463 (table 9)",
+        TURNTABLE,
+        "D_LSBD, γ = 1, less that of a VAE",
+        difference(D_LSBD, {"setting": "gamma=1"}, VAE),
+        above=False,
+    ),
+    Claim(
+        "LSBD 2022",
+        "ForwardVAE is linearly disentangled on Flatland",
+        ".012 (section 7.2)",
+        FLATLAND,
+        "D_LSBD",
+        mean(D_LSBD, {"family": "forward_vae"}),
+        above=False,
+        bound=0.05,
+    ),
+    Claim(
+        "SNC and NK 2023",
+        "one code classifies worse than a perceptron on all",
+        "all models (table 2)",
+        SNC,
+        "SNC less MLP, 14 models",
+        paired("snc.score", "mlp_accuracy.score"),
+        above=False,
+    ),
+    *(
+        Claim(
+            "SNC and NK 2023",
+            f"SNC goes with {what}",
+            f"{published} (figure 14)",
+            SNC,
+            "correlation over 14 models, one seed each",
+            over_models("snc.score", column),
+        )
+        for what, column, published in (
+            ("MIG", "mig.score", ".87"),
+            ("DCI's disentanglement", "dci_boosted.disentanglement", ".82"),
+            ("MED", "med.score", ".75"),
+            ("NK", "nk.score", ".58"),
+        )
+    ),
+    Claim(
+        "SNC and NK 2023",
+        "models do not know combinations that they never saw",
+        "0 to .30 (table 3)",
+        SNC,
+        "perceptron, both factors, unseen less random, 14 models",
+        paired("compositional.mlp.both", "compositional.mlp.random_both"),
+        above=False,
+    ),
+)
+
+
+def gathered(folder: Path) -> pd.DataFrame:
+    """Every run of a study with its scores; where its file says how models are ranked, with UDR by several rules."""
+    study = Study.load(folder)
+    frame = study.results()
+    if study.config.udr is None:
+        return frame
+    rules: dict[str, dict[str, Any]] = {
+        "udr.score": {},
+        "udr.score_spearman": {"similarity": "spearman"},
+        "udr.score_within": {"compare": "same-hyperparameters"},
+        "udr.score_paper": {"compare": "same-hyperparameters", "alpha": "cv", "informative": "kl"},
+        **{f"udr.score_{number}": {"n_comparisons": number} for number in (2, 5, 10, 20, 45)},
+    }
+    for column, options in rules.items():
+        ranking = study.rank(**options)
+        frame[column] = frame["run"].map(dict(zip(ranking.runs, ranking.scores, strict=True)))
+        if column == "udr.score":
+            frame["udr.informative"] = frame["run"].map(dict(zip(ranking.runs, ranking.informative, strict=True)))
+    return frame
+
+
+def main() -> None:
+    """Judge every claim, or gather the table of a study."""
+    if sys.argv[1:2] == ["--gather"]:
+        for folder in map(Path, sys.argv[2:]):
+            name = Study.load(folder).config.name
+            gathered(folder).to_csv(RESULTS / f"{name}.csv", index=False)
+            print(f"wrote {RESULTS / name}.csv")
+        return
+    judged = []
+    for claim in CLAIMS:
+        effect = claim.found()
+        row = {name: value for name, value in asdict(claim).items() if name not in ("measure", "above", "bound")}
+        spent = seconds(claim.study)
+        row |= {name: round(value, 4) for name, value in asdict(effect).items()}
+        row |= {"verdict": claim.verdict(effect), "hours": None if spent is None else round(spent / 3600, 2)}
+        judged.append(row)
+        print(
+            f"{row['verdict']:15} {effect.value:7.3f} [{effect.low:.3f}, {effect.high:.3f}] {claim.paper}: {claim.says}"
+        )
+    FILE.write_text(json.dumps(judged, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
