@@ -388,7 +388,7 @@ CLAIMS = (
         ".112 against .463 (table 9)",
         TURNTABLE,
         "D_LSBD, γ = 1, less that of a VAE",
-        difference(D_LSBD, {"setting": "gamma=1"}, VAE),
+        difference(D_LSBD, {"hyper.gamma": 1.0}, VAE),
         above=False,
     ),
     Claim(
