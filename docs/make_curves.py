@@ -23,7 +23,8 @@ def curves(folder: Path, run: str) -> dict[str, pd.Series]:
     learning = pd.read_parquet(folder / "runs" / run / "curves.parquet", columns=["step", "reconstruction"])
     steps = learning["step"].max() / POINTS * np.ceil(learning["step"] / learning["step"].max() * POINTS)
     snapshots = pd.read_parquet(folder / "runs" / run / "snapshots.parquet")
-    return {"reconstruction": learning.groupby(steps)["reconstruction"].mean(), "mig": snapshots.set_index("step")["mig"]}
+    by_step = learning.groupby(steps)["reconstruction"].mean()
+    return {"reconstruction": by_step, "mig": snapshots.set_index("step")["mig"]}
 
 
 def main(folder: Path) -> None:
