@@ -96,7 +96,8 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
     apart = rng.standard_normal((len(loaded), 3))
     one_line = apart[:, :1] + 0.02 * apart * [0, 1, 1]
     for run, codes in zip(runs, (apart, one_line, apart, apart[:, ::-1]), strict=True):
-        kept = replace(loaded, codes=0.001 * codes, log_variances=np.full(codes.shape, -3.0))
+        variances = np.full(codes.shape, -3.0, np.float32)  # a file of another size would be called damaged
+        kept = replace(loaded, codes=(0.001 * codes).astype(np.float32), log_variances=variances)
         kept.save(run.path / "codes.safetensors")
     shown = invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--alpha", "cv")
     (note,) = [line for line in shown.splitlines() if line.startswith("note: lasso")]
