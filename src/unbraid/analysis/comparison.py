@@ -166,7 +166,7 @@ def compare_groups(
         raise ValueError(f"{by}: needs two groups of at least {LEAST} runs with a score; left out: {without}")
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    n_seeds = int(frame["seed"].nunique()) if "seed" in frame else 0
+    n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left), n_seeds)
 
 

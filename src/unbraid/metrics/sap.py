@@ -258,7 +258,7 @@ def _svm_worth_in_order(
         for label in present if len(present) != 2 else present[1:]:
             own = values[train_levels == label]
             weight = PENALTY * n_train / (len(present) * of_train[label])
-            rest = PENALTY if len(present) != 2 else PENALTY * n_train / (2 * of_train[present[0]])
+            rest = PENALTY if len(present) != 2 else PENALTY * n_train / (2 * int(of_train[present[0]]))
             if len(present) == 1:
                 margins[label] = 0.0
                 continue

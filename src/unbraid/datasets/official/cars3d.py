@@ -105,11 +105,12 @@ def _views(name: str, data: bytes, n_elevations: int, n_azimuths: int) -> UInt8A
     from scipy.io.matlab import MatReadError
 
     try:
-        views: Any = loadmat(BytesIO(data), variable_names=["im"])["im"]
+        held = loadmat(BytesIO(data), variable_names=["im"])
     except (MatReadError, IndexError, *UNREADABLE) as error:
         raise ValueError(f"{name} is not a readable MATLAB file ({one_line(error)})") from error
-    except KeyError as error:
-        raise ValueError(f"{name} has no array 'im'") from error
+    if "im" not in held:
+        raise ValueError(f"{name} has no array 'im'")
+    views: Any = held["im"]
     if views.shape != (128, 128, 3, n_azimuths, n_elevations) or views.dtype != np.uint8:
         raise ValueError(
             f"{name}: 'im' is {views.dtype} {views.shape} where uint8 "
