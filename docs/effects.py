@@ -125,7 +125,8 @@ def resampled(statistic: Statistic, rows: Rows = ALL) -> Measure:
         ]
         tail = 50 * (1 - CONFIDENCE)
         low, high = np.nanpercentile(drawn, [tail, 100 - tail])
-        return Effect(statistic(known), float(low), float(high), len(known))
+        value = statistic(known)  # ranks that resamples tie can leave it just outside
+        return Effect(value, min(float(low), value), max(float(high), value), len(known))
 
     return measure
 

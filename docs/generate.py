@@ -137,7 +137,7 @@ def faults() -> str:
 def claims() -> str:
     """What papers claim beside what studies here show, as docs/make_claims.py judged it."""
     judged = json.loads((ROOT / "docs" / "claims.json").read_text(encoding="utf-8"))
-    verdicts = ["reproduced", "not reproduced", "undecided"]
+    verdicts = ["not reproduced", "undecided", "reproduced"]  # what did not come out is said first
     counts = ", ".join(f"{sum(row['verdict'] == verdict for row in judged)} {verdict}" for verdict in verdicts)
     parts = [f"{len(judged)} claims: {counts}."]
     for paper in dict.fromkeys(row["paper"] for row in judged):
@@ -149,15 +149,15 @@ def claims() -> str:
                 f"{row['value']:.3g} [{row['low']:.3g}, {row['high']:.3g}]".replace("-", "−"),
                 str(row["n"]),
                 f"**{row['verdict']}**" if row["verdict"] != "undecided" else "undecided",
-                ", ".join(f"[table](results/{name}.csv)" for name in row["study"].split("+")),
+                ", ".join(
+                    f"[{name.replace('lsbd-', 'lsbd/')}](results/{name}.csv)" for name in row["study"].split("+")
+                ),
                 "–" if row["hours"] is None else f"{row['hours']:.1f}",
             ]
-            for row in sorted(
-                judged, key=lambda row: -verdicts.index(row["verdict"]) if row["verdict"] != "reproduced" else -9
-            )
+            for row in sorted(judged, key=lambda row: verdicts.index(row["verdict"]))
             if row["paper"] == paper
         ]
-        head = "claim | published | number | here, 95 % interval | runs | verdict | every run | core hours"
+        head = "claim | published | number | here, 95 % interval | runs | verdict | study, every run | core hours"
         parts += [f"## {paper}", table(head, "lllrrllr", rows)]
     return "\n\n".join(parts)
 

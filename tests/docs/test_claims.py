@@ -1,0 +1,55 @@
+"""The table of claims: as judged now from the tables of the studies, by statistics that scipy computes too."""
+
+import json
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+DOCS = Path(__file__).parents[2] / "docs"
+effects: Any = import_module("effects")
+make_claims: Any = import_module("make_claims")
+
+
+def test_the_file_holds_the_claims_and_their_verdicts() -> None:
+    kept = json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))
+    assert [(row["paper"], row["says"], row["study"]) for row in kept] == [
+        (claim.paper, claim.says, claim.study) for claim in make_claims.CLAIMS
+    ]
+    for row, claim in zip(kept, make_claims.CLAIMS, strict=True):
+        effect = effects.Effect(row["value"], row["low"], row["high"], row["n"])
+        assert claim.verdict(effect) == row["verdict"], claim.says
+        assert effect.low <= effect.value <= effect.high, claim.says
+
+
+def test_numbers_are_those_of_the_tables() -> None:
+    kept = {row["says"]: row for row in json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))}
+    for claim in make_claims.CLAIMS:
+        if claim.study in (make_claims.UDR, make_claims.TCVAE):
+            continue  # a thousand resamples each
+        effect, row = claim.found(), kept[claim.says]
+        assert (effect.value, effect.low, effect.high) == pytest.approx(
+            (row["value"], row["low"], row["high"]), abs=1e-4
+        )
+
+
+def test_correlations_over_runs_are_spearmans(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(effects, "RESAMPLES", 20)
+    runs = make_claims.table(make_claims.UDR)
+    found = effects.over_runs("udr.score", "mig.score")(runs)
+    assert found.value == pytest.approx(stats.spearmanr(runs["udr.score"], runs["mig.score"])[0])
+    assert found.n == len(runs) == 192
+
+
+def test_intervals_hold_what_they_promise() -> None:
+    """Of 400 tables of noise the 95 % interval of the difference of two groups holds 0 in about 380."""
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(400):
+        table = pd.DataFrame({"group": ["a"] * 5 + ["b"] * 5, "score": rng.standard_normal(10)})
+        effect = effects.difference("score", {"group": "a"}, {"group": "b"})(table)
+        held += effect.low <= 0 <= effect.high
+    assert 365 <= held <= 395
