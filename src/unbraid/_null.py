@@ -5,11 +5,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unbraid._shown import WITHIN
 from unbraid.metrics import Metric
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.types import FloatArray
-
-WITHIN = 0.05  # p above which a score is not told from its null
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+WITHIN = 0.05  # p above which a score is not told from its null
+
 _TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of what follows
 LONGEST = 60  # characters of any one value
 

@@ -10,7 +10,7 @@ import numpy as np
 
 import unbraid
 from unbraid._files import atomic_write
-from unbraid._null import WITHIN
+from unbraid._shown import WITHIN
 
 if TYPE_CHECKING:
     from unbraid.scorecard import ScoreCard, Scored

@@ -122,7 +122,8 @@ def test_in_a_study_and_by_the_commands(
         assert (code, error.count("\n"), f"--trust-code {FAMILY}" in error) == (2, 1, True)
         assert unbraid_cli(*command, "--trust-code", FAMILY)[0] == 0
     study = Study.load(folder, trust=[FAMILY, NETWORK])
-    assert [run.setting for run in study.runs()] == ["weight=0.1", "weight=1"]
+    assert [run.hyperparameters["weight"] for run in study.runs()] == [0.1, 1]
+    assert [run.setting.count("weight=") for run in study.runs()] == [0, 1], "a default is not named"
     run = str(study.runs()[0].path)
     picture = ("traverse", run, "--out", str(tmp_path / "grid.png"), "--trust-code", NETWORK)
     code, _, error = unbraid_cli(*picture)

@@ -403,7 +403,7 @@ def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
 
 def _null(scored: "Scored") -> tuple[str, str, str]:
     """What shuffled rows score, how far above that it lies, and the p-value, marked where it is not told from them."""
-    from unbraid._null import WITHIN
+    from unbraid._shown import WITHIN
 
     if scored.null is None:
         return "", "", ""

@@ -7,7 +7,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from unbraid._interval import Interval, Intervals
-from unbraid._null import WITHIN, Null
+from unbraid._null import Null
+from unbraid._shown import WITHIN
 from unbraid.metrics import METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._chance import Noise
 from unbraid.representation import Representation

@@ -12,6 +12,8 @@ from unbraid._extras import require
 from unbraid.studies.storage.remote import discard
 from unbraid.studies.tracking.record import TrackedRun
 
+LONGEST = 120  # of the part of a folder's name that tells the setting; names of files end at 255
+
 
 def write(record: TrackedRun, folder: Path) -> None:
     """Write folder/<family>/<setting>/seed-<seed>-<id>/, whole or not at all."""
@@ -20,7 +22,8 @@ def write(record: TrackedRun, folder: Path) -> None:
     from torch.utils.tensorboard.writer import SummaryWriter
 
     run = record.run
-    target = folder / run.family / (re.sub(r"[^\w=.,+-]+", "_", run.setting) or "default") / f"seed-{run.seed}-{run.id}"
+    setting = re.sub(r"[^\w=.,+-]+", "_", run.setting)[:LONGEST] or "default"
+    target = folder / run.family / setting / f"seed-{run.seed}-{run.id}"
     working = folder / f".{run.id}"
     shutil.rmtree(working, ignore_errors=True)
     with SummaryWriter(str(working)) as writer:
