@@ -303,6 +303,10 @@ def test_cars3d_names_what_is_wrong(tmp_path: Path) -> None:
     broken = car_files() | {"data/cars/car_001_mesh.mat": b"nonsense"}
     with pytest.raises(ValueError, match=r"car_001_mesh.mat is not a readable MATLAB file"):
         stored(tmp_path, cars3d.read(archive(tmp_path / "c.tar.gz", broken), CARS))
+    savemat(other := io.BytesIO(), {"views": np.zeros((2, 2))})
+    unnamed = car_files() | {"data/cars/car_001_mesh.mat": other.getvalue()}
+    with pytest.raises(ValueError, match=r"car_001_mesh.mat has no array 'im'"):
+        stored(tmp_path, cars3d.read(archive(tmp_path / "d.tar.gz", unnamed), CARS))
 
 
 OBJECTS = shrunk(coil100.SPACE, 11, 4)

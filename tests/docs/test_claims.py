@@ -45,6 +45,27 @@ def test_correlations_over_runs_are_spearmans(monkeypatch: pytest.MonkeyPatch) -
     assert found.n == len(runs) == 192
 
 
+def test_means_and_pairs_have_students_interval() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"one": rng.normal(2, 1, 7), "other": rng.normal(0, 3, 7)})
+    for found, values in (
+        (effects.mean("one")(table), table["one"]),
+        (effects.paired("one", "other")(table), table["one"] - table["other"]),
+    ):
+        interval: Any = stats.ttest_1samp(values, 0)
+        low, high = interval.confidence_interval(0.95)
+        assert (found.value, found.low, found.high) == pytest.approx((values.mean(), low, high))
+
+
+def test_within_settings_compares_seeds_of_one_setting_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seeds go together in each setting, settings against each other: 1 within, though negative over all."""
+    monkeypatch.setattr(effects, "RESAMPLES", 2)
+    seeds, settings = np.tile(np.arange(4.0), 3), np.repeat([0.0, 10, 20], 4)
+    table = pd.DataFrame({"family": "f", "setting": settings, "udr": seeds + settings, "mig": seeds - settings})
+    assert effects.within_settings("udr", "mig")(table).value == pytest.approx(1)
+    assert effects.over_runs("udr", "mig")(table).value < -0.5
+
+
 def test_intervals_hold_what_they_promise() -> None:
     """Of 400 tables of noise the 95 % interval of the difference of two groups holds 0 in about 380."""
     rng, held = np.random.default_rng(0), 0
