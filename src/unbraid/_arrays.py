@@ -119,3 +119,22 @@ def array_digest(array: Any) -> str:
     for start in range(0, len(array), ROWS):
         digest.update((array[start : start + ROWS].astype("<f8") + 0.0).tobytes())
     return digest.hexdigest()
+
+
+def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.float64]:
+    """(n_samples,) numbers of rows that each row stands for, not negative, or a ValueError that names the row."""
+    counted = as_array(weights)
+    if counted.dtype.kind not in "biuf":
+        raise ValueError(f"weights must be real numbers; got dtype {counted.dtype}")
+    if counted.shape != (n_samples,):
+        raise ValueError(f"weights must be one number per row, ({n_samples},); got shape {counted.shape}")
+    counted = counted.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(counted) & (counted >= 0)))
+    if len(wrong):
+        raise ValueError(f"weights must be finite and not negative; row {wrong[0]} is {counted[wrong[0]]}")
+    if counted.sum() < 2:
+        raise ValueError(
+            f"weights count rows, and must add up to two at least; they add up to {counted.sum():g}. Shares are made "
+            "counts by multiplying them by the number of rows"
+        )
+    return counted

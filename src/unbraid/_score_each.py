@@ -59,7 +59,8 @@ def score_each(
                 seen, store = inputs_of(held), {}
                 result = call(name, metric, seen, context_of(held, seed, None), store)
             with sharing(store):
-                chance = metric.chance(seen) if noise and metric.chance is not None else None
+                stated = metric.chance if noise and representation.weights is None else None
+                chance = None if stated is None else stated(seen)
             told = representation if held is None else held
             scored = Scored(
                 metric, result, time.perf_counter() - started, held, chance,
@@ -84,6 +85,7 @@ def context_of(representation: Representation, seed: int, gap: Gap | None) -> di
         **{name: getattr(representation, name) for name in POSTERIOR},
         "sizes": representation.sizes,
         "gap": gap,
+        "weights": representation.weights,
     }
     return {name: value for name, value in context.items() if value is not None}
 
@@ -98,6 +100,8 @@ def inputs_of(representation: Representation) -> Inputs:
 
 def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
     accepted = inspect.signature(metric.function).parameters
+    if "weights" in context and "weights" not in accepted:
+        raise NotDefined("takes no weights of rows")
     chosen = {name: value for name, value in context.items() if name in accepted}
     if not inputs.n_factors:
         if metric.needs_factors:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid._arrays import as_array, column_names, is_wide
+from unbraid._arrays import as_array, check_weights, column_names, is_wide
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
@@ -69,6 +69,7 @@ class Representation(Shown):
         notes: what a score card says of how the factors came about.
         code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
             text, or else none: codes are then called code 0, code 1, ...
+        weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
 
     Raises:
         ValueError: shapes disagree, a kind is unknown or two codes have one name.
@@ -84,6 +85,7 @@ class Representation(Shown):
     levels: tuple[tuple[str, ...], ...] = ()
     notes: tuple[str, ...] = ()
     code_names: tuple[str, ...] = ()
+    weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
@@ -135,6 +137,8 @@ class Representation(Shown):
                 raise ValueError(f"{name} must have the shape of codes, {self.codes.shape}; got {array.shape}")
         if self.prior_kl is not None and self.log_variances is None:
             raise ValueError("prior_kl is that of a posterior, which needs log_variances, too")
+        if self.weights is not None:
+            object.__setattr__(self, "weights", check_weights(self.weights, len(self.codes)))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -174,7 +178,7 @@ class Representation(Shown):
 
     def keep_rows(self, rows: IntArray) -> "Representation":
         """These rows alone, in this order."""
-        arrays = {name: getattr(self, name) for name in ("codes", "factors", *POSTERIOR)}
+        arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", *POSTERIOR)}
         return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def keep_factors(self, names: Sequence[str]) -> "Representation":
@@ -210,6 +214,7 @@ class Representation(Shown):
         log_variances: Any = None,
         prior_kl: Any = None,
         code_names: Sequence[str] = (),
+        weights: Any = None,
     ) -> "Representation":
         """Codes with labels as people have them.
 
@@ -224,7 +229,7 @@ class Representation(Shown):
             period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
             columns: names of the labels to use, in this order; default all.
-            log_variances, prior_kl, code_names: as for `Representation`.
+            log_variances, prior_kl, code_names, weights: as for `Representation`, of all rows.
 
         Raises:
             ValueError: shapes disagree; a name or kind is unknown; a period is none; a column mixes text and numbers;
@@ -243,6 +248,8 @@ class Representation(Shown):
         posterior: dict[str, Any] = {
             name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
         }
+        if weights is not None:
+            about["weights"] = check_weights(weights, len(codes))
         if labels is None:
             return cls(codes, **posterior, **about)
         read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
@@ -255,6 +262,7 @@ class Representation(Shown):
         if not read.used.all():
             codes = codes[read.used]
             posterior = {name: array[read.used] for name, array in posterior.items()}
+            about |= {"weights": about["weights"][read.used]} if weights is not None else {}
         return cls(
             codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
             levels=read.levels, notes=read.notes, **posterior, **about,
@@ -313,6 +321,8 @@ class Representation(Shown):
         write = _WRITERS.get(path.suffix.lower())
         if write is None:
             raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
+        if self.weights is not None:
+            raise ValueError(f"{path}: a file holds no weights of rows; save without them, and give them when scoring")
         with atomic_write(path) as temporary:
             write(self, temporary)
             seal(temporary)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbraid._arguments import check_entries, check_number, check_whole
-from unbraid._arrays import as_array, column_names, is_wide, too_wide
+from unbraid._arrays import as_array, check_weights, column_names, is_wide, too_wide
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
@@ -47,6 +47,7 @@ def score(
     sizes: Sequence[int] | None = None,
     period: Mapping[str, float] | None = None,
     missing: Any = None,
+    weights: ArrayLike | None = None,
     gap: Gap | None = None,
     objects: Objects | None = None,
     null: int = 0,
@@ -76,6 +77,9 @@ def score(
         period: of factors that are angles, by name, {"hue": 360}; their kind is cyclic. Cyclic factors without one
             are whole steps, or radians where they are not whole.
         missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
+        weights: (n_samples,) how many rows each row stands for, whole or not, such as where some images are rarer in
+            the sample than in the world. Metrics that are sums over rows take them (mig, med, modularity,
+            factor_leakage, jemmig, dcimig: whole weights give what repeated rows give); others are skipped.
         gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
         objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
@@ -113,11 +117,12 @@ def score(
             raise ValueError("resamples are for intervals: give confidence, such as 0.95")
     if not isinstance(codes, Representation) and is_wide(codes):
         given = {"null": null or None, "confidence": confidence, "log_variances": log_variances, "sizes": sizes}
+        given["weights"] = weights
         if found := [name for name, value in given.items() if value is not None]:
             raise ValueError(f"{too_wide(np.shape(codes))}; without {' and '.join(found)} it is scored by columns")
         chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
         return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
-    representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing)
+    representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing, weights)
     if confidence is not None and len(representation) < FEWEST_ROWS:
         raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
@@ -200,26 +205,29 @@ def _representation(
     sizes: Sequence[int] | None,
     period: Mapping[str, float] | None,
     missing: Any,
+    weights: ArrayLike | None,
 ) -> Representation:
     if isinstance(codes, Representation):
         given = {
             "factors": factors, "log_variances": log_variances, "kinds": kinds, "names": names, "sizes": sizes,
-            "period": period, "missing": missing,
+            "period": period, "missing": missing, **({} if codes.weights is None else {"weights": weights}),
         }  # fmt: skip
         twice = [name for name, value in given.items() if value is not None]
         if twice:
             raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
-        representation = codes
+        representation = codes if weights is None else replace(codes, weights=weights)
     elif factors is None:
         matrix = check_matrix(codes, "codes", "n_codes")
-        representation = Representation.of(matrix, log_variances=log_variances, code_names=column_names(codes))
+        representation = Representation.of(
+            matrix, log_variances=log_variances, code_names=column_names(codes), weights=weights
+        )
     elif period is None and missing is None and not isinstance(kinds, Mapping) and is_plain(factors):
-        representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes)
+        representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes, weights)
     else:
         matrix = check_matrix(codes, "codes", "n_codes")
         representation = Representation.of(
             matrix, factors, names=names, kinds=kinds, period=period, missing=missing, log_variances=log_variances,
-            code_names=column_names(codes),
+            code_names=column_names(codes), weights=weights,
         )  # fmt: skip
         if sizes is not None:
             check_entries("sizes", sizes, len(representation.names))
@@ -227,6 +235,9 @@ def _representation(
     given = {name: getattr(representation, name) for name in POSTERIOR}
     checked = {name: check_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
     representation = replace(representation, **checked)
+    if representation.weights is not None:
+        said = f"weighted: {len(representation):,} rows stand for {representation.weights.sum():,.6g}"
+        representation = replace(representation, notes=(*representation.notes, said))
     return representation
 
 
@@ -237,6 +248,7 @@ def _of_numbers(
     kinds: Sequence[Kind] | None,
     names: Sequence[str] | None,
     sizes: Sequence[int] | None,
+    weights: ArrayLike | None,
 ) -> Representation:
     # Checked before the Representation is built, so that every wrong argument is named as score names it.
     inputs = check_inputs(codes, factors, kinds)
@@ -251,6 +263,7 @@ def _of_numbers(
         kinds=() if kinds is None else inputs.kinds,
         sizes=None if sizes is None else tuple(sizes),
         code_names=column_names(codes),
+        weights=None if weights is None else check_weights(weights, inputs.n_samples),
     )
 
 

@@ -72,6 +72,14 @@ def score(
             metavar="VALUE,...", help="What stands for no label, beside empty cells and NaN.", show_default=False
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Label that says how many rows each row stands for; it is no factor.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     gap: Annotated[
         str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
@@ -125,6 +133,8 @@ def score(
 
       unbraid score seed0.npz seed1.npz seed2.npz --metrics mig,dci_lasso --latex table.tex
 
+      unbraid score codes.npy --labels labels.csv --weights count --metrics mig,modularity
+
       unbraid score codes.npz --metrics mig,sap,snc --null 99
 
       unbraid score codes.npz --metrics mig,sap,snc --confidence .95
@@ -162,10 +172,10 @@ def score(
     for path in paths:
         name = "the shipped example" if example else str(path)
         if (wide := read_wide(path)) is not None:
-            given = {"seed": seed, "null": null, "confidence": confidence, "resamples": resamples}
+            given = {"seed": seed, "null": null, "confidence": confidence, "resamples": resamples, "weights": weights}
             cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
             continue
-        representation, chosen_factors = labelled(path, labels, factors, about)
+        representation, chosen_factors = labelled(path, labels, factors, about, weights)
         names = representation.names
 
         def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
@@ -183,7 +193,7 @@ def score(
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from error
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
-        if path.is_dir() and own:
+        if path.is_dir() and own and weights is None:
             say(_kept(path, cards[name]), err=True)
     from unbraid.tables import compare, footnote, save_table
 
@@ -210,7 +220,7 @@ def about_labels(kinds: str | None, period: str | None, missing: str | None) -> 
 
 
 def labelled(
-    path: Path, labels: Path | None, factors: str | None, about: dict[str, Any]
+    path: Path, labels: Path | None, factors: str | None, about: dict[str, Any], weights: str | None = None
 ) -> "tuple[Representation, tuple[str, ...]]":
     """Codes with the factors asked for, and their names where they are not all."""
     from unbraid._tables import read_columns
@@ -219,7 +229,7 @@ def labelled(
 
     held = read_codes(path)
     chosen = None if factors is None else listed(factors)
-    if labels is None and not about:
+    if labels is None and not about and weights is None:
         names = held.names if chosen is None else tuple(chosen)
         return held.keep_factors(names), () if names == held.names else names
     columns: dict[str, Any] = dict(zip(held.names, held.factors.T, strict=True))
@@ -234,10 +244,16 @@ def labelled(
         about = {**about, "kinds": known | about.get("kinds", {})}
         if chosen is not None:
             about["kinds"] = {name: kind for name, kind in about["kinds"].items() if name in chosen}
+    counted = None
+    if weights is not None:
+        if weights not in columns:
+            raise ValueError(f"{labels or path}: no column {weights!r} for --weights; there are {', '.join(columns)}")
+        counted = columns.pop(weights)
+        about = {**about, "kinds": {name: kind for name, kind in about.get("kinds", {}).items() if name != weights}}
     posterior = {name: getattr(held, name) for name in POSTERIOR}
     try:
         made = Representation.of(
-            held.codes, columns, columns=chosen, code_names=held.code_names, **about, **posterior
+            held.codes, columns, columns=chosen, code_names=held.code_names, weights=counted, **about, **posterior
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels or path}: {error}") from error

@@ -14,19 +14,21 @@ ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that rescaling a col
 
 
 @shared
-def bin_codes(values: FloatArray, bins: int, binning: Binning) -> IntArray:
+def bin_codes(values: FloatArray, bins: int, binning: Binning, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value, of equal width or of equal mass.
+
+    `weights` (n_samples,) say how many rows each row stands for.
 
     Raises:
         ValueError: `binning` is neither.
     """
     if binning not in ("width", "mass"):
         raise ValueError(f"binning must be 'width' or 'mass'; got {binning!r}")
-    return bin_equal_width(values, bins) if binning == "width" else bin_equal_mass(values, bins)
+    return bin_equal_width(values, bins, weights) if binning == "width" else bin_equal_mass(values, bins, weights)
 
 
 @shared
-def bin_equal_width(values: FloatArray, bins: int = 20) -> IntArray:
+def bin_equal_width(values: FloatArray, bins: int = 20, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value, 0, 1, ...
 
     A column of no more than `bins` different values, of two rows each on average, has one bin for each. Others are cut
@@ -36,21 +38,36 @@ def bin_equal_width(values: FloatArray, bins: int = 20) -> IntArray:
     """
     values = np.ascontiguousarray(values, dtype=np.float64)
     low, half, largest = _extent(values)
-    return _cut(values, low, half, ROUNDING * largest, bins)
+    return _cut(values, low, half, ROUNDING * largest, bins, _rows(values, weights))
+
+
+def _rows(values: FloatArray, weights: FloatArray | None) -> int:
+    return len(values) if weights is None else int(weights.sum())
 
 
 @shared
-def bin_equal_mass(values: FloatArray, bins: int = 20) -> IntArray:
+def bin_equal_mass(values: FloatArray, bins: int = 20, weights: FloatArray | None = None) -> IntArray:
     """(n_samples, n_columns) bin of each value such that bins hold about as many rows each; equals are never parted.
 
     The mean ranks of the values, on which neither scale nor outliers have a hold, cut as `bin_equal_width` cuts values.
     """
     from scipy.stats import rankdata  # half a second to import, which no command waits for in vain
 
-    ranks = np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
-    n_samples, n_columns = ranks.shape
+    if weights is None:
+        ranks = np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
+    else:
+        ranks = np.stack([_weighted_ranks(column, weights) for column in values.T], axis=1)
+    n_samples, n_columns = len(values) if weights is None else float(weights.sum()), values.shape[1]
     half = np.where(_extent(np.ascontiguousarray(values, dtype=np.float64))[1] > 0.0, n_samples / 2, 0.0)
-    return _cut(ranks, np.zeros(n_columns), half, np.full(n_columns, ROUNDING * n_samples), bins)
+    rounding = np.full(n_columns, ROUNDING * n_samples)
+    return _cut(ranks, np.zeros(n_columns), half, rounding, bins, _rows(values, weights))
+
+
+def _weighted_ranks(column: FloatArray, weights: FloatArray) -> FloatArray:
+    """Mean of the places, 1/2, 3/2, ..., that each value has where its row is there as often as its weight says."""
+    present, place = np.unique(column, return_inverse=True)
+    mass = np.bincount(place, weights=weights, minlength=len(present))
+    return (np.cumsum(mass) - mass / 2)[place]
 
 
 def _extent(values: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -73,11 +90,11 @@ def _ends(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 @numba.njit(cache=True)
-def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins: int) -> list[FloatArray]:
+def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int) -> list[FloatArray]:
     """The different values of each column in ascending order, or none: see `bin_equal_width`."""
     n_samples, n_columns = values.shape
     few = []
-    known = np.empty(min(bins, n_samples // 2))
+    known = np.empty(min(bins, n_rows // 2))
     for column in range(n_columns):
         count = 0
         for row in range(n_samples if half[column] > 0.0 else 0):
@@ -97,10 +114,12 @@ def _few_values(values: FloatArray, half: FloatArray, rounding: FloatArray, bins
 
 
 @numba.njit(cache=True)
-def _cut(values: FloatArray, low: FloatArray, half: FloatArray, rounding: FloatArray, bins: int) -> IntArray:
-    """`half` is that of the range of each column, or 0 for a constant one."""
+def _cut(
+    values: FloatArray, low: FloatArray, half: FloatArray, rounding: FloatArray, bins: int, n_rows: int
+) -> IntArray:
+    """`half` is that of the range of each column, or 0 for a constant one; `n_rows` how many the values stand for."""
     n_samples, n_columns = values.shape
-    few = _few_values(values, half, rounding, bins)
+    few = _few_values(values, half, rounding, bins, n_rows)
     binned = np.zeros((n_samples, n_columns), dtype=np.int32)
     for row in range(n_samples):
         for column in range(n_columns):

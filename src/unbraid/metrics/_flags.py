@@ -16,7 +16,7 @@ DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what 
 @shared
 def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...]:
     """Rows too few for the tables of bins and levels, and codes that lie nearly all in one of their bins."""
-    binned, sizes = bin_codes(inputs.codes, bins, binning), as_levels(inputs).sizes
+    binned, sizes = bin_codes(inputs.codes, bins, binning, inputs.weights), as_levels(inputs).sizes
     occupied = max(len(np.unique(column)) for column in binned.T)
     notes = []
     if inputs.n_samples < occupied * max(sizes):

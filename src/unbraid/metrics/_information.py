@@ -15,7 +15,7 @@ from unbraid.types import FloatArray, IntArray
 @shared
 def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of each code, in bins, with each factor."""
-    return mutual_information(bin_codes(inputs.codes, bins, binning), as_levels(inputs))
+    return mutual_information(bin_codes(inputs.codes, bins, binning, inputs.weights), as_levels(inputs))
 
 
 class Tables(NamedTuple):
@@ -33,19 +33,20 @@ def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None)
     information = binned_information(inputs, bins, binning)
     if factor_bins is not None:
         check_bins("factor_bins", factor_bins, 2)
-        coarse = bin_equal_width(levels.levels.astype(float), factor_bins)
+        coarse = bin_equal_width(levels.levels.astype(float), factor_bins, inputs.weights)
         columns = [np.unique(column, return_inverse=True)[1] for column in coarse.T]
         sizes = tuple(int(column.max()) + 1 for column in columns)
-        levels = Levels(np.stack(columns, axis=1).astype(np.int64), sizes, levels.notes)
-        information = mutual_information(bin_codes(inputs.codes, bins, binning), levels)
+        levels = Levels(np.stack(columns, axis=1).astype(np.int64), sizes, levels.notes, inputs.weights)
+        information = mutual_information(bin_codes(inputs.codes, bins, binning, inputs.weights), levels)
     return Tables(information, code_entropy(inputs, bins, binning), factor_entropy(levels), levels)
 
 
 @shared
 def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
     """(n_codes,) entropy of each code in bins."""
-    counts = [np.bincount(column) for column in bin_codes(inputs.codes, bins, binning).T]
-    return np.array([_entropy_of(count / inputs.n_samples) for count in counts])
+    weights = inputs.weights
+    counts = [np.bincount(column, weights) for column in bin_codes(inputs.codes, bins, binning, weights).T]
+    return np.array([_entropy_of(count / count.sum()) for count in counts])
 
 
 def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
@@ -53,10 +54,11 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     n_bins = int(binned.max()) + 1
     by_code = np.ascontiguousarray(binned.T)
     information = np.empty((len(by_code), len(levels.sizes)))
-    commonest, rows, edges = _elsewhere(by_code, n_bins)
+    weights = np.ones(1) if levels.weights is None else levels.weights
+    commonest, rows, edges = _elsewhere(by_code, n_bins) if levels.weights is None else _nowhere(len(by_code))
     for factor, size in enumerate(levels.sizes):
         column = np.ascontiguousarray(levels.levels[:, factor])
-        information[:, factor] = _information(by_code, column, n_bins, size, commonest, rows, edges)
+        information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges)
     return np.maximum(information, 0.0)
 
 
@@ -90,9 +92,8 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
 @shared
 def factor_entropy(levels: Levels) -> FloatArray:
     """(n_factors,) entropy of each factor."""
-    n_samples = len(levels.levels)
-    frequencies = [np.bincount(levels.levels[:, k], minlength=size) / n_samples for k, size in enumerate(levels.sizes)]
-    return np.array([_entropy_of(p[None, :])[0] for p in frequencies])
+    counts = [np.bincount(column, levels.weights) for column in levels.levels.T]
+    return np.array([_entropy_of(count / count.sum()) for count in counts])
 
 
 def _entropy_of(probabilities: FloatArray) -> FloatArray:
@@ -122,10 +123,16 @@ def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntA
     return commonest, rows, edges
 
 
+def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
+    """What `_elsewhere` gives where all rows are looked at: what is left of a sum of weights is rounding."""
+    return np.full(n_codes, -1), np.empty(0, dtype=np.int32), np.zeros(n_codes + 1, dtype=np.int64)
+
+
 @numba.njit(cache=True)
 def _information(
     by_code: IntArray,
     levels: IntArray,
+    weights: FloatArray,
     n_bins: int,
     n_levels: int,
     commonest: IntArray,
@@ -134,13 +141,17 @@ def _information(
 ) -> FloatArray:
     """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
-    information = np.empty(n_codes)
+    information, alike = np.empty(n_codes), len(weights) == 1
+    n_rows = float(n_samples) if alike else weights.sum()
     whole = np.bincount(levels, minlength=n_levels)
     # One code at a time, so that its table of counts stays in the cache; of sparse codes the few rows alone that differ
     # from the most, which are what is left of each level.
     for code in range(n_codes):
-        table, most = np.zeros((n_bins, n_levels), dtype=np.int64), commonest[code]
-        if most < 0:
+        table, most = np.zeros((n_bins, n_levels)), commonest[code]
+        if not alike:
+            for row in range(n_samples):
+                table[by_code[code, row], levels[row]] += weights[row]
+        elif most < 0:
             for row in range(n_samples):
                 table[by_code[code, row], levels[row]] += 1
         else:
@@ -148,9 +159,9 @@ def _information(
             for row in rows[edges[code] : edges[code + 1]]:
                 table[by_code[code, row], levels[row]] += 1
                 table[most, levels[row]] -= 1
-        of_levels, total = np.zeros(n_levels, dtype=np.int64), 0.0
+        of_levels, total = np.zeros(n_levels), 0.0
         for each in range(n_bins):
-            of_bin = 0
+            of_bin = 0.0
             for level in range(n_levels):
                 count = table[each, level]
                 if count:
@@ -162,5 +173,5 @@ def _information(
         for count in of_levels:
             if count:
                 total -= count * np.log(count)
-        information[code] = np.log(n_samples) + total / n_samples
+        information[code] = np.log(n_rows) + total / n_rows
     return information

@@ -1,14 +1,14 @@
 """The one door through which codes and factors enter a metric."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
-from unbraid._arrays import as_array
+from unbraid._arrays import as_array, check_weights
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._sharing import hand_out, shared
@@ -29,6 +29,7 @@ class Inputs:
     codes: FloatArray  # (n_samples, n_codes) float64
     factors: FloatArray  # (n_samples, n_factors) float64, as given
     kinds: tuple[Kind, ...]
+    weights: FloatArray | None = None  # (n_samples,) above 0: how many rows each row stands for
 
     @property
     def n_samples(self) -> int:
@@ -61,18 +62,37 @@ class Levels:
     levels: IntArray  # (n_samples, n_factors) int64, 0 .. sizes[k] - 1, each level present
     sizes: tuple[int, ...]
     notes: tuple[str, ...]
+    weights: FloatArray | None = None  # (n_samples,) as of `Inputs`
 
 
-def check_inputs(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None = None, seed: int = 0) -> Inputs:
+def check_inputs(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    weights: ArrayLike | None = None,
+) -> Inputs:
     """Validate and convert what every metric is given.
 
-    Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise.
+    Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise. Rows of weight
+    0 are left out.
 
     Raises:
         ValueError: names the argument, and the row and column where there is one.
     """
     check_whole("seed", seed, 0)
-    return _converted(codes, factors, kinds)
+    inputs = _converted(codes, factors, kinds)
+    return inputs if weights is None else _weighted(inputs, weights)
+
+
+@shared
+def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
+    counted = check_weights(weights, inputs.n_samples)
+    kept = counted > 0
+    if not kept.all():
+        inputs = Inputs(inputs.codes[kept], inputs.factors[kept], inputs.kinds)
+        _refuse_constant(inputs.factors)
+    return replace(inputs, weights=counted[kept])
 
 
 @shared
@@ -171,23 +191,24 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
         ValueError: a discrete factor has as many levels as there are rows, so that no level repeats.
     """
     columns, sizes, notes, angles = [], [], [], inputs.angles
+    n_rows = inputs.n_samples if inputs.weights is None else inputs.weights.sum()
     for column, kind in enumerate(inputs.kinds):
         values = inputs.factors[:, column]
         if column in angles:
             values = np.floor(values / TURN * bins) % bins
             notes.append(f"factor {column} is an angle: cut into {bins} bins around the circle")
         elif kind == "continuous":
-            values = bin_equal_width(values[:, None], bins)[:, 0]
+            values = bin_equal_width(values[:, None], bins, inputs.weights)[:, 0]
             notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
         present, levels = np.unique(values, return_inverse=True)
-        if kind != "continuous" and column not in angles and len(present) == inputs.n_samples:
+        if kind != "continuous" and column not in angles and len(present) == n_rows:
             raise ValueError(
                 f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "
                 "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'"
             )
         columns.append(levels)
         sizes.append(len(present))
-    return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes))
+    return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes), inputs.weights)
 
 
 class Part:

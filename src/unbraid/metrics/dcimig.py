@@ -32,6 +32,7 @@ def dcimig(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
     factor_bins: int | None = None,
@@ -46,6 +47,7 @@ def dcimig(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000. ubisoft-laforge takes 10.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow.
         factor_bins: cut factors of more levels into so many bins of equal width; ubisoft-laforge takes 10.
@@ -69,7 +71,7 @@ def dcimig(
         0.333333
     """
     check_bins("bins", bins)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)
     per_code, largest = _gaps(found.information)
     return DCIMIG(

@@ -34,6 +34,7 @@ def factor_leakage(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
 ) -> FactorLeakage:
@@ -47,6 +48,7 @@ def factor_leakage(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
@@ -80,7 +82,7 @@ def factor_leakage(
         (0.0, 0.25)
     """
     check_bins("bins", bins)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
     notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
     information = binned_information(inputs, bins, binning)

@@ -31,6 +31,7 @@ def med(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
 ) -> MED:
@@ -41,6 +42,7 @@ def med(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
@@ -67,7 +69,7 @@ def med(
         1.0
     """
     check_bins("bins", bins)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     information = binned_information(inputs, bins, binning)
     scores, levels = dci_from_importance(information), as_levels(inputs)
     return MED(

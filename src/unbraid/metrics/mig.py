@@ -32,6 +32,7 @@ def mig(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
 ) -> MIG:
@@ -42,6 +43,7 @@ def mig(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
@@ -69,12 +71,12 @@ def mig(
         1.0
     """
     check_bins("bins", bins)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
     information = binned_information(inputs, bins, binning)
     entropies = factor_entropy(levels)
     per_factor = gaps(information) / entropies
-    own = mutual_information(bin_codes(levels.levels.astype(float), bins, binning), levels)
+    own = mutual_information(bin_codes(levels.levels.astype(float), bins, binning, inputs.weights), levels)
     return MIG(
         score=float(per_factor.mean()),
         ceiling=float(np.mean(gaps(own) / entropies)),

@@ -33,6 +33,7 @@ def modularity(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
     weighting: Literal["codes", "information"] = "codes",
@@ -48,6 +49,7 @@ def modularity(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
             and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
@@ -81,15 +83,15 @@ def modularity(
     if dead_codes not in ("left_out", "zero"):
         raise ValueError(f"dead_codes must be 'left_out' or 'zero'; got {dead_codes!r}")
     check_bins("bins", bins)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
     notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
     information = binned_information(inputs, bins, binning)
     per_code, alive = _per_code(information)
-    weights = alive.astype(float) if dead_codes == "left_out" else np.ones(inputs.n_codes)
+    shares = alive.astype(float) if dead_codes == "left_out" else np.ones(inputs.n_codes)
     if weighting == "information":
-        weights = np.where(alive, information.sum(axis=1), 0.0)
-    weights = weights / max(weights.sum(), np.finfo(float).tiny)
+        shares = np.where(alive, information.sum(axis=1), 0.0)
+    shares = shares / max(shares.sum(), np.finfo(float).tiny)
     notes += single_factor(inputs, "a code that knows it is modular by definition")
     if not alive.any():
         notes += ("no code carries information: the score is set to 0",)
@@ -97,7 +99,7 @@ def modularity(
         counted = "count as 0" if dead_codes == "zero" and weighting == "codes" else "are left out"
         notes += (f"{int((~alive).sum())} codes carry no information and {counted}",)
     return Modularity(
-        score=float(weights @ per_code), per_code=per_code, weights=weights, mutual_information=information, notes=notes
+        score=float(shares @ per_code), per_code=per_code, weights=shares, mutual_information=information, notes=notes
     )
 
 
