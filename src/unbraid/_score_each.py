@@ -53,7 +53,8 @@ def score_each(
             try:
                 result = call(name, metric, inputs, context, store)
             except NotDefined:
-                if not metric.whole_objects or objects is None or "cyclic" not in inputs.kinds:
+                unable = "cyclic" not in inputs.kinds or representation.weights is not None
+                if not metric.whole_objects or objects is None or unable:
                     raise
                 held = objects()
                 seen, store = inputs_of(held), {}

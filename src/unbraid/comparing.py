@@ -176,7 +176,8 @@ def compare(
         ModelComparison.
 
     Raises:
-        ValueError: fewer than two models, too few rows, other factors, or `paired` where rows do not match.
+        ValueError: fewer than two models, too few rows, other factors, `paired` where rows do not match, or weights of
+            rows that not all models have, or that differ on paired rows.
 
     Reference:
         Holm 1979, for the correction; `unbraid.score` for the intervals.
@@ -193,6 +194,7 @@ def compare(
         notes = [f"unpaired: {matched}"]
     elif not isinstance(matched, str) and together:
         given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
+    _refuse_other_weights(given, together)
     cards, parts = {}, {}
     for name, each in given.items():
         card = score(each, metrics=metrics, seed=seed, gap=gap, progress=progress)
@@ -216,12 +218,23 @@ def _named(models: Models) -> dict[str, Representation]:
     if len(named) < 2:
         raise ValueError(f"give two or more models to compare; got {len(named)}")
     loaded = {
-        name: each if isinstance(each, Representation) else Representation.load(each) for name, each in named.items()
+        name: (each if isinstance(each, Representation) else Representation.load(each)).without_idle_rows()
+        for name, each in named.items()
     }
     for name, each in loaded.items():
         if len(each) < FEWEST_ROWS:
             raise ValueError(f"{name}: intervals need {FEWEST_ROWS} rows or more; there are {len(each)}")
     return loaded
+
+
+def _refuse_other_weights(models: Mapping[str, Representation], paired: bool) -> None:
+    (name, first), *others = models.items()
+    for other, each in others:
+        if (first.weights is None) != (each.weights is None):
+            with_them, without = (name, other) if each.weights is None else (other, name)
+            raise ValueError(f"{without} has no weights of rows, which {with_them} has; give both, or neither")
+        if paired and first.weights is not None and not np.array_equal(first.weights, each.weights):
+            raise ValueError(f"the weights of rows of {other} are not those of {name}, though the rows are")
 
 
 def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:

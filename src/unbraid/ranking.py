@@ -166,6 +166,8 @@ def _candidate(name: str, model: Model) -> Candidate:
     if isinstance(path, str | Path):
         return _of_path(name, Path(path))
     if isinstance(model, Representation):
+        if model.weights is not None:
+            raise ValueError(f"{name}: a ranking takes no weights of rows")
         return Candidate.of(name, "", "", model)
     codes = as_array(model)
     if codes.ndim != 2 or codes.dtype.kind not in "biuf":

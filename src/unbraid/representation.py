@@ -176,6 +176,12 @@ class Representation(Shown):
         signal = self.signal()
         return None if signal is None else signal > INFORMATIVE
 
+    def without_idle_rows(self) -> "Representation":
+        """Without the rows of weight 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.keep_rows(np.flatnonzero(self.weights))
+
     def keep_rows(self, rows: IntArray) -> "Representation":
         """These rows alone, in this order."""
         arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", *POSTERIOR)}

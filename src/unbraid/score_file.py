@@ -135,6 +135,7 @@ class SavedDecision(_Part):
     seed: Count | None = None
     gap: Text | None = None
     source: Digest | None = None
+    weights: Digest | None = None  # of rows, where these stand for several
     factors: Annotated[list[Text], Field(max_length=100_000)] | None = None  # where not all of them were scored
 
 

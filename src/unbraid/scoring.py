@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unbraid._arguments import check_entries, check_number, check_whole
-from unbraid._arrays import as_array, check_weights, column_names, is_wide, too_wide
+from unbraid._arrays import array_digest, as_array, check_weights, column_names, is_wide, too_wide
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
@@ -78,8 +78,9 @@ def score(
             are whole steps, or radians where they are not whole.
         missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
         weights: (n_samples,) how many rows each row stands for, whole or not, such as where some images are rarer in
-            the sample than in the world. Metrics that are sums over rows take them (mig, med, modularity,
-            factor_leakage, jemmig, dcimig: whole weights give what repeated rows give); others are skipped.
+            the sample than in the world. Metrics of counts and moments take them (mig, mig_sup, med, modularity,
+            factor_leakage, jemmig, dcimig, tad, and sap of ordered factors: whole weights give what repeated rows
+            give); others are skipped. Parts and shuffles of the rows move rows together with what they stand for.
         gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
         objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
@@ -148,6 +149,9 @@ def score(
         scored = with_intervals(representation, scored, confidence, resamples, seed, gap, progress)
     told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
     decided_by = {name: decision(name, metric, seed=seed, gap=told) for name, metric in chosen.items()}
+    if representation.weights is not None:
+        counted = {"weights": array_digest(representation.weights)}
+        decided_by = {name: {**each, **counted} for name, each in decided_by.items()}
     text = gap if isinstance(gap, str) else None
     return ScoreCard(representation, scored, skipped, seed, gap=text, decided_by=decided_by)
 
@@ -234,9 +238,12 @@ def _representation(
             representation = replace(representation, sizes=tuple(sizes))
     given = {name: getattr(representation, name) for name in POSTERIOR}
     checked = {name: check_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
-    representation = replace(representation, **checked)
+    representation = replace(representation, **checked).without_idle_rows()
     if representation.weights is not None:
-        said = f"weighted: {len(representation):,} rows stand for {representation.weights.sum():,.6g}"
+        said = (
+            f"weighted: {len(representation):,} rows stand for {representation.weights.sum():,.6g}; "
+            "figures show each row once"
+        )
         representation = replace(representation, notes=(*representation.notes, said))
     return representation
 

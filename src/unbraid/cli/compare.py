@@ -38,6 +38,14 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Factor of the files that says how many rows each row stands for; it is none then.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this .json file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
@@ -60,14 +68,13 @@ def compare(
     outputs = {".json": json, ".html": html, ".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(outputs)
     from unbraid._trust import trusting
-    from unbraid.cli.score import called, listed
+    from unbraid.cli.score import called, labelled, listed
     from unbraid.comparing import compare as compare_models
-    from unbraid.runs.folder import read_codes
     from unbraid.scoring import choose
 
     chosen = listed(metrics)
     choose(trusting(chosen))
-    models = called({str(path): read_codes(path) for path in expanded(files)})
+    models = called({str(path): labelled(path, None, None, {}, weights)[0] for path in expanded(files)})
     with metric_progress() as progress:
         found = compare_models(
             models,

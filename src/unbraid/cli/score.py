@@ -229,9 +229,11 @@ def labelled(
 
     held = read_codes(path)
     chosen = None if factors is None else listed(factors)
-    if labels is None and not about and weights is None:
+    if labels is None and not about:
+        every = held.names
+        held = held if weights is None else _weighted_by(held, weights, path)
         names = held.names if chosen is None else tuple(chosen)
-        return held.keep_factors(names), () if names == held.names else names
+        return held.keep_factors(names), () if names == every else names
     columns: dict[str, Any] = dict(zip(held.names, held.factors.T, strict=True))
     if labels is not None:
         columns = read_columns(labels)
@@ -258,6 +260,17 @@ def labelled(
     except ValueError as error:
         raise ValueError(f"{labels or path}: {error}") from error
     return made, () if chosen is None else tuple(chosen)
+
+
+def _weighted_by(held: "Representation", weights: str, path: Path) -> "Representation":
+    """One factor taken for the weights of rows."""
+    if weights not in held.names:
+        raise ValueError(f"{path}: no column {weights!r} for --weights; there are {', '.join(held.names)}")
+    others = [name for name in held.names if name != weights]
+    try:
+        return replace(held.keep_factors(others), weights=held.factors[:, held.names.index(weights)])
+    except ValueError as error:
+        raise ValueError(f"{path}: --weights {weights}: {error}") from error
 
 
 def _wide_card(

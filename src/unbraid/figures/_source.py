@@ -80,6 +80,8 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
     if path is None:
         return Source(example_path(), "codes")
     if isinstance(path, Representation):
+        if path.weights is not None:
+            raise ValueError("figures take no weights of rows; draw the codes without them")
         source = Source(Path("codes"), "codes")
         source.__dict__["representation"] = path
         return source

@@ -51,20 +51,26 @@ def bin_equal_mass(values: FloatArray, bins: int = 20, weights: FloatArray | Non
 
     The mean ranks of the values, on which neither scale nor outliers have a hold, cut as `bin_equal_width` cuts values.
     """
-    from scipy.stats import rankdata  # half a second to import, which no command waits for in vain
-
-    if weights is None:
-        ranks = np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
-    else:
-        ranks = np.stack([_weighted_ranks(column, weights) for column in values.T], axis=1)
+    ranks = places(values, weights)
     n_samples, n_columns = len(values) if weights is None else float(weights.sum()), values.shape[1]
     half = np.where(_extent(np.ascontiguousarray(values, dtype=np.float64))[1] > 0.0, n_samples / 2, 0.0)
     rounding = np.full(n_columns, ROUNDING * n_samples)
     return _cut(ranks, np.zeros(n_columns), half, rounding, bins, _rows(values, weights))
 
 
-def _weighted_ranks(column: FloatArray, weights: FloatArray) -> FloatArray:
-    """Mean of the places, 1/2, 3/2, ..., that each value has where its row is there as often as its weight says."""
+def places(values: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """(n_samples, n_columns) mean of the places, 1/2, 3/2, ..., that each value of a column has, equals alike.
+
+    With `weights` (n_samples,) those of a column in which each row is there as often as its weight says.
+    """
+    from scipy.stats import rankdata  # half a second to import, which no command waits for in vain
+
+    if weights is None:
+        return np.ascontiguousarray(rankdata(values, axis=0)) - 0.5
+    return np.stack([_weighted_places(column, weights) for column in values.T], axis=1)
+
+
+def _weighted_places(column: FloatArray, weights: FloatArray) -> FloatArray:
     present, place = np.unique(column, return_inverse=True)
     mass = np.bincount(place, weights=weights, minlength=len(present))
     return (np.cumsum(mass) - mass / 2)[place]

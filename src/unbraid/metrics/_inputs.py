@@ -201,7 +201,7 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
             values = bin_equal_width(values[:, None], bins, inputs.weights)[:, 0]
             notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
         present, levels = np.unique(values, return_inverse=True)
-        if kind != "continuous" and column not in angles and len(present) == n_rows:
+        if kind != "continuous" and column not in angles and len(present) >= n_rows:
             raise ValueError(
                 f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "
                 "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'"
@@ -272,24 +272,32 @@ def exponents(matrix: FloatArray) -> IntArray:
 
 
 @shared
-def standardised(matrix: FloatArray) -> FloatArray:
+def standardised(matrix: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Each column less its mean, over its standard deviation; a constant column becomes 0."""
     matrix = in_unit(matrix)
-    deviation = matrix.std(axis=0)
+    mean, deviation = _moments(matrix, weights)
     # A column that is constant up to rounding must not be blown up to unit variance.
     informative = deviation > 1e-12 * np.maximum(np.abs(matrix).max(axis=0), 1e-300)
-    return np.where(informative, (matrix - matrix.mean(axis=0)) / np.where(informative, deviation, 1.0), 0.0)
+    return np.where(informative, (matrix - mean) / np.where(informative, deviation, 1.0), 0.0)
 
 
-def mean_and_deviation(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _moments(matrix: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """(n_columns,) mean and standard deviation of each column, whose rows count as often as `weights` (n_rows,) say."""
+    if weights is None:
+        return matrix.mean(axis=0), matrix.std(axis=0)
+    mean = np.average(matrix, axis=0, weights=weights)
+    return mean, np.sqrt(np.average((matrix - mean) ** 2, axis=0, weights=weights))
+
+
+def mean_and_deviation(values: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation (n_columns,) of each column.
 
     Values are divided by their greatest first, so that squares of huge or tiny ones stay within the format.
     """
     greatest = np.abs(values).max(axis=0)
     unit = np.where(greatest > 0.0, greatest, 1.0)
-    scaled = values / unit
-    return scaled.mean(axis=0) * unit, scaled.std(axis=0) * unit
+    mean, deviation = _moments(values / unit, weights)
+    return mean * unit, deviation * unit
 
 
 def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:

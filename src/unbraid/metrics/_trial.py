@@ -47,13 +47,14 @@ def trial(
     seed: int,
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
 ) -> Trial:
     """Train on four rows in five and test on the others; or train on all and test on the rows given for it.
 
     Raises:
         ValueError: only one of `test_codes` and `test_factors` is given, or their columns differ from the others'.
     """
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     if (test_codes is None) != (test_factors is None):
         raise ValueError("test_codes and test_factors come together; only one of them was given")
     if test_codes is None or test_factors is None:

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from unbraid._shown import Shown
+from unbraid.metrics._bins import places
 from unbraid.metrics._chance import Noise
 from unbraid.metrics._inputs import Inputs, as_levels
 from unbraid.metrics._probes import linear_logits, notes_on_linear_heads
@@ -117,13 +118,14 @@ def explicitness_of_noise(inputs: Inputs) -> Noise:
     return Noise(0.0, float(np.sqrt(np.sum(variances)) / len(variances)))
 
 
-def roc_areas(scores: FloatArray, positive: FloatArray) -> FloatArray:
-    """(n_columns,) area under the ROC curve of each column; ties count half, NaN where one side is empty."""
-    from scipy.stats import rankdata
+def roc_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """(n_columns,) area under the ROC curve of each column; ties count half, NaN where one side is empty.
 
-    n_positive = positive.sum(axis=0)
-    n_negative = len(positive) - n_positive
-    rank_sums = np.sum(rankdata(scores, axis=0) * positive, axis=0)
+    `weights` (n_rows,) say how many rows each row stands for.
+    """
+    counted = positive + 0.0 if weights is None else positive * weights[:, None]
+    n_positive = counted.sum(axis=0)
+    n_negative = (len(positive) if weights is None else weights.sum()) - n_positive
     pairs = n_positive * n_negative
-    wins = rank_sums - n_positive * (n_positive + 1) / 2
-    return np.where(pairs > 0, wins / np.maximum(pairs, 1), np.nan)
+    wins = np.sum(places(scores, weights) * counted, axis=0) - n_positive**2 / 2
+    return np.where(pairs > 0, wins / np.where(pairs > 0, pairs, 1.0), np.nan)

@@ -36,6 +36,7 @@ def mig_sup(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
     factor_bins: int | None = None,
@@ -49,6 +50,7 @@ def mig_sup(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000. ubisoft-laforge takes 10.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow.
         factor_bins: cut factors of more levels into so many bins of equal width; ubisoft-laforge takes 10.
@@ -80,27 +82,27 @@ def mig_sup(
     if weighting not in ("codes", "active", "information"):
         raise ValueError(f"weighting must be 'codes', 'active' or 'information'; got {weighting!r}")
     check_bins("bins", bins)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)
     own = found.factor_entropy[found.information.argmax(axis=1)]
     per_code = _per_code(found.information, found.code_entropy if normalise == "code" else own)
     active = np.ones(inputs.n_codes)
     if weighting == "active":
-        active = (mean_and_deviation(inputs.codes)[1] > ACTIVE_DEVIATION) + 0.0
-    weights = found.information.max(axis=1) if weighting == "information" else active
-    weights = weights / max(weights.sum(), np.finfo(float).tiny)
+        active = (mean_and_deviation(inputs.codes, inputs.weights)[1] > ACTIVE_DEVIATION) + 0.0
+    shares = found.information.max(axis=1) if weighting == "information" else active
+    shares = shares / max(shares.sum(), np.finfo(float).tiny)
     nobody = {"active": "no code has a variance above .01", "information": "no code carries information"}
     return MIGSup(
-        score=float(weights @ per_code),
+        score=float(shares @ per_code),
         per_code=per_code,
-        weights=weights,
+        weights=shares,
         mutual_information=found.information,
         notes=(
             *found.levels.notes,
             *single_factor(inputs, "the runner-up of every gap is 0"),
             *notes_on_bins(inputs, bins, binning),
             *notes_on_dependence(found.levels),
-            *(() if weights.any() else (f"{nobody[weighting]}: the score is set to 0",)),
+            *(() if shares.any() else (f"{nobody[weighting]}: the score is set to 0",)),
         ),
     )
 

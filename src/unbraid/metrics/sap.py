@@ -11,7 +11,7 @@ from unbraid._shown import Shown
 from unbraid.metrics._alignment import gaps
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import single_code
-from unbraid.metrics._inputs import Inputs, Part, as_levels, in_unit, split_rows, standardised
+from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, in_unit, split_rows, standardised
 from unbraid.metrics._trial import TRAIN_FRACTION, Trial, live_codes, standardised_codes, trial
 from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -35,6 +35,7 @@ def sap(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     ordered: Literal["r2", "svm"] = "r2",
     standardise: bool = True,
     above_chance: bool = True,
@@ -51,6 +52,7 @@ def sap(
         kinds: kind of each factor; see `unbraid.metrics`. The levels of a cyclic factor are read as steps on a
             line, as published tables do: a code that follows the angle through a sine has no straight line.
         seed: draws the rows (one in five) on which the SVM is tested; without SVM the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; of ordered factors alone.
         ordered: "r2", or "svm" to treat every factor as categorical.
         standardise: whether codes are standardised before the SVM, without which its penalty makes the score depend
             on their scale.
@@ -66,6 +68,7 @@ def sap(
         3, 6, 40, 32 and 32 levels, those of dSprites, score .24 by plain accuracy). Not invariant to rotation.
 
     Raises:
+        NotDefined: `weights` beside factors that an SVM predicts.
         ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
             `ordered` is unknown.
 
@@ -83,9 +86,11 @@ def sap(
     """
     if ordered not in ("r2", "svm"):
         raise ValueError(f"ordered must be 'r2' or 'svm'; got {ordered!r}")
-    rows = trial(codes, factors, kinds, seed)
+    rows = trial(codes, factors, kinds, seed, weights=weights)
     inputs = rows.inputs
     by_svm = [kind == "categorical" or ordered == "svm" for kind in inputs.kinds]
+    if weights is not None and any(by_svm):
+        raise NotDefined(f"takes no weights of rows where an SVM predicts, as it does factor {by_svm.index(True)}")
     worth = np.zeros((inputs.n_codes, inputs.n_factors))
     lines = np.flatnonzero(~np.array(by_svm))
     if len(lines):
@@ -128,7 +133,10 @@ def _binned_notes(rows: Trial) -> list[tuple[int, str]]:
 
 def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:
     # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
-    codes, factors = standardised(rows.inputs.codes), standardised(rows.inputs.factors)
+    weights = rows.inputs.weights
+    codes, factors = standardised(rows.inputs.codes, weights), standardised(rows.inputs.factors, weights)
+    if weights is not None:
+        codes = codes * (weights / weights.mean())[:, None]
     correlation = np.einsum("nd,nk->dk", codes, factors[:, columns]) / len(codes)
     return np.clip(correlation**2, 0.0, 1.0)
 

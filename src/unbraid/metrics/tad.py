@@ -31,6 +31,7 @@ def tad(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    weights: ArrayLike | None = None,
     least_auroc: float = 0.75,
     most_shared: float = 0.2,
 ) -> TAD:
@@ -44,6 +45,7 @@ def tad(
         factors: (n_samples, n_factors) attributes of two values each.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: unused; the score is deterministic.
+        weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         least_auroc: .5 to 1.
         most_shared: 0 to 1. An attribute that is listed twice shares everything with itself, and drops out both times.
 
@@ -70,13 +72,15 @@ def tad(
     """
     check_number("least_auroc", least_auroc, least=0.5, most=1.0)
     check_number("most_shared", most_shared, least=0.0, most=1.0)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, weights)
     positive = inputs.factors > inputs.factors.min(axis=0)
     for column, values in enumerate(inputs.factors.T):
         if (values[positive[:, column]] != values.max()).any():
             raise NotDefined(f"needs binary factors, and factor {column} has {len(np.unique(values))} values")
     levels = as_levels(inputs, bins=2)
-    areas = np.stack([roc_areas(inputs.codes, positive[:, [column]]) for column in range(inputs.n_factors)], axis=1)
+    areas = np.stack(
+        [roc_areas(inputs.codes, positive[:, [column]], inputs.weights) for column in range(inputs.n_factors)], axis=1
+    )
     auroc = np.maximum(areas, 1.0 - areas)
     removed = mutual_information(levels.levels, levels) / factor_entropy(levels)
     np.fill_diagonal(removed, 0.0)

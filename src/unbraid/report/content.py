@@ -318,6 +318,8 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     again = _again(card)
     only += "".join(f"{name}={value:g}, " for name, value in again.items())
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
+    weighted = card["representation"].weights is not None
+    only += "weights=counts, " if weighted else ""
     if card["path"] is None:
         representation = card["representation"]
         arguments = f"kinds={list(representation.kinds)!r}, names={list(representation.names)!r}, "
@@ -329,6 +331,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words = ["unbraid", "score", "--example" if example else card["path"]]
     words += [] if every else ["--metrics", ",".join(chosen)]
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
+    words += ["--weights", "COLUMN"] if weighted else []
     words += [] if card["gap"] is None else ["--gap", card["gap"]]
     words += [word for name, value in again.items() for word in (f"--{name}", f"{value:g}")]
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
