@@ -60,10 +60,10 @@ def test_whole_weights_score_as_repeated_rows_do_and_ones_as_none() -> None:
 
 
 def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Path) -> None:
-    counts = np.arange(400) % 3
+    counts = np.arange(400) % 3 + 0.0
     labels = {"x": [None, *FACTORS[1:, 0].tolist()], "y": FACTORS[:, 1].tolist()}
     card = unbraid.score(CODES, labels, metrics=["mig", "snc"], weights=counts, kinds={"x": "ordinal"}, null=2)
-    repeated = np.repeat(np.arange(1, 400), counts[1:])
+    repeated = np.repeat(np.arange(1, 400), counts[1:].astype(int))
     assert card["mig"].score == pytest.approx(mig(CODES[repeated], FACTORS[repeated]).score)
     assert card.skipped == {"snc": "takes no weights of rows"}
     kept = np.count_nonzero(counts[1:])
@@ -76,7 +76,7 @@ def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Pa
     np.save(tmp_path / "codes.npy", CODES)
     given = ["score", str(tmp_path / "codes.npy"), "--labels", str(path), "--metrics", "mig"]
     shown = CliRunner().invoke(app, [*given, "--weights", "n"]).stdout
-    repeated = np.repeat(np.arange(400), counts)
+    repeated = np.repeat(np.arange(400), counts.astype(int))
     assert f"{mig(CODES[repeated], FACTORS[repeated]).score:.3f}" in shown
     assert f"weighted: {np.count_nonzero(counts)} rows stand for" in shown
     assert "no column 'm' for --weights; there are x, y, n" in str(CliRunner().invoke(app, [*given, "--weights", "m"]))
@@ -112,7 +112,7 @@ def test_intervals_and_nulls_of_weighted_rows_are_those_of_plain_loops_over_rows
 
 def test_what_takes_no_weights_refuses_them(tmp_path: Path) -> None:
     """Whole objects, which would be encoded without any; wide codes; rankings; figures; pairs of other weights."""
-    counts, hue = np.arange(400) % 3 + 1, FACTORS[:, 1]
+    counts, hue = np.arange(400) % 3 + 1.0, FACTORS[:, 1]
     turns = unbraid.score(
         CODES, {"x": FACTORS[:, 0], "hue": hue}, metrics=["mig", "d_lsbd"], weights=counts, period={"hue": 4},
         objects=lambda: pytest.fail("objects have no weights"),
@@ -129,7 +129,9 @@ def test_what_takes_no_weights_refuses_them(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="the weights of rows of b are not those of a, though the rows are"):
         unbraid.compare({"a": held, "b": other}, metrics="mig")
     for name, codes in (("a", CODES), ("b", CODES[:, ::-1] + FACTORS[:, :1])):
-        Representation(codes, np.column_stack([FACTORS, counts]), names=("x", "y", "n")).save(tmp_path / f"{name}.npz")
+        Representation(codes, np.column_stack([FACTORS, counts]).astype(float), names=("x", "y", "n")).save(
+            tmp_path / f"{name}.npz"
+        )
     files = [str(tmp_path / "a.npz"), str(tmp_path / "b.npz"), "--metrics", "mig", "--weights"]
     shown = CliRunner().invoke(app, ["compare", *files, "n", "--resamples", "5"])
     first = mig(CODES, FACTORS, weights=counts).score

@@ -230,10 +230,12 @@ def _named(models: Models) -> dict[str, Representation]:
 def _refuse_other_weights(models: Mapping[str, Representation], paired: bool) -> None:
     (name, first), *others = models.items()
     for other, each in others:
-        if (first.weights is None) != (each.weights is None):
+        if first.weights is None and each.weights is None:
+            continue
+        if first.weights is None or each.weights is None:
             with_them, without = (name, other) if each.weights is None else (other, name)
             raise ValueError(f"{without} has no weights of rows, which {with_them} has; give both, or neither")
-        if paired and first.weights is not None and not np.array_equal(first.weights, each.weights):
+        if paired and not np.array_equal(first.weights, each.weights):
             raise ValueError(f"the weights of rows of {other} are not those of {name}, though the rows are")
 
 
