@@ -146,7 +146,8 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"R^2 = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "
             r"\frac{\sum_n (v_k^{(n)} - a_k - w_k^{\top} z^{(n)})^2}{\sum_n (v_k^{(n)} - \bar{v}_k)^2} \right)",
             r"The intercept $a_k$ and the weights $w_k$ are fitted to one half of the rows, the sums run over the other half; "
-            r"the halves change places, and the score is the mean of both.",
+            r"the halves change places, and the score is the mean of both. With `regressor` a kernel or a perceptron takes "
+            r"the place of the line.",
         ),
         "infomec": (
             r"M = \frac{1}{|A|} \sum_{i \in A} \frac{\max_k S_{ik} / \sum_k S_{ik} - 1/K}{1 - 1/K}, \qquad "

@@ -1,14 +1,22 @@
 """R^2 against scikit-learn, worked examples and measured noise."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import MLPRegressor
+from sklearn.preprocessing import StandardScaler
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
 from unbraid.metrics import r2
 from unbraid.metrics._inputs import check_inputs, split_rows
 from unbraid.metrics.r2 import r2_of_noise
+from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)
 GRID = np.tile([(a, b) for a in range(4) for b in range(2)], (25, 1))
@@ -98,3 +106,46 @@ def test_noise_that_would_fit_in_sample_is_below_nothing_and_doubted() -> None:
     result = r2(codes, factors)
     assert result.score < -0.5
     assert "least squares on 256 codes fits 150 rows whatever they hold" in result.notes[-1]
+
+
+def _curved() -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((240, 3)) * [1.0, 30.0, 0.2]
+    return codes, np.column_stack([np.sin(2 * codes[:, 0]), codes[:, 1] * codes[:, 2] + rng.standard_normal(240)])
+
+
+def test_the_kernel_is_that_of_scikit_learn_searched_over_the_same_folds() -> None:
+    codes, factors = _curved()
+    result = r2(codes, factors, regressor="kernel", seed=2)
+    assert result.score > r2(codes, factors).score + 0.2
+    halves, expected = split_rows(240, (0.5, 0.5), 2), []
+    grid = {"alpha": [1, 0.1, 0.01, 0.001], "gamma": [0.01, 0.2154, 4.642, 100.0]}
+    for fit, rest in (halves, halves[::-1]):
+        fit = fit[np.random.default_rng(2).permutation(120)]
+        inputs, targets = (StandardScaler().fit(values[fit]) for values in (codes, factors))
+        folds = split_rows(120, (1 / 3, 1 / 3, 1 / 3), 2)
+        search = GridSearchCV(
+            KernelRidge(kernel="rbf"), grid, cv=[(np.setdiff1d(np.arange(120), fold), fold) for fold in folds]
+        ).fit(inputs.transform(codes[fit]), targets.transform(factors[fit]))
+        predicted = targets.inverse_transform(search.predict(inputs.transform(codes[rest])))
+        expected.append(r2_score(factors[rest], predicted, multioutput="raw_values"))
+    np.testing.assert_allclose(result.per_factor, np.mean(expected, axis=0), atol=1e-9)
+
+
+def test_curves_are_read_by_the_kernel_and_the_perceptron_as_by_scikit_learn() -> None:
+    codes, factors = _curved()
+    fit, rest = np.arange(160), np.arange(160, 240)
+    given: Any = {"test_codes": codes[rest], "test_factors": factors[rest]}
+    settings: Any = {"batch_size": 64, "alpha": 0.0, "max_iter": 75, "n_iter_no_change": 75}
+    peer = MLPRegressor(hidden_layer_sizes=(256,), random_state=0, **settings)
+    inputs, targets = (StandardScaler().fit(values[fit]) for values in (codes, factors))
+    with pytest.warns(ConvergenceWarning):
+        peer.fit(inputs.transform(codes[fit]), targets.transform(factors[fit]))
+    expected = r2_score(targets.transform(factors[rest]), peer.predict(inputs.transform(codes[rest])))
+    result = r2(codes[fit], factors[fit], regressor="mlp", **given)
+    assert result.score == pytest.approx(expected, abs=0.1)
+    assert result.score > r2(codes[fit], factors[fit], **given).score + 0.2
+    few = r2(codes[fit], factors[fit], regressor="kernel", max_train=20, **given)
+    assert few.score < r2(codes[fit], factors[fit], regressor="kernel", **given).score - 0.1
+    with pytest.raises(ValueError, match=r"regressor must be 'linear' or 'kernel' or 'mlp'; got 'svm'"):
+        r2(codes, factors, regressor="svm")  # pyright: ignore[reportArgumentType]

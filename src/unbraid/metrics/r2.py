@@ -1,17 +1,25 @@
 """Coefficient of determination (R^2)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from unbraid._arguments import check_whole
 from unbraid._shown import Shown
 from unbraid.metrics._chance import Noise, unreadable
-from unbraid.metrics._inputs import Inputs, check_inputs, standardised
+from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
 from unbraid.metrics._regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
+from unbraid.metrics._solvers.kernel import best_setting, kernel_ridge
+from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics.dci import train_valid_test
-from unbraid.types import ArrayLike, FloatArray, Kind
+from unbraid.metrics.resampling import permutation
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
+Regressor: TypeAlias = Literal["linear", "kernel", "mlp"]
+HIDDEN = 256
 ROWS_PER_CODE = 2  # fewer training rows for each code, and least squares mostly fits noise
 
 
@@ -30,20 +38,27 @@ def r2(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    regressor: Regressor = "linear",
+    max_train: int = 2000,
     sizes: Sequence[int] | None = None,
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> R2:
-    """How well all codes together predict each factor linearly, on rows that were not fitted to.
+    """How well all codes together predict each factor, on rows that were not fitted to; by default linearly.
 
-    Least squares with an intercept. An ordered factor is read as a number, a cyclic one as its cosine and sine, a
+    An ordered factor is read as a number, a cyclic one as its cosine and sine, a
     categorical one as an indicator of each level; R^2 = 1 - errors / variances, both summed over these columns.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
         factors: (n_samples, n_factors) levels or real values.
         kinds: kind of each factor; see `unbraid.metrics`.
-        seed: draws the halves, of which each is predicted by the fit to the other.
+        seed: draws the halves, of which each is predicted by the fit to the other, and what a regressor draws.
+        regressor: "linear", least squares with an intercept; "kernel", ridge regression with a Gaussian kernel, whose
+            penalty (1, .1, .01 or .001) and width (.01, .2154, 4.642 or 100 times the squared distance of standardised
+            rows) have the highest mean R^2 over three folds of the rows fitted to, the same for all targets; or "mlp",
+            one hidden layer of 256 rectified units, 75 epochs of Adam at .001 in batches of 64.
+        max_train: rows that the kernel is fitted to at most, 10 to 10 000; `seed` draws them.
         sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
         test_codes: (n, n_codes) rows to predict instead; all rows of `codes` are then fitted to.
         test_factors: (n, n_factors) their factors.
@@ -52,29 +67,38 @@ def r2(
         R2. `score` at most 1, higher is better, mean of `per_factor`; not cut off at 0. `codes_from_factors` is the
         other direction, the mean of `per_code`: codes that hold nothing count there, and a constant one as 0.
         Chance: about -n_codes / n of n training rows, see `r2_of_noise`; a note says where these are less than twice
-        as many as codes. Invariant to rotation: it says that codes tell the factors, not that each tells one.
+        as many as codes. About 0 by the kernel, below 0 by "mlp", which fits noise. Invariant to rotation: it says that
+        codes tell the factors, not that each tells one; what single codes tell in curves, the kernel reads as well.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, or only one test argument is given.
+        ValueError: shapes disagree, values not finite, a factor is constant, only one test argument is given, or an
+            unknown regressor.
 
     Reference:
         von Kügelgen et al. 2021, "Self-Supervised Learning with Data Augmentations Provably Isolates Content from
-        Style", experiments (linear regression). Differs: both halves are predicted in turn.
+        Style", experiments (linear and kernel regression). Differs: both halves are predicted in turn.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
         >>> round(r2(grid + 5.0, grid).score, 12)
         1.0
     """
+    if regressor not in get_args(Regressor):
+        raise ValueError(f"regressor must be {' or '.join(map(repr, get_args(Regressor)))}; got {regressor!r}")
+    check_whole("max_train", max_train, 10, 10_000, why="a matrix of all pairs of rows is solved")
     inputs = check_inputs(codes, factors, kinds, seed)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
     blocks, z = as_blocks(split.inputs, sizes), standardised(split.inputs.codes)
     way = (split.train, split.test)
     ways = [way, way[::-1]] if test_codes is None else [way]
-    each = np.arange(inputs.n_codes)
-    v, owner = blocks.columns, blocks.owner
-    forward = [explained(least_squares(z[fit], v[fit], z[rest]), v[rest], owner) for fit, rest in ways]
-    backward = [explained(least_squares(v[fit], z[fit], v[rest]), z[rest], each) for fit, rest in ways]
+    predict: Regression = {
+        "linear": _by_least_squares,
+        "kernel": partial(_by_kernel, seed=seed, max_train=max_train),
+        "mlp": partial(_by_perceptron, seed=seed),
+    }[regressor]
+    v, owner, each = blocks.columns, blocks.owner, np.arange(inputs.n_codes)
+    forward = [explained(predict(z[fit], v[fit], z[rest], owner), v[rest], owner) for fit, rest in ways]
+    backward = [explained(predict(v[fit], z[fit], v[rest], each), z[rest], each) for fit, rest in ways]
     per_factor, per_code = np.mean(forward, axis=0), np.mean(backward, axis=0)
     return R2(
         score=float(per_factor.mean()),
@@ -84,8 +108,45 @@ def r2(
         notes=(
             *notes_on_blocks(inputs),
             *notes_on_parts(blocks, ways),
-            *_notes_on_freedom(min(len(fit) for fit, _ in ways), inputs.n_codes),
+            *(_notes_on_freedom(min(len(fit) for fit, _ in ways), inputs.n_codes) if regressor == "linear" else ()),
         ),
+    )
+
+
+# What targets (n, q), of which `owner` (q,) tells the ones read together, are predicted to be at other inputs: (m, q).
+Regression: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
+
+
+def _by_least_squares(known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray) -> FloatArray:
+    return least_squares(known, targets, asked)
+
+
+def _by_kernel(
+    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, *, seed: int, max_train: int
+) -> FloatArray:
+    rows = permutation(len(known), seed)[:max_train]
+    x, y, others, mean, scale = _standard(known[rows], targets[rows], asked)
+    folds = split_rows(len(rows), (1 / 3, 1 / 3, 1 / 3), seed)
+    alpha, gamma = best_setting(x, y, folds, lambda found, true: float(explained(found, true, owner).mean()))
+    return mean + scale * kernel_ridge(x, y, others, alpha=alpha, gamma=gamma)
+
+
+def _by_perceptron(
+    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, *, seed: int
+) -> FloatArray:
+    x, y, others, mean, scale = _standard(known, targets, asked)
+    return mean + scale * perceptron(x, y, hidden=HIDDEN, seed=seed)(others)
+
+
+def _standard(known: FloatArray, targets: FloatArray, asked: FloatArray) -> tuple[FloatArray, ...]:
+    """All of mean 0 and variance 1 on the rows fitted to, and mean and deviation of the targets there."""
+    (mean, scale), (centre, unit) = mean_and_scale(known), mean_and_scale(targets)
+    return (
+        (known - mean) / scale,
+        (targets - centre) / unit,
+        (asked - mean) / scale,
+        centre,
+        np.where(unit < np.inf, unit, 0),
     )
 
 

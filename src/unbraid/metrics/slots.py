@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from unbraid._arguments import check_whole
 from unbraid._arrays import as_array
@@ -11,6 +10,7 @@ from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
 from unbraid.metrics._inputs import NotDefined, check_matrix, mean_and_scale, split_rows
 from unbraid.metrics._regression import explained
+from unbraid.metrics._solvers.kernel import kernel_ridge
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 
@@ -183,12 +183,6 @@ def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:
 
 def _kernel_ridge(inputs: FloatArray, targets: FloatArray, at: FloatArray) -> FloatArray:
     mean, scale = mean_and_scale(inputs)
+    centre, gamma = targets.mean(axis=0), 1.0 / inputs.shape[1]
     known, asked = (inputs - mean) / scale, (at - mean) / scale
-
-    def kernel(one: FloatArray) -> FloatArray:
-        away = (one**2).sum(axis=1)[:, None] + (known**2).sum(axis=1) - 2 * one @ known.T
-        return np.exp(-np.maximum(away, 0.0) / inputs.shape[1])
-
-    centre = targets.mean(axis=0)
-    weights = cho_solve(cho_factor(kernel(known) + np.eye(len(known))), targets - centre)
-    return centre + kernel(asked) @ weights
+    return centre + kernel_ridge(known, targets - centre, asked, alpha=1.0, gamma=gamma)
