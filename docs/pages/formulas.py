@@ -161,7 +161,8 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"E = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{2}{(\kappa_{\max} - \kappa_{\min}) \, b_k} "
             r"\int_{\kappa_{\min}}^{\kappa_{\max}} \left( \ell_k(\kappa) - \min \ell_k \right) d\kappa \right)",
             r"$\ell_k(\kappa)$ is the least test loss of forests of depth up to $\kappa$, 1 to 32, for factor $k$: $1 - R^2$, or "
-            r"the rate of wrong classes; $b_k$ is that of a constant.",
+            r"the rate of wrong classes; $b_k$ is that of a constant. Of other probes $\kappa$ is the logarithm of the number of "
+            r"parameters (`mlp`) or features (`rff`).",
         ),
         "jemmig": (
             r"\mathrm{JEMMIG} = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{H(z_{i_k}, v_k) - I(z_{i_k}; v_k) + "

@@ -1,14 +1,20 @@
-"""DCI-ES against worked examples, scikit-learn's forests and what it must say of noise."""
+"""DCI-ES against worked examples, scikit-learn's probes and what it must say of noise."""
+
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.integrate import trapezoid
 from sklearn.ensemble import RandomForestRegressor
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import accuracy_score
 
 from tests.examples import grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
 from unbraid.metrics import dci_es, dci_from_importance, explicitness_from_curve
+from unbraid.metrics._capacities import DEPTHS, FEATURES, UNITS
 from unbraid.metrics._inputs import split_rows
-from unbraid.metrics.dci_es import DEPTHS
+from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)
 
@@ -55,7 +61,7 @@ def test_noise_is_not_explicit_though_its_curve_is_flat() -> None:
     perfect, noise = (dci_es(each(FACTORS), FACTORS, n_trees=20) for each in (perfect_codes, random_codes))
     assert noise.explicitness_published > 0.9
     assert noise.explicitness == noise.disentanglement == 0.0
-    assert "no depth tells it" in noise.notes[0]
+    assert "no capacity tells it" in noise.notes[0]
     assert perfect.explicitness > 0.97
     assert perfect.informativeness > 0.99
 
@@ -80,3 +86,58 @@ def test_rows_of_ones_own_are_tested_on() -> None:
 def test_curves_that_cannot_be_are_refused(capacities: list[float], losses: list[float]) -> None:
     with pytest.raises(ValueError, match="capacities must ascend"):
         explicitness_from_curve(capacities, losses)
+
+
+def _curved() -> tuple[FloatArray, FloatArray]:
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((300, 4))
+    codes[:, 3] = 0.1
+    factors = np.column_stack([codes[:, 0], np.sin(2 * codes[:, 1]), 1.0 * (codes[:, 2] > 0)])
+    return codes, factors
+
+
+def test_perceptrons_begin_with_a_line_and_gain_where_there_is_a_curve() -> None:
+    codes, factors = _curved()
+    result = dci_es(codes, factors, kinds=["continuous", "continuous", "categorical"], probe="mlp")
+    train, test = split_rows(300, (0.8, 0.2), 0)
+    for column in (0, 1):
+        line = LinearRegression().fit(codes[train], factors[train, column])
+        loss = 1 - line.score(codes[test], factors[test, column])
+        assert result.curves[0, column] == pytest.approx(loss, abs=1e-10)
+    classes = LogisticRegression().fit(codes[train], factors[train, 2]).predict(codes[test])
+    assert result.curves[0, 2] == pytest.approx(1 - accuracy_score(factors[test, 2], classes))
+    # Parameters of the linear probe, and of the widest, for 3 codes that vary and 4 / 3 outputs.
+    assert result.capacities[[0, -1]] == pytest.approx(np.log([4 * 4 / 3, 4 * 256 + 257 * 4 / 3]))
+    assert len(result.capacities) == len(UNITS)
+    assert result.curves[-1, 1] < 0.5 * result.curves[0, 1]
+    assert result.per_factor[0] == pytest.approx(1.0, abs=1e-3)
+    assert result.per_factor[1] < 0.9
+    np.testing.assert_array_equal(result.importance.argmax(axis=0), [0, 1, 2])
+    assert not result.importance[3].any()
+
+
+def test_many_random_features_are_a_gaussian_kernel() -> None:
+    """Whose width and penalty follow from theirs: k = exp(-(2 pi .08 d)^2 / 2), of half as many cosines and sines."""
+    codes, factors = _curved()
+    result = dci_es(codes, factors[:, :2], probe="rff")
+    train, test = split_rows(300, (0.8, 0.2), 0)
+    live = (codes[:, :3] - codes[train, :3].mean(axis=0)) / codes[train, :3].std(axis=0)
+    for column in (0, 1):
+        centred = factors[:, column] - factors[train, column].mean()
+        settings: Any = {"alpha": 2 / FEATURES[-1], "gamma": (2 * np.pi * 0.08) ** 2 / 2}
+        predicted = KernelRidge(kernel="rbf", **settings).fit(live[train], centred[train]).predict(live[test])
+        loss = ((predicted - centred[test]) ** 2).mean() / centred[test].var()
+        assert result.curves[-1, column] == pytest.approx(loss, abs=0.01)
+    assert result.capacities == pytest.approx(np.log([16, 32, 64, 128, 256, 512, 1024, 2048]))
+    np.testing.assert_array_equal(result.importance.argmax(axis=0), [0, 1])
+
+
+@pytest.mark.parametrize("probe", ["mlp", "rff"])
+def test_noise_is_not_explicit_by_any_probe(probe: Any) -> None:
+    rng = np.random.default_rng(1)
+    factors = np.column_stack([rng.standard_normal(200), rng.integers(0, 3, 200)])
+    noise = dci_es(rng.standard_normal((200, 2)), factors, kinds=["continuous", "categorical"], probe=probe)
+    assert noise.explicitness == noise.disentanglement == 0.0
+    assert noise.explicitness_published > 0.5
+    with pytest.raises(ValueError, match="probe must be 'forest' or 'mlp' or 'rff'; got 'tree'"):
+        dci_es(factors, factors, probe="tree")  # pyright: ignore[reportArgumentType]

@@ -2,22 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from unbraid._arguments import check_number, check_whole
 from unbraid._shown import Shown
-from unbraid.metrics._inputs import check_inputs, mean_and_deviation, standardised
-from unbraid.metrics._luck import N_HELD_OUT, beats_luck
-from unbraid.metrics._solvers.forest import classification_forest, regression_forest
-from unbraid.metrics._solvers.trees import as_seen
-from unbraid.metrics.dci import TrainValidTest, dci_from_importance, train_valid_test
+from unbraid.metrics._capacities import by_forests, by_perceptrons, by_random_features
+from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics.dci import dci_from_importance, train_valid_test
 from unbraid.types import ArrayLike, FloatArray, Kind
 
-DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
+ProbeName: TypeAlias = Literal["forest", "mlp", "rff"]
 N_TREES = 100
-DIGITS = 12  # of standardised codes
 TOLD = 0.05  # informativeness below which a factor is not told, and its curve says nothing
 
 
@@ -31,9 +28,9 @@ class DCIES(Shown):
     size: float  # n_factors / n_codes
     per_factor: FloatArray  # (n_factors,) explicitness
     informativeness_per_factor: FloatArray  # (n_factors,)
-    importance: FloatArray  # (n_codes, n_factors) at the depth of the best mean informativeness
-    capacities: FloatArray  # (n_capacities,) depths
-    curves: FloatArray  # (n_capacities, n_factors) least test loss up to each depth
+    importance: FloatArray  # (n_codes, n_factors) at the capacity of the best mean informativeness
+    capacities: FloatArray  # (n_capacities,) depths, or logarithms of parameters or features
+    curves: FloatArray  # (n_capacities, n_factors) least test loss up to each capacity
     notes: tuple[str, ...] = ()
 
 
@@ -43,20 +40,27 @@ def dci_es(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    probe: ProbeName = "forest",
     n_trees: int = N_TREES,
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> DCIES:
     """How little capacity a probe needs to read each factor, beside DCI and the size of the codes.
 
-    Random forests of growing depth predict each factor from all codes; `explicitness_from_curve` of their test losses
-    is 1 where the shallowest does as well as the deepest.
+    Random forests of growing depth, or other probes of growing capacity, predict each factor from all codes;
+    `explicitness_from_curve` of their test losses is 1 where the smallest does as well as the largest.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
         factors: (n_samples, n_factors). Categorical factors are classified, all others regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
-        seed: of the split into four parts of training rows and one of test rows, and of the trees.
+        seed: of the split into four parts of training rows and one of test rows, and of the probes.
+        probe: "forest", of depth 1 to 32. "mlp", a linear probe and perceptrons of 2 to 256 hidden units, a capacity
+            the logarithm of the number of parameters; what a factor takes by `r2` or `mlp_accuracy` this takes nine
+            times. "rff", ridge regression on 16 to 2048 random Fourier features of .08 cycles a standard deviation, a
+            capacity the logarithm of their number. Explicitness depends on the probe and its capacities: compare it
+            within one alone. Forests weigh codes by impurity, the others by the rise of the test loss when a code is
+            shuffled.
         n_trees: of each forest, 1 to 1000; the paper takes 100.
         test_codes: (n, n_codes) rows to test on; all rows of `codes` then train.
         test_factors: (n, n_factors) their factors.
@@ -64,18 +68,20 @@ def dci_es(
     Returns:
         DCIES. `explicitness` in [-1, 1] is the headline, higher is better; 0 for a loss that falls in a straight line.
         A flat curve scores 1, also that of noise, which therefore beats perfect codes in `explicitness_published`; here
-        a factor that no depth tells counts 0 (informativeness below .05, or rows kept out of the trees are predicted no
+        a factor that no capacity tells counts 0 (informativeness below .05, or rows kept out are predicted no
         better than by luck), with a note. Never rank by explicitness alone. `informativeness` is R^2 of regressed
         factors, and accuracy less that of guessing, over what it can be, of categorical ones. Chance: 0. Invariant to
         order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, too few rows, or `n_trees` out of range.
+        ValueError: shapes disagree, values not finite, a factor is constant, too few rows, an unknown probe, or
+            `n_trees` out of range.
 
     Reference:
         Eastwood et al. 2023, "DCI-ES: An Extended Disentanglement Framework with Connections to Identifiability",
-        explicitness and size. Depths as theirs; one forest is read at every depth. Their other probes, perceptrons and
-        random features, are not here.
+        explicitness and size. Depths as theirs; one forest is read at every depth. Theirs are perceptrons of two
+        hidden layers of 14 to 3603 units, and 16 to 131 072 random features whose weights Adam finds; SAGE values are
+        their importance there.
 
     Example:
         >>> grid = np.tile(FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid(), (4, 1))
@@ -83,19 +89,23 @@ def dci_es(
         True
     """
     check_whole("n_trees", n_trees, 1, 1000)
+    if probe not in get_args(ProbeName):
+        raise ValueError(f"probe must be {' or '.join(map(repr, get_args(ProbeName)))}; got {probe!r}")
     inputs = check_inputs(codes, factors, kinds, seed)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.8, 0.2))
     rows = split.inputs
-    found = [_one_factor(split, column, seed, n_trees) for column in range(rows.n_factors)]
-    losses, baselines = np.stack([each.losses for each in found], axis=1), np.array([each.baseline for each in found])
+    if probe == "forest":
+        curves = by_forests(split, seed, n_trees)
+    else:
+        curves = {"mlp": by_perceptrons, "rff": by_random_features}[probe](split, seed)
+    capacities, losses, baselines, beats_luck, importance_at = curves
     told = 1.0 - losses / baselines
     best = told.max(axis=0)
-    known = np.array([each.beats_luck for each in found]) & (best >= TOLD)
-    published = _explicitness(losses, baselines)
-    depth = int(told.mean(axis=1).argmax())
-    importance = np.stack([each.importance[depth] for each in found], axis=1) * known
+    known = beats_luck & (best >= TOLD)
+    published = _explicitness(capacities, losses, baselines)
+    importance = importance_at(int(told.mean(axis=1).argmax())) * known
     dci = dci_from_importance(importance)
-    per_factor = np.where(known, _explicitness(np.minimum(losses, baselines), baselines), 0.0)
+    per_factor = np.where(known, _explicitness(capacities, np.minimum(losses, baselines), baselines), 0.0)
     return DCIES(
         explicitness=float(per_factor.mean()),
         explicitness_published=float(published.mean()),
@@ -106,11 +116,11 @@ def dci_es(
         per_factor=per_factor,
         informativeness_per_factor=best,
         importance=importance,
-        capacities=np.array(DEPTHS, dtype=float),
+        capacities=capacities,
         curves=np.minimum.accumulate(losses, axis=0),
         notes=(
             *(
-                f"factor {factor}: no depth tells it ({best[factor]:.2f}), so that its flat curve counts 0"
+                f"factor {factor}: no capacity tells it ({best[factor]:.2f}), so that its flat curve counts 0"
                 for factor in np.flatnonzero(~known)
             ),
             *(f"factor {k} is cyclic: regressed as a number" for k, kind in enumerate(rows.kinds) if kind == "cyclic"),
@@ -146,42 +156,7 @@ def explicitness_from_curve(capacities: ArrayLike, losses: ArrayLike, baseline: 
     return float(1.0 - 2.0 * area / ((x[-1] - x[0]) * baseline))
 
 
-def _explicitness(losses: FloatArray, baselines: FloatArray) -> FloatArray:
+def _explicitness(capacities: FloatArray, losses: FloatArray, baselines: FloatArray) -> FloatArray:
     """(n_factors,)"""
     pairs = zip(losses.T, baselines, strict=True)
-    return np.array([explicitness_from_curve(DEPTHS, curve, baseline) for curve, baseline in pairs])
-
-
-class _Found(NamedTuple):
-    losses: FloatArray  # (n_capacities,)
-    baseline: float
-    importance: FloatArray  # (n_capacities, n_codes)
-    beats_luck: bool
-
-
-def _one_factor(split: TrainValidTest, column: int, seed: int, n_trees: int) -> _Found:
-    # Values that differ by rounding alone are one value: no cut goes between them.
-    codes, values = np.round(standardised(split.inputs.codes), DIGITS), split.inputs.factors[:, column]
-    known, asked, learnt, truth = codes[split.train], codes[split.test], values[split.train], values[split.test]
-    at = np.array(DEPTHS) - 1
-    if split.inputs.kinds[column] == "categorical":
-        present, classes = as_seen(learnt)
-        forest = classification_forest(
-            known, classes, asked, n_trees=n_trees, seed=seed, by="impurity", n_held_out=N_HELD_OUT
-        )
-        losses = (present[forest.predictions[at].argmax(axis=2)] != truth).mean(axis=1)
-        held_out = classes[forest.held_out], np.ones(len(forest.held_out))
-        baseline, centred = 1.0 - 1.0 / max(len(np.unique(values)), 2), forest.out_of_bag
-    else:
-        forest = regression_forest(
-            known, learnt, asked, n_trees=n_trees, seed=seed, by="impurity", n_held_out=N_HELD_OUT
-        )
-        centre, scale = (each[0] for each in mean_and_deviation(values[:, None]))
-        missed = (((forest.predictions[at, :, 0] - truth) / scale) ** 2).mean(axis=1)
-        varied = (((truth - truth.mean()) / scale) ** 2).mean()
-        losses, baseline = missed / varied if varied > 0 else np.ones(len(at)), 1.0
-        centred = (forest.out_of_bag - centre) / scale
-        held_out = np.zeros(len(forest.held_out), dtype=np.int64), (learnt[forest.held_out] - centre) / scale
-    best = int(losses.argmin())
-    lucky = beats_luck(centred[at[best]], held_out, split.inputs.n_factors, seed)
-    return _Found(losses, baseline, forest.importance[at], lucky)
+    return np.array([explicitness_from_curve(capacities, curve, baseline) for curve, baseline in pairs])
