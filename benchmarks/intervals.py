@@ -12,7 +12,7 @@ processor; ratios are of one process, and of 200 resamples whatever their number
 import argparse
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -27,14 +27,18 @@ from unbraid.metrics.resampling import Resampling, part_of_rows
 CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari"
 
 
-def seconds(work: Callable[[], object], times: int = 1) -> float:
-    """Of the fastest."""
-    taken = []
-    for _ in range(times):
-        started = time.process_time()
-        work()
-        taken.append(time.process_time() - started)
-    return min(taken)
+ROUNDS, REPEATS = 3, 5
+
+
+def seconds(works: Sequence[Callable[[], object]]) -> list[float]:
+    """Of the fastest of several rounds, in which they take turns: what else the machine does slows all of them."""
+    taken = np.empty((ROUNDS, len(works)))
+    for turn in taken:
+        for place, work in enumerate(works):
+            started = time.process_time()
+            work()
+            turn[place] = time.process_time() - started
+    return taken.min(axis=0).tolist()
 
 
 def main() -> None:
@@ -49,10 +53,7 @@ def main() -> None:
     for name in given.metrics.split(","):
         row, card = METRICS[name], score(held, metrics=name)
         scores_of_parts(held, card.scored, 2, 0, None, None)  # compiles
-        one = seconds(lambda name=name: score(held, metrics=name), 5)
-        parts = [seconds(lambda card=card, n=n: scores_of_parts(held, card.scored, n, 0, None, None)) for n in counts]
         one_in = row.interval.one_in if isinstance(row.interval, Resampling) else 2
-        per_score = parts[-1] / counts[-1] * 200
 
         def loop(function: Callable[..., object] = row.function, one_in: int = one_in) -> None:
             draw = np.random.default_rng(0)
@@ -60,7 +61,14 @@ def main() -> None:
                 rows = part_of_rows(len(held), one_in, 0, draw)
                 function(held.codes[rows], held.factors[rows], kinds=held.kinds)
 
-        calls, cells = seconds(loop), "".join(f"{each:11.2f} s" for each in parts)
+        def whole(name: str = name) -> None:
+            for _ in range(REPEATS):
+                score(held, metrics=name)
+
+        of_parts = [lambda card=card, n=n: scores_of_parts(held, card.scored, n, 0, None, None) for n in counts]
+        taken = seconds([whole, *of_parts, loop])
+        one, parts, calls = taken[0] / REPEATS, taken[1:-1], taken[-1]
+        per_score, cells = parts[-1] / counts[-1] * 200, "".join(f"{each:11.2f} s" for each in parts)
         print(
             f"{name:<16}{1000 * one:9.1f} ms{cells}{per_score / one:8.0f}{calls:14.2f} s{calls / per_score:15.1f}",
             flush=True,

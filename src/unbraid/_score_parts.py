@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 
 import numpy as np
 
@@ -24,14 +25,15 @@ def part_scorer(representation: Representation, chosen: Mapping[str, Metric], se
     `score_each`.
     """
     whole, context = inputs_of(representation), context_of(representation, seed, gap)
-    levels = levels_by_value(whole)
+    levels = cache(lambda: levels_by_value(whole))
     asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
     by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked]
-    quick = {
-        name: metric.of_parts(whole, seed)
-        for name, metric in chosen.items()
-        if metric.of_parts is not None and representation.weights is None
-    }
+    with sharing():
+        quick = {
+            name: metric.of_parts(whole, seed)
+            for name, metric in chosen.items()
+            if metric.of_parts is not None and representation.weights is None
+        }
 
     def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | ValueError]:
         store: Store = {}

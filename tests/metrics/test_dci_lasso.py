@@ -12,7 +12,7 @@ from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_c
 from unbraid.metrics import amari, dci_lasso, zero_shot
 from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import split_rows
-from unbraid.metrics._solvers.lasso import lasso_path
+from unbraid.metrics._solvers.lasso import lasso_path, lasso_paths
 from unbraid.metrics.dci_lasso import fit_lasso
 
 FACTORS = grid_factors(12)
@@ -98,10 +98,10 @@ def test_nearly_equal_codes_of_one_factor_share_its_weight(difference: float) ->
 
 def test_what_has_not_converged_is_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     def stopped(*arguments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        path, missed = lasso_path(*arguments)
-        return 0.9 * path, missed + 0.1
+        paths, missed = lasso_paths(*arguments)
+        return 0.9 * paths, missed + 0.1
 
-    monkeypatch.setattr(import_module("unbraid.metrics.dci_lasso"), "lasso_path", stopped)
+    monkeypatch.setattr(import_module("unbraid.metrics.dci_lasso"), "lasso_paths", stopped)
     codes, note = entangled_codes(FACTORS), "factor 1: the lasso has not converged (off by 1e-01)"
     for result in (
         dci_lasso(codes, FACTORS), amari(codes, FACTORS), zero_shot(codes, FACTORS, gap=lambda v: v.sum(axis=1) > 8)

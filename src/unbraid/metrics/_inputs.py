@@ -214,14 +214,14 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
 class Part:
     """Different rows of a sample, in the order of `part_of_rows`, as metrics take them.
 
-    `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. `levels` are
-    those of the sample, where they follow from each value alone (`levels_by_value`).
+    `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. Their levels
+    are those of the sample, where they follow from each value alone (`levels_by_value`).
 
     Raises:
         ValueError: a factor is constant there.
     """
 
-    def __init__(self, whole: Inputs, levels: Levels | None, rows: IntArray) -> None:
+    def __init__(self, whole: Inputs, levels: Callable[[], Levels | None], rows: IntArray) -> None:
         self.rows, self._whole, self._levels = rows, whole, levels
         few = whole.factors[rows[:FEW]]
         if (few == few[0]).all(axis=0).any():
@@ -232,10 +232,20 @@ class Part:
         whole = self._whole
         part = Inputs(whole.codes.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds)
         hand_out(part, _converted, part.codes, part.factors, part.kinds)
-        levels = None if self._levels is None else _levels_of_part(self._levels, self.rows)
-        if levels is not None and max(levels.sizes) < len(self.rows):
-            hand_out(levels, as_levels, part)
+        if self._known is not None:
+            hand_out(self._known, as_levels, part)
         return part
+
+    @cached_property
+    def levels(self) -> Levels:
+        """`as_levels` of the inputs, which need not be made for it where those of the sample will do."""
+        return as_levels(self.inputs) if self._known is None else self._known
+
+    @cached_property
+    def _known(self) -> Levels | None:
+        whole = self._levels()
+        levels = None if whole is None else _levels_of_part(whole, self.rows)
+        return levels if levels is not None and max(levels.sizes) < len(self.rows) else None
 
 
 # Of all rows and the seed: what a metric says of parts of them.
@@ -246,9 +256,10 @@ def levels_by_value(inputs: Inputs) -> Levels | None:
     """Levels that any part of the rows has as well, or None: bins depend on the ends, and repeats are missing."""
     if not inputs.n_factors or "continuous" in inputs.kinds or inputs.angles:
         return None
-    if any(len(np.unique(column)) == inputs.n_samples for column in inputs.factors.T):
+    try:
+        return as_levels(inputs)
+    except ValueError:  # as many levels as rows, of which parts may hold fewer
         return None
-    return as_levels(inputs)
 
 
 def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
@@ -258,7 +269,7 @@ def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
         present = np.bincount(levels, minlength=size) > 0
         sizes.append(int(present.sum()))
         columns.append(levels if sizes[-1] == size else (np.cumsum(present) - 1)[levels])
-    return Levels(np.stack(columns, axis=1), tuple(sizes), whole.notes)
+    return Levels(np.stack(columns).T, tuple(sizes), whole.notes)  # each factor's levels side by side
 
 
 def in_unit(matrix: FloatArray) -> FloatArray:

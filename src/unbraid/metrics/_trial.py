@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
+import numba
 import numpy as np
 
 from unbraid.metrics._chance import unreadable
@@ -78,6 +79,36 @@ def trial(
 def _split(inputs: Inputs, seed: int) -> Trial:
     train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
     return Trial(inputs, inputs.codes, as_levels(inputs), train, test)
+
+
+@numba.njit(cache=True)
+def in_roles(
+    in_order: FloatArray, order: IntArray, marks: IntArray, size: int
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Values and levels of the rows to train on, and of those to test on, by ascending value.
+
+    Args:
+        in_order: (n_samples,) values of all rows, ascending.
+        order: (n_samples,) their rows.
+        marks: (n_samples,) of each row its level if it is one to train on, its level + size if it is one to test on,
+            else -1.
+        size: number of levels.
+    """
+    n_train, n_test = 0, 0
+    for mark in marks:
+        n_train += 0 <= mark < size
+        n_test += mark >= size
+    # Room for a row that is neither: without branches, which would be guessed wrongly half of the time.
+    train, test = np.empty(n_train + 1), np.empty(n_test + 1)
+    learnt, true = np.empty(n_train + 1, dtype=np.int64), np.empty(n_test + 1, dtype=np.int64)
+    one, other = 0, 0
+    for place in range(len(order)):
+        mark, value = marks[order[place]], in_order[place]
+        train[one], learnt[one] = value, mark
+        test[other], true[other] = value, mark - size
+        one += 0 <= mark < size
+        other += mark >= size
+    return train[:n_train], learnt[:n_train], test[:n_test], true[:n_test]
 
 
 @shared

@@ -10,7 +10,7 @@ from unbraid._arguments import check_number
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import Inputs, Part, check_inputs, mean_and_scale, split_rows, standardised
 from unbraid.metrics._sharing import shared
-from unbraid.metrics._solvers.lasso import CONVERGED, lasso_path
+from unbraid.metrics._solvers.lasso import CONVERGED, lasso_paths
 from unbraid.metrics.dci import (
     DCI,
     FRACTIONS,
@@ -149,9 +149,12 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
     x_valid, y_valid = (codes[valid] - code_mean) / code_scale, (factors[valid] - factor_mean) / factor_scale
     gram, moments = x.T @ x / len(x), x.T @ y / len(x)
     rank, luck = _luck(gram, moments, len(x))
-    weights, penalties, missed = _weights(
-        gram, moments, lambda path, factor: ((y_valid[:, [factor]] - x_valid @ path.T) ** 2).mean(axis=0)
-    )
+
+    def errors(paths: FloatArray) -> FloatArray:
+        apart = [y_valid[:, [factor]] - x_valid @ path.T for factor, path in enumerate(paths)]
+        return np.array([(each**2).mean(axis=0) for each in apart])
+
+    weights, penalties, missed = _weights(gram, moments, errors)
     return Lasso(
         weights=weights,
         penalties=penalties,
@@ -166,25 +169,20 @@ def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: In
 
 
 def _weights(
-    gram: FloatArray, moments: FloatArray, errors: Callable[[FloatArray, int], FloatArray]
+    gram: FloatArray, moments: FloatArray, errors: Callable[[FloatArray], FloatArray]
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(n_codes, n_factors) weights of least validation error, and (n_factors,) their penalties and what they miss.
 
-    `errors` are those of weights (n_penalties, n_codes) for a factor.
+    `errors` are those, (n_factors, n_penalties), of weights (n_factors, n_penalties, n_codes).
     """
     twin, sign = _twins(gram)
     single = np.flatnonzero(twin == np.arange(len(twin)))
     single_gram = np.ascontiguousarray(gram[np.ix_(single, single)])
-    weights, penalties, missed = np.zeros_like(moments), np.zeros(moments.shape[1]), np.zeros(moments.shape[1])
-    for factor in range(moments.shape[1]):
-        largest = penalties[factor] = np.abs(moments[:, factor]).max()
-        if largest == 0.0:
-            continue
-        grid = largest * PENALTIES
-        path = np.zeros((len(grid), len(gram)))
-        path[:, single], off = lasso_path(single_gram, np.ascontiguousarray(moments[single, factor]), grid)
-        best = int(np.argmin(errors(path, factor)))
-        penalties[factor], missed[factor], weights[:, factor] = grid[best], off[best], path[best]
+    grids = np.abs(moments).max(axis=0)[:, None] * PENALTIES
+    paths = np.zeros((*grids.shape, len(gram)))
+    paths[:, :, single], off = lasso_paths(single_gram, np.ascontiguousarray(moments[single].T), grids)
+    best = np.arange(len(grids)), errors(paths).argmin(axis=1)
+    weights, penalties, missed = paths[best].T, grids[best], off[best]
     shared_by = np.bincount(twin, minlength=len(twin))[twin]
     return weights[twin] * (sign / shared_by)[:, None], penalties, missed
 
@@ -213,8 +211,8 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
         met = valid.T @ valid / len(valid)
         own, other, noise = met[:n_codes, :n_codes], met[:n_codes, n_codes:], np.diag(met)[n_codes:]
 
-        def errors(path: FloatArray, factor: int) -> FloatArray:
-            return ((path @ own - 2 * other[:, factor]) * path).sum(axis=1) + noise[factor]
+        def errors(paths: FloatArray) -> FloatArray:
+            return ((paths @ own - 2 * other.T[:, None]) * paths).sum(axis=2) + noise[:, None]
 
         weights, _, _ = _weights(gram, moments, errors)
         explained = _luck(gram, moments, len(train))[1] * moments.shape[1] < SIGNIFICANCE

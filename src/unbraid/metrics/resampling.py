@@ -54,10 +54,10 @@ def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generat
     """
     n_groups = n_samples // one_in
     groups = permutation(n_samples, seed)[: n_groups * one_in].reshape(n_groups, one_in)
-    kept = np.ones(groups.shape, dtype=bool)
-    kept[np.arange(n_groups), draw.integers(0, one_in, n_groups)] = False
-    part = np.empty(n_groups * (one_in - 1), dtype=np.int64)
-    part[permutation(len(part), seed)] = groups[kept]
+    out = draw.integers(0, one_in, n_groups)[:, None]
+    kept = np.where(np.arange(one_in - 1) < out, groups[:, :-1], groups[:, 1:])
+    part = np.empty(kept.size, dtype=np.int64)
+    part[permutation(len(part), seed)] = kept.ravel()
     return part
 
 

@@ -12,13 +12,12 @@ from unbraid.metrics._alignment import gaps
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import single_code
 from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, in_unit, split_rows, standardised
-from unbraid.metrics._trial import TRAIN_FRACTION, Trial, live_codes, standardised_codes, trial
+from unbraid.metrics._trial import TRAIN_FRACTION, Trial, in_roles, live_codes, standardised_codes, trial
 from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib
 NULL_DRAWS = 200
-TRAIN, TEST = 1, 2  # roles of rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -181,8 +180,9 @@ def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
     lines = [factor for factor in range(whole.n_factors) if factor not in labels]
     columns = np.hstack([standardised(whole.codes), standardised(whole.factors[:, lines])])
-    by_code = np.ascontiguousarray(in_unit(whole.codes).T)
-    order = np.argsort(by_code, axis=1, kind="stable") if labels else by_code.astype(np.int64)
+    by_code = np.ascontiguousarray(in_unit(whole.codes).T[: whole.n_codes if labels else 0])
+    order = np.argsort(by_code, axis=1, kind="stable").astype(np.int32)
+    in_order = np.take_along_axis(by_code, order, axis=1)
 
     def of_part(part: Part) -> Numbers:
         worth = np.zeros((whole.n_codes, whole.n_factors))
@@ -190,12 +190,12 @@ def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
             worth[:, lines] = _squared_correlations_of(columns.take(part.rows, axis=0), whole.n_codes)
         if labels:
             train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
-            levels, role = as_levels(part.inputs), np.zeros(whole.n_samples, dtype=np.int8)
-            role[part.rows[train]], role[part.rows[test]] = TRAIN, TEST
+            levels = part.levels
             for factor in labels:
-                own = np.zeros(whole.n_samples, dtype=np.int64)
-                own[part.rows] = levels.levels[:, factor]
-                worth[:, factor] = _svm_worth_in_order(by_code, order, own, role, levels.sizes[factor])
+                own, size = levels.levels[:, factor], levels.sizes[factor]
+                marks = np.full(whole.n_samples, -1, dtype=np.int32)  # small, to stay in the cache
+                marks[part.rows[train]], marks[part.rows[test]] = own[train], own[test] + size
+                worth[:, factor] = _svm_worth_in_order(in_order, order, marks, size)
         per_factor = gaps(worth)
         return Numbers({"score": float(per_factor.mean())}, per_factor)
 
@@ -229,57 +229,49 @@ def _squared_correlations_of(columns: FloatArray, n_codes: int) -> FloatArray:
 
 
 @numba.njit(cache=True)
-def _svm_worth_in_order(
-    by_code: FloatArray, order: IntArray, levels: IntArray, role: IntArray, size: int
-) -> FloatArray:
-    """(n_codes,) what `svm_worth` gives above chance, of standardised codes whose `order` is known."""
-    n_train, n_test = 0, 0
-    of_train, of_test = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=np.int64)
-    for row in range(len(role)):
-        if role[row] == TRAIN:
-            n_train += 1
-            of_train[levels[row]] += 1
-        elif role[row] == TEST:
-            n_test += 1
-            of_test[levels[row]] += 1
+def _svm_worth_in_order(in_order: FloatArray, order: IntArray, marks: IntArray, size: int) -> FloatArray:
+    """(n_codes,) what `svm_worth` gives above chance, of codes (n_codes, n_samples) in ascending order.
+
+    `order` holds their rows; `marks` are as for `in_roles`.
+    """
+    counts = np.zeros(2 * size + 1, dtype=np.int64)
+    for mark in marks:
+        counts[mark] += 1
+    of_train, of_test = counts[:size], counts[size : 2 * size]
+    n_train, n_test = of_train.sum(), of_test.sum()
     present, chance = np.flatnonzero(of_train), 1.0 / np.count_nonzero(of_test)
-    worth = np.zeros(len(by_code))
+    worth = np.zeros(len(in_order))
     if chance == 1.0:
         return worth
-    train, test = np.empty(n_train), np.empty(n_test)
-    train_levels, test_levels = np.empty(n_train, dtype=np.int64), np.empty(n_test, dtype=np.int64)
-    for code in range(len(by_code)):
-        one, other = 0, 0
-        for row in order[code]:
-            if role[row] == TRAIN:
-                train[one], train_levels[one] = by_code[code, row], levels[row]
-                one += 1
-            elif role[row] == TEST:
-                test[other], test_levels[other] = by_code[code, row], levels[row]
-                other += 1
+    margins, recall = np.empty((n_test, size)), np.empty(size)
+    for code in range(len(in_order)):
+        train, train_levels, test, test_levels = in_roles(in_order[code], order[code], marks, size)
         largest = max(abs(train[0]), abs(train[-1]))
         if train[-1] - train[0] <= 1e-12 * max(largest, 1e-300):
             continue
         mean, deviation = train.mean(), train.std()
         values, at = (train - mean) / deviation, (test - mean) / deviation
-        sums, margins = _sums(values), np.full((size, n_test), -np.inf)
+        sums = _sums(values)
+        margins[:] = -np.inf
         for label in present if len(present) != 2 else present[1:]:
             own = values[train_levels == label]
             weight = PENALTY * n_train / (len(present) * of_train[label])
             rest = PENALTY if len(present) != 2 else PENALTY * n_train / (2 * int(of_train[present[0]]))
             if len(present) == 1:
-                margins[label] = 0.0
+                margins[:, label] = 0.0
                 continue
             slope, offset = _separate(values, sums, own, _sums(own), weight, rest)
-            margins[label] = slope * at + offset
+            margins[:, label] = slope * at + offset
         if len(present) == 2:
-            margins[present[0]] = -margins[present[1]]
-        recall = np.zeros(size)
+            margins[:, present[0]] = -margins[:, present[1]]
+        recall[:] = 0.0
         for row in range(n_test):
-            best = margins[:, row].max()
-            tied = margins[:, row] >= best - 1e-9 * (1.0 + abs(best))
-            if tied[test_levels[row]]:
-                recall[test_levels[row]] += 1.0 / tied.sum() / of_test[test_levels[row]]
+            best, level = margins[row].max(), test_levels[row]
+            least, tied = best - 1e-9 * (1.0 + abs(best)), 0
+            for margin in margins[row]:
+                tied += margin >= least
+            if margins[row, level] >= least:
+                recall[level] += 1.0 / tied / of_test[level]
         worth[code] = max(0.0, (recall.sum() * chance - chance) / (1.0 - chance))
     return worth
 

@@ -16,7 +16,7 @@ from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import notes_on_bins
 from unbraid.metrics._information import mutual_information
 from unbraid.metrics._inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
-from unbraid.metrics._trial import TRAIN_FRACTION, Trial, adjusted, class_shares, guessing, trial
+from unbraid.metrics._trial import TRAIN_FRACTION, Trial, adjusted, class_shares, guessing, in_roles, trial
 from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -124,17 +124,16 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     """What `snc` says of parts of the rows, whose codes come in the order that they have among all rows."""
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
-    by_code = np.ascontiguousarray(in_unit(whole.codes).T)
-    order = np.argsort(by_code, axis=1, kind="stable")
-    in_order, rank = np.take_along_axis(by_code, order, axis=1), np.argsort(order, axis=1)
+    n_samples, by_code = whole.n_samples, np.ascontiguousarray(in_unit(whole.codes).T)
+    order = np.argsort(by_code, axis=1, kind="stable").astype(np.int32)
+    in_order = np.take_along_axis(by_code, order, axis=1)
 
     def of_part(part: Part) -> Numbers:
-        inputs = part.inputs
+        levels = part.levels
         train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
         train_rows, test_rows = part.rows[train], part.rows[test]
-        levels = as_levels(inputs)
-        learnt, true = np.ascontiguousarray(levels.levels[train].T), np.ascontiguousarray(levels.levels[test].T)
-        binned = bin_codes(inputs.codes.take(train, axis=0), BINS, "width")
+        learnt, true = (np.stack([column.take(rows) for column in levels.levels.T]) for rows in (train, test))
+        binned = bin_codes(whole.codes.take(train_rows, axis=0), BINS, "width")
         alive = np.flatnonzero(binned.any(axis=0))
         information = mutual_information(binned, Levels(learnt.T, levels.sizes, ()))
         alignment = np.append(alive, -1)[align(information[alive])]
@@ -144,17 +143,21 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
             accuracy[factor] = chance[factor] = class_shares(learnt[factor], size) @ shares
             if code < 0:
                 continue
-            values, classes, counts, sums = _in_order(in_order[code], rank[code], train_rows, learnt[factor], size)
-            asked = by_code[code].take(test_rows)
-            rounding = ROUNDING * max(-values[0], values[-1], np.abs(asked).max())
-            both = ((values, classes, sums, asked), (-values[::-1], classes[::-1], -sums, -asked))
+            marks = np.full(n_samples, -1, dtype=np.int32)  # small, to stay in the cache
+            marks[train_rows], marks[test_rows] = learnt[factor], true[factor] + size
+            values, classes, asked, answers = in_roles(in_order[code], order[code], marks, size)
+            counts = np.bincount(classes, minlength=size)
+            sums = np.bincount(classes, weights=values, minlength=size)
+            rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
+            forth = values, classes, sums, asked, answers
+            back = -values[::-1], classes[::-1].copy(), -sums, -asked[::-1], answers[::-1].copy()
             hits = by_luck = 0.0
-            for ascending, of_class, added, tested in both:
+            for ascending, of_class, added, tested, right in (forth, back):
                 means = np.round(added / np.maximum(counts, 1), 12)
                 borders = np.cumsum(counts[np.argsort(means, kind="stable")])[:-1]
                 cuts, found = _cut_in_order(ascending, of_class, borders, size)
                 owner = linear_sum_assignment(found, maximize=True)[1]  # no more intervals than classes
-                hits += _hits(cuts, owner, tested, true[factor], rounding)
+                hits += _hits(cuts, owner, tested, right, rounding)
                 by_luck += found.sum(axis=1) @ shares[owner]
             accuracy[factor] = hits / (4 * len(test))
             chance[factor] = max(chance[factor], by_luck / (2 * len(train)))
@@ -162,26 +165,6 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
         return Numbers({"score": float(scores.mean()), "mean_accuracy": float(accuracy.mean())}, scores)
 
     return of_part
-
-
-@numba.njit(cache=True)
-def _in_order(
-    in_order: FloatArray, rank: IntArray, rows: IntArray, classes: IntArray, size: int
-) -> tuple[FloatArray, IntArray, IntArray, FloatArray]:
-    """Values and classes of these rows by ascending value, and how many rows and what sum each class has."""
-    at = np.full(len(rank), -1)
-    for place in range(len(rows)):
-        at[rank[rows[place]]] = classes[place]
-    values, of_class, place = np.empty(len(rows)), np.empty(len(rows), dtype=np.int64), 0
-    counts, sums = np.zeros(size, dtype=np.int64), np.zeros(size)
-    for where in range(len(at)):
-        level = at[where]
-        if level >= 0:
-            values[place], of_class[place] = in_order[where], level
-            counts[level] += 1
-            sums[level] += in_order[where]
-            place += 1
-    return values, of_class, counts, sums
 
 
 @numba.njit(cache=True)
@@ -214,11 +197,17 @@ def _cut_in_order(values: FloatArray, classes: IntArray, borders: IntArray, size
 
 @numba.njit(cache=True)
 def _hits(cuts: FloatArray, owner: IntArray, values: FloatArray, true: IntArray, rounding: float) -> int:
-    """How many test rows get their class, once with values a hair lower and once a hair higher."""
-    hits = 0
+    """How many test rows get their class, once with values a hair lower and once a hair higher.
+
+    Cuts and values ascend.
+    """
+    hits, lower, higher = 0, 0, 0
     for row in range(len(values)):
-        for value in (values[row] - rounding, values[row] + rounding):
-            hits += owner[np.searchsorted(cuts, value)] == true[row]
+        while lower < len(cuts) and cuts[lower] < values[row] - rounding:
+            lower += 1
+        while higher < len(cuts) and cuts[higher] < values[row] + rounding:
+            higher += 1
+        hits += (owner[lower] == true[row]) + (owner[higher] == true[row])
     return hits
 
 
