@@ -10,6 +10,9 @@ from typing import Annotated, Any, NoReturn, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
+from unbraid._files import read_whole
+from unbraid._seal import check_sealed
+
 LARGEST = 1 << 26  # bytes of a file
 DEEPEST, MOST_VALUES = 32, 1 << 22  # lists within lists, and what they hold in all
 MOST = 2**63 - 1  # what a column of a table can hold
@@ -39,29 +42,30 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file.
+def read_object(path: str | Path) -> dict[str, Any]:
+    """The object in a JSON file, whose checksum is right if it has one.
 
     Raises:
-        ValueError: there is none: no such file, no JSON, not an object, too large, or too deep.
+        ValueError: there is none: no such file, no JSON, not an object, too large, too deep, or not as it was written.
     """
     try:
-        if not path.is_file():
-            raise ValueError("it is missing")
-        if path.stat().st_size > LARGEST:
-            raise ValueError(f"it is larger than {LARGEST >> 20} MiB")
-        content = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_number)
+        whole = read_whole(path, LARGEST)
+        check_sealed(whole)
+        content = json.loads(whole.decode("utf-8"), parse_constant=_no_number)
         if not isinstance(content, dict):
             raise ValueError("it holds no object")
-        check_size(content)
+        if len(whole) > MOST_VALUES or whole.count(b"[") + whole.count(b"{") > DEEPEST:
+            check_size(content)
     except RecursionError:
         raise ValueError(f"{path} is damaged (it is nested too deeply)") from None
+    except FileNotFoundError:
+        raise ValueError(f"{path} is damaged (it is missing)") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({error})") from None
     return content
 
 
-def check_record(record: type[BaseModel], content: Mapping[str, Any], path: Path) -> None:
+def check_record(record: type[BaseModel], content: Mapping[str, Any], path: str | Path) -> None:
     """Raises ValueError, one line with the file and the key, where the content is not such a record."""
     try:
         record.model_validate(content)
@@ -69,7 +73,7 @@ def check_record(record: type[BaseModel], content: Mapping[str, Any], path: Path
         raise ValueError(f"{path}: {explain(error)}") from None
 
 
-def read_record(path: Path, record: type[BaseModel]) -> dict[str, Any]:
+def read_record(path: str | Path, record: type[BaseModel]) -> dict[str, Any]:
     """The object in a JSON file that holds such a record.
 
     Raises:

@@ -32,15 +32,19 @@ def check_seal(path: Path) -> None:
     if not path.is_file() or not path.stat().st_size:  # to open a pipe would wait for ever
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        place = content.rfind(MARK) + len(MARK)
-        kept = content[place : place + LENGTH]
-        if place >= len(MARK) and kept != _digest(content, place):
-            raise ValueError(
-                f"its {KEY} is that of other content; if that is meant, save it without {KEY!r} in its metadata"
-            )
+        check_sealed(content)
 
 
-def _digest(content: mmap.mmap, place: int) -> bytes:
+def check_sealed(content: bytes | mmap.mmap) -> None:
+    """`check_seal` of the content of a file."""
+    place = content.rfind(MARK) + len(MARK)
+    if place >= len(MARK) and content[place : place + LENGTH] != _digest(content, place):
+        raise ValueError(
+            f"its {KEY} is that of other content; if that is meant, save it without {KEY!r} in its metadata"
+        )
+
+
+def _digest(content: bytes | mmap.mmap, place: int) -> bytes:
     """Of all bytes but those of the checksum itself."""
     digest = hashlib.sha256()
     with memoryview(content) as view:

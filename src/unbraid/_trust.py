@@ -63,6 +63,9 @@ def trusting(value: Any, names: Collection[str] | None = None) -> Any:
     return value
 
 
+_MAY_NAME = (Trusted, list, tuple, Mapping)
+
+
 def trusted_in(value: Any) -> list[Trusted]:
     """The names of code in a list, tuple or mapping that the user gave; each once."""
     if isinstance(value, Trusted):
@@ -70,7 +73,8 @@ def trusted_in(value: Any) -> list[Trusted]:
     if isinstance(value, Mapping):
         value = list(value.values())
     inner = value if isinstance(value, list | tuple) else []
-    return list(dict.fromkeys(name for each in inner for name in trusted_in(each)))
+    may = (each for each in inner if isinstance(each, _MAY_NAME))  # most hold numbers
+    return list(dict.fromkeys(name for each in may for name in trusted_in(each)))
 
 
 def imported(name: str, what: str, how: str) -> Callable[..., Any]:

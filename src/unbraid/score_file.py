@@ -10,6 +10,8 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
 
+from unbraid._files import read_whole
+from unbraid._seal import check_sealed
 from unbraid.types import Kind
 
 LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
@@ -37,6 +39,7 @@ def _array(values: list[Any]) -> list[Any]:
     return values
 
 
+# Empty lists and mappings come from factories: pydantic would copy a default deeply, and there are thousands of runs.
 FieldName: TypeAlias = Annotated[str, AfterValidator(_field)]
 Array: TypeAlias = Annotated[list[Any], AfterValidator(_array)]
 
@@ -49,7 +52,7 @@ class SavedFactor(_Part):
     name: Text
     kind: Kind
     size: Count | None
-    levels: Annotated[list[Text], Field(max_length=100_000)] = []
+    levels: Annotated[list[Text], Field(max_length=100_000)] = Field(default_factory=list)
 
 
 class SavedDigests(_Part):
@@ -68,9 +71,9 @@ class SavedInput(_Part):
     sha256: SavedDigests | None = None
     of_codes: Annotated[int, Field(ge=1, lt=1 << 62)] | None = None  # scored, of which `n_codes` matter
     factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
-    notes: Annotated[list[Text], Field(max_length=1000)] = []
-    chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = []
-    code_names: Annotated[list[Text], Field(max_length=1_000_000)] = []
+    notes: Annotated[list[Text], Field(max_length=1000)] = Field(default_factory=list)
+    chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = Field(default_factory=list)
+    code_names: Annotated[list[Text], Field(max_length=1_000_000)] = Field(default_factory=list)
 
 
 class SavedNoise(_Part):
@@ -117,8 +120,8 @@ class SavedMetric(_Part):
     no_interval: Text = ""
     values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
-    notes: Annotated[list[Text], Field(max_length=1000)] = []
-    arrays: Annotated[dict[FieldName, Array], Field(max_length=1000)] = {}
+    notes: Annotated[list[Text], Field(max_length=1000)] = Field(default_factory=list)
+    arrays: Annotated[dict[FieldName, Array], Field(max_length=1000)] = Field(default_factory=dict)
 
 
 class SavedFailure(_Part):
@@ -148,29 +151,35 @@ class SavedScores(_Part):
     input: SavedInput
     metrics: Annotated[dict[Name, SavedMetric], Field(max_length=1000)]
     skipped: Annotated[dict[Name, Text], Field(max_length=1000)]  # metrics that have no meaning there, and why
-    failed: Annotated[dict[Name, SavedFailure], Field(max_length=1000)] = {}
-    decided_by: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = {}
+    failed: Annotated[dict[Name, SavedFailure], Field(max_length=1000)] = Field(default_factory=dict)
+    decided_by: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = Field(default_factory=dict)
 
     def decisions(self) -> dict[str, dict[str, Any]]:
         """`decided_by` as plain data, without what a metric does not depend on."""
         return {name: each.model_dump(exclude_none=True) for name, each in self.decided_by.items()}
 
 
-def read_scores_file(path: Path) -> SavedScores:
+def read_scores_file(path: str | Path) -> SavedScores:
     """The content of a file of scores.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: it holds none; one line that names the file and the first key that is wrong.
+        ValueError: it holds none; one line that names the file and the first key that is wrong. Or its checksum is that
+            of other content.
     """
-    if not path.is_file():
-        raise FileNotFoundError(f"{path}: no such file")
-    if (size := path.stat().st_size) > LARGEST_FILE:
-        raise ValueError(f"{path}: not the scores of unbraid ({size:,} bytes are more than any have)")
     try:
-        scores = SavedScores.model_validate_json(path.read_bytes())
+        content = read_whole(path, LARGEST_FILE)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not the scores of unbraid ({error})") from None
+    try:
+        check_sealed(content)
+        scores = SavedScores.model_validate_json(content)
     except ValidationError as error:
         raise ValueError(f"{path}: not the scores of unbraid ({_first(error)})") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged: {error}") from None
     for name, metric in scores.metrics.items():
         if metric.headline not in metric.values:
             raise ValueError(f"{path}: not the scores of unbraid (metrics.{name}: no value {metric.headline!r})")

@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
@@ -261,6 +262,14 @@ class Family:
         rows = {**self.hyperparameters, **{name: row for name, row in more.items() if name not in self.hyperparameters}}
         if self.players:
             object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
+
+    @cached_property
+    def swept(self) -> frozenset[str]:
+        """Hyperparameters of which a published grid has several values."""
+        grids = self.presets.values()
+        return frozenset(
+            name for grid in grids for each in grid for name in each if len({repr(one.get(name)) for one in grid}) > 1
+        )
 
     def stacks(self, precision: str, settings: Settings) -> bool:
         """Whether members are stacked where that is faster, or trained one after the other."""

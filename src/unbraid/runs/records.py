@@ -75,6 +75,9 @@ class FactsRecord(Record):
     relations: Size = 1
 
 
+NO_FACTS = FactsRecord()  # here and below, defaults that come from factories: pydantic copies others deeply, each time
+
+
 class HoldOutRecord(Record):
     """`unbraid.training.held_out.HoldOut`, of a training that kept images out."""
 
@@ -98,11 +101,12 @@ class RunRecord(Record):
     requested_precision: Literal["auto"] | None = None  # where that was left open
     training_version: Count = 1  # of the family
     hold_out: HoldOutRecord | None = None
-    supervision: dict[Text, Natural] = {}
-    facts: FactsRecord = FactsRecord()
-    codes: list[PartRecord] = []
-    code: dict[Text, Text] = {}  # of the user's own: digests of the source by name
-    probe: list[list[FiniteFloat]] = []  # codes of `unbraid.runs.run.probe_images`, where there is code of the user's
+    supervision: dict[Text, Natural] = Field(default_factory=dict)
+    facts: FactsRecord = Field(default_factory=lambda: NO_FACTS)
+    codes: list[PartRecord] = Field(default_factory=list)
+    code: dict[Text, Text] = Field(default_factory=dict)  # of the user's own: digests of the source by name
+    # Codes of `unbraid.runs.run.probe_images`, where there is code of the user's.
+    probe: list[list[FiniteFloat]] = Field(default_factory=list)
 
 
 class OriginRecord(Record):
@@ -147,7 +151,7 @@ class StatusRecord(Record):
     last: dict[Text, FiniteFloat]
     unbraid: Text
     provenance: ProvenanceRecord | None = None
-    files: dict[Text, Natural] = {}  # bytes by name, of those that the training wrote for good
+    files: dict[Text, Natural] = Field(default_factory=dict)  # bytes by name, of those that the training wrote for good
     continued: OriginRecord | None = None
     held_out: JudgedRecord | None = None
     checksum: Text = ""  # of all other bytes of the file

@@ -340,8 +340,7 @@ class Run:
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
         with self.described(), torch.inference_mode():
-            modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
-            modules.load_state_dict(weights)
+            modules = self._built(weights)
             codes, _ = self._family.encode(modules, torch.zeros(1, *(shape[2:] + shape[:2])), self._settings)
             if codes.shape != (1, self.n_codes):
                 raise ValueError(f"{self.n_codes} codes of an image; the encoder gives {tuple(codes.shape)}")
@@ -349,6 +348,17 @@ class Run:
         if self.config.get("probe"):
             self._check_probe(modules)
         return modules.to(choose_device(self.device))
+
+    def _built(self, weights: Mapping[str, Tensor]) -> nn.ModuleDict:
+        shape = tuple(self.config["dataset"]["image_shape"])
+        modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
+        modules.load_state_dict(weights)
+        return modules
+
+    def with_weights(self, weights: Mapping[str, Tensor]) -> "Run":
+        """The same run, its networks made of these weights and not of those in its folder, which need not be read."""
+        self.__dict__["modules"] = self._built(weights).to(choose_device(self.device))
+        return self
 
     def _check_probe(self, modules: nn.ModuleDict) -> None:
         """Raises ValueError where code of the user's does not give the codes that it gave when the run was trained."""

@@ -113,8 +113,11 @@ def encode_sample(encode: Callable[[Any], Any], study: StudyRecord, *, batch_siz
     return encoded(encode, study.dataset(), N_CODES, batch_size, 0)
 
 
-def score_added(study: StudyRecord, progress: Progress) -> None:
-    """Compute what the scores of added representations lack, since the study asks for more; faults are recorded."""
+def score_added(study: StudyRecord, progress: Progress) -> bool:
+    """Compute what the scores of added representations lack, since the study asks for more; faults are recorded.
+
+    False where none were added.
+    """
     runs = added_runs(study.known_folder(), study.wanted_scores())
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
@@ -125,6 +128,7 @@ def score_added(study: StudyRecord, progress: Progress) -> None:
             store.write_failure(study.known_folder(), failure)
         else:
             store.forget_failure(study.known_folder(), run.id)
+    return bool(runs)
 
 
 def _check_names(study: StudyRecord, names: Sequence[str], files: Sequence[str | Path]) -> None:

@@ -51,9 +51,9 @@ def no_tasks(*_: object) -> Tasks:
 class Extra:
     """Work of a study beyond the runs of its families, such as the same models trained on fewer images."""
 
-    # After all tasks: what is to be computed from their runs, some of which may have failed. Where that takes long it
-    # tells (what is done, done, all).
-    finish: Callable[[StudyRecord, Progress], None]
+    # After all tasks: what is to be computed from their runs, some of which may have failed; says whether there was
+    # anything. Where that takes long it tells (what is done, done, all).
+    finish: Callable[[StudyRecord, Progress], bool]
     # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
     # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
     tasks: Callable[
@@ -124,9 +124,8 @@ def run_study(
             for outcome in outcomes:
                 ledger.end(outcome)
         write_results(study)  # stands by the time that something longer may be interrupted
-        if not shard or all(run.state != "waiting" for run in study.runs()):
-            for extra in EXTRAS:
-                extra.finish(study, ledger.after)
+        done = not shard or all(run.state != "waiting" for run in study.runs())
+        if done and any([extra.finish(study, ledger.after) for extra in EXTRAS]):
             write_results(study)
     return study.runs()
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from unbraid._suggest import suggestion
 from unbraid._trust import Untrusted
-from unbraid.families.base import Family
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
@@ -114,18 +113,12 @@ def setting_of(family: str, hyper: Mapping[str, Any], steps: int | None = None, 
     named = [
         name
         for name, each in row.hyperparameters.items()
-        if name in hyper and (name in _swept(row) or hyper[name] != each.default)
+        if name in hyper and (name in row.swept or hyper[name] != each.default)
     ]
     usual = {name: StudyConfig.model_fields[name].default for name in ("steps", "batch_size")}
     others = {"steps": steps, "batch_size": batch_size}
     named += [name for name, value in others.items() if value is not None and value != usual[name]]
     return setting_text({**hyper, **others}, named)
-
-
-def _swept(row: Family) -> set[str]:
-    """Hyperparameters of which a published grid has several values."""
-    grids = row.presets.values()
-    return {name for grid in grids for each in grid for name in each if len({repr(one.get(name)) for one in grid}) > 1}
 
 
 def setting_text(values: Mapping[str, Any], names: Iterable[str]) -> str:

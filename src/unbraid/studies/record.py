@@ -1,5 +1,6 @@
 """What a study is: its YAML, its folder, its runs and how far each is. Every part of a study is told of it by this."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -15,6 +16,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.recorded import check_recorded
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, WORKING, damage_of, read_folder
+from unbraid.score_file import SavedScores
 from unbraid.studies.expand import Planned, expand, metric_names
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
@@ -25,6 +27,15 @@ from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
 
 RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
+
+
+@dataclass(frozen=True)
+class KeptRun:
+    """What the folder of a run that did not fail says, as it was read when its state was asked for."""
+
+    config: Mapping[str, Any]
+    status: Mapping[str, Any]
+    scores: SavedScores
 
 
 @dataclass(frozen=True)
@@ -44,6 +55,7 @@ class StudyRun:
     path: Path  # of its folder, there or not yet
     hyperparameters: Mapping[str, Any]
     failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
+    kept: KeptRun | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -178,24 +190,24 @@ class StudyRecord:
 
 def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> StudyRun:
     """A run of the YAML as it stands in the folder, where these scores are wanted of it."""
-    path = folder / store.RUNS / planned.id
+    path = Path(f"{folder}/{store.RUNS}/{planned.id}")  # of thousands: pathlib would parse each part again
     state: RunState = "waiting"
-    reason, failed = None, {}
+    reason, failed, kept = None, {}, None
     if failure := store.read_failure(folder, planned.id):
         state, reason = "failed", failure.reason
-    elif path.exists():
-        status = read_folder(path)[1]
+    elif os.path.exists(path):
+        config, status = read_folder(path)
         if damage := damage_of(path, status):
             state, reason = "failed", damage
         elif status["state"] == "diverged":
             state, reason = "diverged", f"step {status['step']}: {status['reason']}"
         else:
             scores = read_scores(path)
-            failed = failed_metrics(scores, wanted)
+            failed, kept = failed_metrics(scores, wanted), KeptRun(config, status, scores)
             state, reason = "waiting" if missing_metrics(scores, wanted) else "finished", _told(failed)
     return StudyRun(
         planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
-        planned.config["hyperparameters"], failed,
+        planned.config["hyperparameters"], failed, kept,
     )  # fmt: skip
 
 

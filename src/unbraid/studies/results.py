@@ -74,7 +74,9 @@ def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, A
         "reason": run.reason,
     }
     status: Mapping[str, Any] = {}
-    if run.path.is_dir() and run.path.parent.name == store.RUNS:
+    if run.kept:
+        config, status = run.kept.config, run.kept.status
+    elif run.path.is_dir() and run.path.parent.name == store.RUNS:
         config, status = read_folder(run.path)
     elif config is None:
         about = read_record(run.path / CONFIG, AddedRecord)
@@ -110,10 +112,10 @@ def as_text(value: Any) -> str:
 
 def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, Any]:
     """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed."""
-    if not run.path.is_dir():
+    if not run.kept and not run.path.is_dir():
         return {}
-    scores = read_scores(run.path)
-    terms = {**wanted_scores(scores.metrics), **wanted}
+    scores = run.kept.scores if run.kept else read_scores(run.path)
+    terms = {**wanted_scores(name for name in scores.metrics if name not in wanted), **wanted}
     outdated = missing_metrics(scores, terms)
     numbers: dict[str, Any] = {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
     current = {name: entry for name, entry in scores.metrics.items() if name not in outdated}

@@ -6,6 +6,7 @@ computed again; what is wanted on other terms than those of the folder is nobody
 """
 
 import json
+import os
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -14,7 +15,7 @@ from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
 from unbraid._score_each import score_each
-from unbraid._seal import BLANK, KEY, check_seal, seal
+from unbraid._seal import BLANK, KEY, seal
 from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import METRICS, Metric, NotDefined
@@ -161,13 +162,13 @@ def read_scores(folder: Path) -> SavedScores:
     Raises:
         ValueError: it is damaged.
     """
-    if not (folder / SCORES).exists():
-        return NONE
+    path = f"{folder}/{SCORES}"
     try:
-        check_seal(folder / SCORES)
-        return read_scores_file(folder / SCORES)
+        return read_scores_file(path)
     except (OSError, ValueError) as error:
-        named = "" if str(folder) in str(error) else f"{folder / SCORES} is damaged: "
+        if isinstance(error, FileNotFoundError) and not os.path.exists(path):
+            return NONE
+        named = "" if str(folder) in str(error) else f"{path} is damaged: "
         raise ValueError(f"{named}{error}; delete it and it is computed again") from None
 
 

@@ -89,15 +89,17 @@ def udr_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[
     }
 
 
-def rank_when_done(study: StudyRecord, progress: Progress | None = None) -> None:
+def rank_when_done(study: StudyRecord, progress: Progress | None = None) -> bool:
     """Rank a study once its runs are done, where its YAML asks for it or an older ranking would be out of date.
 
-    Nothing where no two runs can be compared.
+    Nothing where no two runs can be compared. False where there was nothing to be ranked anew.
     """
     path = ranking_path(study.known_folder(), ranking_options(study))
-    if study.config.udr is not None or path.is_file():
-        with suppress(NothingToRank):
-            rank_study(study, progress=progress)
+    if study.config.udr is None and not path.is_file():
+        return False
+    with suppress(NothingToRank):
+        rank_study(study, progress=progress)
+    return True
 
 
 def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, str]]:

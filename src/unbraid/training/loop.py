@@ -38,6 +38,7 @@ from unbraid.types import FloatArray, IntArray
 CURVE_POINTS = 500
 REPORT_SECONDS = 0.5
 CHECKPOINT_SECONDS = 120.0
+FLEETING = 5.0  # seconds of training whose loss is worth less than the checkpoint that would prevent it
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,7 @@ class Plan:
     hold_out: HoldOut = HoldOut()
     checkpoint_seconds: float = CHECKPOINT_SECONDS
     snapshots: Snapshots = Snapshots()
+    continuable: bool = True  # whether the last checkpoint is to be there when all is done
     requested: str = ""  # "auto" where that is what `precision` was; then it counts in the id, and not what it became
 
     def resolved(self) -> "Plan":
@@ -123,7 +125,8 @@ def train_here(
         plan: what the members share.
         members: at least one; several are stacked and agree in structural hyperparameters.
         dataset: images; one copy, uint8, whatever the number of members.
-        folders: where each member keeps its checkpoint; must exist. The checkpoint stays when all is done.
+        folders: where each member keeps its checkpoint; must exist. It stays when all is done, but is not written for
+            the last seconds of one member alone where the plan says that nobody will continue it.
         report: called about twice a second.
         stacked: whether to stack; by default several members are.
 
@@ -264,6 +267,7 @@ class _Stretch:
         seconds = [each.seconds for each in self.progress]
         ahead = {begin for begin in self.begins if begin > self.start}
         saved = reported = began
+        kept = -1
         alone = len(self.progress) == 1
         if self.start == 0:
             self._snapshot(0)
@@ -294,11 +298,15 @@ class _Stretch:
             if over:
                 break
             if asked or now - saved > self.plan.checkpoint_seconds:
-                saved = now
+                saved, kept = now, step + 1
                 self._store(step + 1, now - began, seconds)
             if asked:
                 raise RAISED[asked[0]]
-        self._store(step + 1, time.monotonic() - began, seconds)
+        now = time.monotonic()
+        # A pack has to find all its members where they were, should it be killed while their folders are written.
+        fleeting = alone and not self.plan.continuable and now - saved < min(FLEETING, self.plan.checkpoint_seconds)
+        if kept < step + 1:
+            self._store(step + 1, now - began, seconds, on_disk=not fleeting)
 
     def _over(self) -> bool:
         stopped = self.population.diverged()
@@ -361,7 +369,7 @@ class _Stretch:
             diverged = tuple(self.population.diverged())
             self.report(Report(tuple(range(len(diverged))), step, self.plan.steps, self.latest, diverged))
 
-    def _store(self, step: int, elapsed: float, seconds: Sequence[float]) -> None:
+    def _store(self, step: int, elapsed: float, seconds: Sequence[float], *, on_disk: bool = True) -> None:
         diverged = self.population.diverged()
         for index, each in enumerate(self.progress):
             if self.begins[index] >= step and each.state is not None:
@@ -372,7 +380,7 @@ class _Stretch:
             each.diverged = diverged[index]
             each.seconds = seconds[index] + elapsed
             folder = self.folders[index]
-            if folder:
+            if folder and on_disk:
                 save_checkpoint(folder / CHECKPOINT, each, self.facts[index])
 
 

@@ -18,7 +18,7 @@ from unbraid._locks import Held, locked
 from unbraid._records import MOST
 from unbraid._stopping import terminable
 from unbraid._suggest import suggestion
-from unbraid._trust import imported, is_code, trusted_in, trusting
+from unbraid._trust import Trusted, imported, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings, check_value, code_parts
 from unbraid.families.building import (
@@ -420,7 +420,7 @@ def config_of(
 
 def code_of(plan: Plan, member: Member) -> dict[str, str]:
     """Digests of the source of a family and a network of the user's own, by name; {} where neither is."""
-    names = trusted_in([plan.family, dict(member.hyper)])
+    names = dict.fromkeys(each for each in (plan.family, *member.hyper.values()) if isinstance(each, Trusted))
     kinds = {name: "family" if str(name) == str(plan.family) else "network" for name in names}
     return {str(name): source_digest(name, imported(name, kinds[name], "name it yourself")) for name in names}
 

@@ -12,7 +12,7 @@ from safetensors.torch import save
 
 import unbraid
 from unbraid._extras import require
-from unbraid._files import atomic_write, fsync_directory
+from unbraid._files import fsync_directory, written
 from unbraid._seal import BLANK, KEY, seal
 from unbraid._trust import trusted_in
 from unbraid.datasets.base import FactorDataset
@@ -46,10 +46,10 @@ def write_run(
     """
     config = {**config, **_met(config, dataset), "precision": trained.precision or config["precision"]}
     _write(working / CONFIG, config)
-    with atomic_write(working / WEIGHTS) as temporary:
-        weights = {name: value.contiguous() for name, value in trained.weights.items()}
-        temporary.write_bytes(save(weights, {KEY: BLANK}))
-        seal(temporary)
+    weights = {name: value.contiguous() for name, value in trained.weights.items()}
+    with written(working / WEIGHTS) as path:
+        path.write_bytes(save(weights, {KEY: BLANK}))
+        seal(path)
     _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
     for name, table in ((SNAPSHOTS, trained.snapshots), (HELD_OUT, trained.held_out)):
         if table:
@@ -68,7 +68,7 @@ def write_run(
     if trained.origin:
         status["continued"] = {"run": trained.origin[0], "step": trained.origin[1]}
     if not trained.diverged:
-        run = Run(working, config, status, config["device"])
+        run = Run(working, config, status, config["device"]).with_weights(weights)
         run.representation(dataset).save(working / CODES)
         if said := doubt(run, dataset, reconstructs="reconstruction" in trained.curves):
             status["note"] = said
@@ -120,13 +120,13 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
         name: pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
         for name, values in columns.items()
     }
-    with atomic_write(path) as temporary:
-        pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), temporary)
-        seal(temporary)
+    with written(path):
+        pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), path)
+        seal(path)
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    with written(path):
+        path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
         if KEY in content:
-            seal(temporary)
+            seal(path)

@@ -62,7 +62,7 @@ def _train(
     plans, members = zip(*(training_of(task.config) for task in tasks), strict=True)
     first = tasks[0]
     kept = Snapshots(first.snapshots, first.snapshot_metrics)
-    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=kept)
+    plan = replace(plans[0], checkpoint_seconds=first.checkpoint_every, snapshots=kept, continuable=False)
     dataset = datasets[tasks[0].dataset]
     for task in tasks:
         task.working.mkdir(parents=True, exist_ok=True)

@@ -160,8 +160,14 @@ def contents(study: StudyRecord) -> dict[str, dict[str, Any]]:
     }
 
 
-def write_generalisation(study: StudyRecord, _progress: object = None) -> None:
-    """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results."""
+def write_generalisation(study: StudyRecord, _progress: object = None) -> bool:
+    """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results.
+
+    False where the study asks for neither.
+    """
+    if not sections(study.config):
+        return False
     for kind, content in contents(study).items():
         (study.known_folder() / FOLDER).mkdir(exist_ok=True)
         store.write_json(study.known_folder() / FOLDER / f"{kind}.json", content)
+    return True

@@ -81,9 +81,9 @@ def discard(path: Path) -> None:
     Raises:
         ValueError: it is kept in a store, and of a finished run.
     """
-    path = path.absolute()
+    path, mirrors = path.absolute(), _mirrors().absolute()
     for folder in path.parents:
-        if mirror := mirror_of(folder):
+        if folder.parent == mirrors and (mirror := mirror_of(folder)):
             return sync.discard(mirror, path.relative_to(folder).as_posix())
     return remove(path)
 

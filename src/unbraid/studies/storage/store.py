@@ -1,6 +1,7 @@
 """The folder of a study: names, what is in it, and who may write."""
 
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -99,11 +100,10 @@ def _plain(source: Mapping[str, Any]) -> Any:
 
 def read_failure(folder: Path, run: str) -> Failure | None:
     """What is known of the failure of a run; None where it did not fail."""
-    path = folder / FAILED / f"{run}.json"
-    if not path.exists():
+    if not os.path.exists(f"{folder}/{FAILED}/{run}.json"):
         return None
     try:
-        return Failure(**read_record(path, FailureRecord))
+        return Failure(**read_record(folder / FAILED / f"{run}.json", FailureRecord))
     except ValueError as error:
         raise ValueError(f"{error}; delete it") from None
 
