@@ -75,7 +75,7 @@ def test_what_is_alike_is_found_among_many() -> None:
 def test_memory_grows_with_the_values_that_are_stored(correlation: Correlation) -> None:
     rng = np.random.default_rng(0)
     codes = sparse.coo_array(
-        (rng.random(40_000), (rng.integers(0, 2_000, 40_000), rng.integers(0, 4_000, 40_000))), shape=(2_000, 4_000)
+        (rng.random(16_000), (rng.integers(0, 1_000, 16_000), rng.integers(0, 2_000, 16_000))), shape=(1_000, 2_000)
     ).tocsr()
     before = codes.copy()
     tracemalloc.start()

@@ -1,6 +1,8 @@
 """One Typer application, and the one place where errors become exit codes."""
 
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Annotated
 
 import typer
@@ -81,13 +83,19 @@ def _root(
         typer.echo(context.get_help())
 
 
+@cache
+def command() -> Callable[..., int | None]:
+    """The tree of all commands, which takes Typer longer to build than many a command takes to run."""
+    return typer.main.get_command(app)
+
+
 def main() -> None:
     """Run the command line.
 
     Exit codes: 0 done, 2 bad input or usage, 130 interrupted, 143 the same by SIGTERM, 1 internal error.
     """
     try:
-        code = app(standalone_mode=False)
+        code = command()(standalone_mode=False)
     except Untrusted as error:
         _leave(untrusted_line(error), 2)
     except (ValueError, OSError, ImportError) as error:
