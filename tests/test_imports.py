@@ -26,7 +26,7 @@ RANKS = {
     "report": 4,
     "scorecard": 5,
     "_score_each": 6, "tables": 6, "_score_parts": 7,
-    "_score_again": 8, "_score_wide": 8,
+    "_score_again": 8, "_score_wide": 8, "_blocks": 8,
     "scoring": 9,
     "runs": 10, "comparing": 10, "stressing": 10,
     "training": 11,

@@ -82,6 +82,7 @@ HOSTILE: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "reason of a number": (("skipped", "x"), 1),
     "failure of text": (("failed",), {"x": "broken"}),
     "source that is none": (("decided_by", "mig", "source"), "../../x"),
+    "blocks of a list": (("decided_by", "mig", "code_blocks"), [[0, 1]]),
     "version that is infinite": (("decided_by", "mig", "version"), math.inf),
 }
 

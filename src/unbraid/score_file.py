@@ -139,6 +139,8 @@ class SavedDecision(_Part):
     gap: Text | None = None
     source: Digest | None = None
     weights: Digest | None = None  # of rows, where these stand for several
+    code_blocks: Text | None = None  # as the command line takes them, of metrics that read blocks
+    factor_blocks: Text | None = None
     factors: Annotated[list[Text], Field(max_length=100_000)] | None = None  # where not all of them were scored
 
 

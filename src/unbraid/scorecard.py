@@ -16,7 +16,7 @@ from unbraid._files import atomic_write
 from unbraid._interval import Interval, Intervals, rows_needed
 from unbraid._null import Null
 from unbraid._shown import with_names
-from unbraid.metrics import METRICS, Metric
+from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.deciding import Decision
 from unbraid.metrics.resampling import UNCHECKED, Resampling
@@ -28,8 +28,9 @@ from unbraid.types import DataFrame, FloatArray
 HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
 LOWER = (
     "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
-    "total_correlation",
+    "total_correlation", "leakage",
 )  # fmt: skip
+ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
 
 
@@ -171,6 +172,7 @@ class ScoreCard:
             "gap": self.gap,
             "path": self.path,
             "chosen_factors": self.chosen_factors,
+            "decided_by": self.decided_by,
             "input": self._input(),
         }
 
@@ -388,7 +390,7 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
 def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
     arrays = {field: np.asarray(values) for field, values in saved.arrays.items()}
     texts = [field for field, array in arrays.items() if array.dtype.kind == "U"]
-    if texts and name in METRICS:
+    if texts and name in ROWS:
         raise ValueError(f"metric {name}: {texts[0]} is no array of numbers")
     numbers = {field: array for field, array in arrays.items() if field not in texts}
     fields: dict[str, Any] = {**numbers, "notes": tuple(saved.notes), **saved.values}
@@ -419,8 +421,8 @@ def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Inter
 
 def _row(name: str, saved: SavedMetric) -> Metric:
     """The row of the table, or for a metric of the user's own as much as the file says."""
-    if name in METRICS and METRICS[name].headline == saved.headline:
-        return replace(METRICS[name], version=saved.version)
+    if name in ROWS and ROWS[name].headline == saved.headline:
+        return replace(ROWS[name], version=saved.version)
     return Metric(
         _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
         range=(-np.inf, np.inf), means="A metric that this version of unbraid has not.", misses="",

@@ -10,6 +10,7 @@ import numpy as np
 
 from unbraid._arguments import check_entries, check_number, check_whole
 from unbraid._arrays import array_digest, as_array, check_weights, column_names, is_wide, too_wide
+from unbraid._blocks import Blocks, Given, blocks_of
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
@@ -19,7 +20,7 @@ from unbraid._score_wide import score_wide
 from unbraid._shown import with_names
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
-from unbraid.metrics import LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
+from unbraid.metrics import BLOCKED, LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
 from unbraid.metrics._inputs import check_inputs, check_matrix
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
@@ -50,6 +51,8 @@ def score(
     weights: ArrayLike | None = None,
     gap: Gap | None = None,
     objects: Objects | None = None,
+    code_blocks: Given = None,
+    factor_blocks: Given = None,
     null: int = 0,
     confidence: float | None = None,
     resamples: int | None = None,
@@ -85,6 +88,11 @@ def score(
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
         objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
             (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps.
+        code_blocks: which codes belong together, such as [[0, 1], [2]], or as text "0-1,2"; columns in no block are
+            left out. With blocks `block_r2` and `block_mcc` are scored as well; all other metrics read single columns,
+            and `card.notes` say so.
+        factor_blocks: likewise by names or columns, {"position": ["x", "y"], "shape": ["shape"]}, or as text
+            "position=x+y,shape". Without it, or without `code_blocks`, each column is a block.
         null: how often every metric is computed again with the rows of the codes shuffled against those of the factors,
             to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
             at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
@@ -118,15 +126,18 @@ def score(
             raise ValueError("resamples are for intervals: give confidence, such as 0.95")
     if not isinstance(codes, Representation) and is_wide(codes):
         given = {"null": null or None, "confidence": confidence, "log_variances": log_variances, "sizes": sizes}
-        given["weights"] = weights
+        given |= {"weights": weights, "code_blocks": code_blocks, "factor_blocks": factor_blocks}
         if found := [name for name, value in given.items() if value is not None]:
             raise ValueError(f"{too_wide(np.shape(codes))}; without {' and '.join(found)} it is scored by columns")
         chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
         return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
     representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing, weights)
+    blocks = blocks_of(representation, code_blocks, factor_blocks)
+    if blocks is not None:
+        representation = replace(representation, notes=(*representation.notes, blocks.note))
     if confidence is not None and len(representation) < FEWEST_ROWS:
         raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")
-    chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
+    chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)), blocks)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     with closing(score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)) as results:
@@ -152,6 +163,9 @@ def score(
     if representation.weights is not None:
         counted = {"weights": array_digest(representation.weights)}
         decided_by = {name: {**each, **counted} for name, each in decided_by.items()}
+    if blocks is not None:
+        by_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
+        decided_by = {name: {**each, **(by_blocks if name in BLOCKED else {})} for name, each in decided_by.items()}
     text = gap if isinstance(gap, str) else None
     return ScoreCard(representation, scored, skipped, seed, gap=text, decided_by=decided_by)
 
@@ -274,8 +288,10 @@ def _of_numbers(
     )
 
 
-def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
+def choose(metrics: str | Sequence[str], blocks: Blocks | None = None) -> dict[str, Metric]:
     """The rows of the metrics named, alone or by a preset; the user's own as `Trusted` names only.
+
+    With `blocks`, those that read blocks as well, in front.
 
     Raises:
         ValueError: a name is unknown, cannot be imported, or was not given by the user.
@@ -283,7 +299,9 @@ def choose(metrics: str | Sequence[str]) -> dict[str, Metric]:
     names = [metrics] if isinstance(metrics, str) else list(metrics)
     if not names:
         raise ValueError("metrics is empty; name at least one, or say 'all'")
-    return {name: _own(name) if is_code(name) else _known(name) for name in without_presets(names)}
+    rows = {} if blocks is None else blocks.rows
+    named = [name for name in without_presets(names) if name not in rows]
+    return rows | {name: _own(name) if is_code(name) else _known(name) for name in named}
 
 
 def without_presets(names: Sequence[str]) -> tuple[str, ...]:
@@ -294,6 +312,8 @@ def without_presets(names: Sequence[str]) -> tuple[str, ...]:
 def _known(name: str) -> Metric:
     if name in LABEL_FREE:
         raise ValueError(f"{name} compares several models and needs no labels: see unbraid.rank")
+    if name in BLOCKED:
+        raise ValueError(f"{name} {BLOCKED[name].needs}: give code_blocks or factor_blocks to unbraid.score")
     if name not in METRICS:
         raise ValueError(f"unknown metric {name!r}; {suggestion(name, [*METRICS, *PRESETS])}")
     return METRICS[name]

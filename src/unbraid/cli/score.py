@@ -80,6 +80,22 @@ def score(
             show_default=False,
         ),
     ] = None,
+    code_blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="0-1,2,4+7",
+            help="Codes that belong together, blocks with commas between: adds block_r2 and block_mcc.",
+            show_default=False,
+        ),
+    ] = None,
+    factor_blocks: Annotated[
+        str | None,
+        typer.Option(
+            metavar="position=x+y,shape",
+            help="Factors that belong together, in the order of the blocks of codes for block_r2; default each alone.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     gap: Annotated[
         str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
@@ -135,6 +151,8 @@ def score(
 
       unbraid score codes.npy --labels labels.csv --weights count --metrics mig,modularity
 
+      unbraid score codes.npz --code-blocks 0-1,2 --factor-blocks position=x+y,shape --metrics mcc,r2
+
       unbraid score codes.npz --metrics mig,sap,snc --null 99
 
       unbraid score codes.npz --metrics mig,sap,snc --confidence .95
@@ -161,7 +179,9 @@ def score(
     from unbraid.scoring import score as score_codes
 
     chosen = listed(metrics)
-    choose(trusting(chosen))
+    blocked = code_blocks is not None or factor_blocks is not None
+    if not blocked:  # which metrics of blocks there are is known with the codes
+        choose(trusting(chosen))
     paths = expanded(files) if files else [example_path()]
     if len(paths) > 1 and (json or html):
         raise ValueError(
@@ -173,6 +193,7 @@ def score(
         name = "the shipped example" if example else str(path)
         if (wide := read_wide(path)) is not None:
             given = {"seed": seed, "null": null, "confidence": confidence, "resamples": resamples, "weights": weights}
+            given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
             cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
             continue
         representation, chosen_factors = labelled(path, labels, factors, about, weights)
@@ -187,13 +208,14 @@ def score(
                 card = score_codes(
                     representation, metrics=chosen, seed=seed, gap=gap, null=null, confidence=confidence,
                     resamples=resamples, progress=progress, objects=objects if path.is_dir() and own else None,
+                    code_blocks=code_blocks, factor_blocks=factor_blocks,
                 )  # fmt: skip
             except Untrusted:
                 raise
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from error
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
-        if path.is_dir() and own and weights is None:
+        if path.is_dir() and own and weights is None and not blocked:
             say(_kept(path, cards[name]), err=True)
     from unbraid.tables import compare, footnote, save_table
 

@@ -7,7 +7,17 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and nu
 """
 
 from unbraid.metrics._inputs import NotDefined
-from unbraid.metrics._table import LABEL_FREE, MEASURES, METRICS, PRESETS, QUESTIONS, Claim, Metric, by_question
+from unbraid.metrics._table import (
+    BLOCKED,
+    LABEL_FREE,
+    MEASURES,
+    METRICS,
+    PRESETS,
+    QUESTIONS,
+    Claim,
+    Metric,
+    by_question,
+)
 from unbraid.metrics.accuracy import linear_accuracy, mlp_accuracy
 from unbraid.metrics.amari import amari, amari_from_importance
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -56,6 +66,7 @@ from unbraid.metrics.wide import wide_scores
 from unbraid.metrics.zero_shot import zero_shot
 
 __all__ = [
+    "BLOCKED",
     "LABEL_FREE",
     "MEASURES",
     "METRICS",

@@ -1,6 +1,6 @@
 """Factors as what a regression predicts, and least squares with an intercept."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,13 +48,13 @@ def as_blocks(inputs: Inputs, sizes: Sequence[int] | None = None) -> Blocks:
     return Blocks(np.concatenate(blocks, axis=1), owner)
 
 
-def notes_on_blocks(inputs: Inputs) -> tuple[str, ...]:
-    """How factors are read that are not one column."""
+def notes_on_blocks(inputs: Inputs, among: Collection[int] | None = None) -> tuple[str, ...]:
+    """How factors are read that are not one column; of all, or those named."""
     how = {"cyclic": "its cosine and sine", "categorical": "indicators of its levels"}
     return tuple(
         f"factor {factor} ({kind}): {how[kind]} are predicted together"
         for factor, kind in enumerate(inputs.kinds)
-        if kind in how
+        if kind in how and (among is None or factor in among)
     )
 
 

@@ -12,6 +12,7 @@ from unbraid.metrics._inputs import OfParts
 from unbraid.metrics.accuracy import linear_accuracy, linear_of_noise, mlp_accuracy, mlp_of_noise
 from unbraid.metrics.amari import amari, amari_of_parts
 from unbraid.metrics.beta_vae_score import beta_vae_score
+from unbraid.metrics.blocks import block_mcc, block_r2
 from unbraid.metrics.d_lsbd import d_lsbd, d_lsbd_of_noise
 from unbraid.metrics.dci_boosted import dci_boosted
 from unbraid.metrics.dci_es import dci_es
@@ -721,6 +722,39 @@ LABEL_FREE: Mapping[str, Metric] = MappingProxyType(
             needs="needs the codes of several models",
             stochastic=True,
             interval="it compares models, of which these are all there are",
+        ),
+    }
+)
+# Of blocks of codes and factors, which a card has where blocks are given.
+BLOCKED: Mapping[str, Metric] = MappingProxyType(
+    {
+        "block_r2": Metric(
+            block_r2,
+            title="R² of blocks",
+            question="identified",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(-math.inf, 1.0),
+            means="How much of the variance of each block of factors its own block of codes predicts, on other rows.",
+            misses="Blind to rotation within blocks; look at leakage for what other blocks of codes tell.",
+            source="von Kügelgen et al. 2021, experiments",
+            needs="needs blocks of codes and factors",
+            stochastic=True,
+        ),
+        "block_mcc": Metric(
+            block_mcc,
+            title="MCC of blocks",
+            question="identified",
+            headline="score",
+            best=1.0,
+            higher_is_better=True,
+            range=(0.0, 1.0),
+            means="Mean root of R² of each block of factors from a block of codes of its own, matched one to one.",
+            misses="Blind to rotation within blocks, and to all but straight lines.",
+            source="Khemakhem et al. 2020 (ICE-BeeM), of blocks",
+            needs="needs blocks of codes and factors",
+            stochastic=True,
         ),
     }
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
-from unbraid.metrics._inputs import Inputs, check_inputs, split_rows, standardised
+from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, split_rows, standardised
 from unbraid.metrics._regression import as_blocks, explained, least_squares, notes_on_blocks
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -58,8 +58,8 @@ def block_r2(
         blocks.
 
     Raises:
-        ValueError: a block is empty or names a column that is not there, or twice, or the blocks are not as many; what
-            `r2` refuses.
+        NotDefined: the blocks are not as many.
+        ValueError: a block is empty or names a column that is not there, or twice; what `r2` refuses.
 
     Reference:
         von Kügelgen et al. 2021, "Self-Supervised Learning with Data Augmentations Provably Isolates Content from
@@ -73,7 +73,7 @@ def block_r2(
     """
     inputs, own, theirs = _checked(codes, factors, kinds, seed, code_blocks, factor_blocks)
     if len(own) != len(theirs):
-        raise ValueError(f"code_blocks and factor_blocks must be equally many; got {len(own)} and {len(theirs)}")
+        raise NotDefined(f"code_blocks and factor_blocks must be equally many; got {len(own)} and {len(theirs)}")
     halves = split_rows(inputs.n_samples, (0.5, 0.5), seed)
     v, columns = _targets(inputs, theirs)
     z = standardised(inputs.codes)
@@ -87,7 +87,7 @@ def block_r2(
         float(leaks.mean()) if len(leaks) else 0.0,
         matrix,
         backward,
-        notes_on_blocks(inputs),
+        notes_on_blocks(inputs, sum(theirs, [])),
     )
 
 
@@ -141,7 +141,7 @@ def block_mcc(
     alignment = align(worth(rows, rows))
     lost = int((alignment < 0).sum())
     notes = (f"{len(own)} blocks of codes for {len(theirs)} of factors: {lost} have none, and count 0",) if lost else ()
-    return BlockMCC(float(per_block.mean()), per_block, alignment, (*notes_on_blocks(inputs), *notes))
+    return BlockMCC(float(per_block.mean()), per_block, alignment, (*notes_on_blocks(inputs, sum(theirs, [])), *notes))
 
 
 def _checked(

@@ -9,7 +9,7 @@ import numpy as np
 from unbraid._interval import Interval, Intervals
 from unbraid._null import Null
 from unbraid._shown import WITHIN
-from unbraid.metrics import METRICS, PRESETS, Metric, by_question
+from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._chance import Noise
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
@@ -32,8 +32,9 @@ def score_table(card: Card) -> dict[str, Any]:
 
 
 def _without_score(reasons: Mapping[str, str]) -> list[dict[str, str]]:
+    known = {**METRICS, **BLOCKED}
     return [
-        {"id": name, "title": METRICS[name].title if name in METRICS else name, "reason": reason}
+        {"id": name, "title": known[name].title if name in known else name, "reason": reason}
         for name, reason in reasons.items()
     ]
 
@@ -311,10 +312,12 @@ def _code_cell(
 
 
 def _reproduce(card: Card) -> dict[str, str | None]:
-    chosen = [*card["scored"], *card["skipped"], *card["failed"]]
+    blocks = _blocks(card)
+    chosen = [name for name in (*card["scored"], *card["skipped"], *card["failed"]) if name not in BLOCKED]
     every = set(chosen) == set(PRESETS["standard"])
     only = "" if every else f"metrics={chosen!r}, "
     only += "" if card["gap"] is None else f"gap={card['gap']!r}, "
+    only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
     again = _again(card)
     only += "".join(f"{name}={value:g}, " for name, value in again.items())
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
@@ -333,12 +336,18 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
     words += ["--weights", "COLUMN"] if weighted else []
     words += [] if card["gap"] is None else ["--gap", card["gap"]]
+    words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
     words += [word for name, value in again.items() for word in (f"--{name}", f"{value:g}")]
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
     load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
     load += f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     return {"command": shlex.join(words), "python": python}
+
+
+def _blocks(card: Card) -> dict[str, str]:
+    decided = next((each for name, each in card.get("decided_by", {}).items() if name in BLOCKED), {})
+    return {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
 
 
 def _again(card: Card) -> dict[str, float]:

@@ -1,0 +1,126 @@
+"""Blocks of codes and of factors, as people write them and as metrics take them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TypeAlias
+
+from unbraid.metrics import BLOCKED, Metric
+from unbraid.representation import Representation
+
+Given: TypeAlias = str | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]] | None
+RANGE = re.compile(r"(\d+)-(\d+)")
+
+
+@dataclass(frozen=True)
+class Blocks:
+    codes: tuple[tuple[int, ...], ...]
+    factors: tuple[tuple[int, ...], ...]
+    text_of_codes: str
+    text_of_factors: str
+
+    @property
+    def note(self) -> str:
+        """For the card: which metrics read them, and what the others do."""
+        return (
+            f"{' and '.join(BLOCKED)} read blocks (codes {self.text_of_codes}; factors {self.text_of_factors}), all "
+            "other metrics single columns"
+        )
+
+    @property
+    def rows(self) -> dict[str, Metric]:
+        """The metrics that read blocks, of these."""
+        blocks = {"code_blocks": self.codes, "factor_blocks": self.factors}
+        return {name: replace(row, function=partial(row.function, **blocks)) for name, row in BLOCKED.items()}
+
+
+def blocks_of(representation: Representation, code_blocks: Given, factor_blocks: Given) -> Blocks | None:
+    """Blocks by columns; where only one side has any, each column of the other is a block. None without any.
+
+    Args:
+        representation: whose codes and factors they are of.
+        code_blocks: lists of columns or names; or text, "0-1,2,4+7": blocks with commas between.
+        factor_blocks: likewise, also by the names of blocks; as text "position=x+y,shape".
+
+    Raises:
+        ValueError: a block is written wrongly or names a code or factor that is not there.
+    """
+    if code_blocks is None and factor_blocks is None:
+        return None
+    if not representation.names:
+        raise ValueError("blocks need factors, and these codes have none")
+    codes = _columns("code_blocks", code_blocks, representation.code_names, representation.codes.shape[1])
+    factors = _columns("factor_blocks", factor_blocks, representation.names, len(representation.names))
+    return Blocks(
+        tuple(columns for _, columns in codes),
+        tuple(columns for _, columns in factors),
+        _as_text(codes, ()),
+        _as_text(factors, representation.names),
+    )
+
+
+Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns
+
+
+def _columns(argument: str, given: Given, names: tuple[str, ...], count: int) -> Named:
+    if given is None:
+        return [("", (column,)) for column in range(count)]
+    if isinstance(given, str):
+        parts = [part.strip() for part in given.split(",")]
+        pairs = [(name.strip(), members) for name, _, members in (_halves(part) for part in parts)]
+        listed = [(name, _members(argument, members, names, count)) for name, members in pairs]
+    elif isinstance(given, Mapping):
+        listed = list(given.items())
+    else:
+        listed = [("", block) for block in given]
+    found: Named = []
+    for name, block in listed:
+        if isinstance(block, str) or not isinstance(block, Sequence) or not len(block):
+            raise ValueError(f"{argument}: a block is a list of columns or names; got {block!r}")
+        found.append((name, tuple(_column(argument, member, names, count) for member in block)))
+    return found
+
+
+def _halves(part: str) -> tuple[str, str, str]:
+    """Name and members of a block."""
+    name, equals, members = part.partition("=")
+    return (name, equals, members) if equals else ("", "", part)
+
+
+def _members(argument: str, text: str, names: tuple[str, ...], count: int) -> list[int | str]:
+    if text.strip() in names:
+        return [text.strip()]
+    members: list[int | str] = []
+    for member in (each.strip() for each in text.split("+")):
+        if not member:
+            raise ValueError(f"{argument}: write blocks as 0-1,2 or position=x+y,shape; got {text!r}")
+        if member not in names and (ends := RANGE.fullmatch(member)):
+            low, high = (int(end) for end in ends.groups())
+            if high - low >= count:
+                raise ValueError(f"{argument} has a block of {high - low + 1} columns; there are {count}")
+            members += list(range(low, high + 1)) or [member]
+        else:
+            members.append(int(member) if member.isdecimal() and member not in names else member)
+    return members
+
+
+def _column(argument: str, member: int | str, names: tuple[str, ...], count: int) -> int:
+    if isinstance(member, str):
+        if member not in names:
+            of = "factor" if argument == "factor_blocks" else "code"
+            there = ", ".join(names) if names else f"columns 0 to {count - 1}"
+            raise ValueError(f"{argument} names no {of} {member!r}; there are {there}")
+        return names.index(member)
+    return member  # a metric says which columns there are
+
+
+def _as_text(blocks: Named, names: tuple[str, ...]) -> str:
+    """As the command line takes them."""
+
+    def of(columns: tuple[int, ...]) -> str:
+        if len(columns) > 1 and not names and columns == tuple(range(columns[0], columns[-1] + 1)):
+            return f"{columns[0]}-{columns[-1]}"
+        return "+".join(names[column] if 0 <= column < len(names) else str(column) for column in columns)
+
+    return ",".join(f"{name}={of(columns)}" if name else of(columns) for name, columns in blocks)
