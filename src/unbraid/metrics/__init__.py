@@ -49,6 +49,7 @@ from unbraid.metrics.omes import omes, omes_from_association
 from unbraid.metrics.r2 import r2
 from unbraid.metrics.sap import sap
 from unbraid.metrics.seed_consistency import seed_consistency
+from unbraid.metrics.slot_matching import match_slots
 from unbraid.metrics.slots import fg_ari, slot_identifiability, slot_identifiability_from_matrix
 from unbraid.metrics.snc import snc
 from unbraid.metrics.sparse_codes import (
@@ -117,6 +118,7 @@ __all__ = [
     "block_r2",
     "seed_consistency",
     "fg_ari",
+    "match_slots",
     "slot_identifiability",
     "slot_identifiability_from_matrix",
     "absorption",

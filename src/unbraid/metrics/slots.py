@@ -53,11 +53,7 @@ def fg_ari(true_masks: ArrayLike, predicted_masks: ArrayLike, *, background: int
         1.0
     """
     check_whole("background", background, -(2**63), 2**63 - 1)
-    true, predicted = _masks(true_masks, "true_masks"), _masks(predicted_masks, "predicted_masks")
-    if true.shape != predicted.shape:
-        raise ValueError(
-            f"true_masks and predicted_masks must have the same shape; got {true.shape} and {predicted.shape}"
-        )
+    true, predicted = masks_of(true_masks, predicted_masks)
     scores = [
         _rand(own[own != background], other[own != background]) for own, other in zip(true, predicted, strict=True)
     ]
@@ -68,6 +64,16 @@ def fg_ari(true_masks: ArrayLike, predicted_masks: ArrayLike, *, background: int
     return ForegroundARI(
         float(found.mean()), found, (f"{left_out} images without a foreground are left out",) if left_out else ()
     )
+
+
+def masks_of(true_masks: ArrayLike, predicted_masks: ArrayLike) -> tuple[IntArray, IntArray]:
+    """(n_images, n_pixels) of both, checked."""
+    true, predicted = _masks(true_masks, "true_masks"), _masks(predicted_masks, "predicted_masks")
+    if true.shape != predicted.shape:
+        raise ValueError(
+            f"true_masks and predicted_masks must have the same shape; got {true.shape} and {predicted.shape}"
+        )
+    return true, predicted
 
 
 def _masks(masks: ArrayLike, name: str) -> IntArray:
