@@ -7,8 +7,9 @@ TRAINS := .venv/.trains
 # Tests start processes by the dozen, each of which would compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# A process that dies ends the run: with another in its place, some tests would be waited for without end.
-PYTEST := -m pytest -n 2 --max-worker-restart 0
+# Three, for two cores: a fifth of the time a test waits for a browser or for a process that it started. One that dies
+# ends the run: with another in its place, some tests would be waited for without end.
+PYTEST := -m pytest -n 3 --max-worker-restart 0
 OLDEST := .venv/oldest
 BARE := .venv/bare
 

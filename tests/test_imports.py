@@ -17,10 +17,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # Each package may import those of lower rank, and itself.
 RANKS = {
-    "errors": -1, "_arguments": 0, "_records": 0,
+    "errors": -1, "_arguments": 0,
     "types": 0, "_trust": 0, "_suggest": 0, "_former": 0, "_shown": 0, "_seeds": 0, "_locks": 0, "_extras": 0,
     "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0,
-    "_labels": 1, "_tables": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
+    "_records": 1, "_labels": 1, "_tables": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
     "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_interval": 3, "score_file": 3,
     "report": 4,

@@ -131,12 +131,13 @@ def test_one_code_and_no_code_left() -> None:
     assert sum("no code of its own" in note for note in result.notes) == 2
 
 
-def test_perceptrons_learn_what_those_of_torch_learn() -> None:
+@pytest.mark.parametrize(("seeds", "near"), [((0,), 0.03), pytest.param((0, 1, 2), 0.02, marks=pytest.mark.slow)])
+def test_perceptrons_learn_what_those_of_torch_learn(seeds: tuple[int, ...], near: float) -> None:
     torch = pytest.importorskip("torch")
     factors = grid_factors()
     codes = rotated_codes(factors, noise=0.4)
     own, peer = [], []
-    for seed in range(3):
+    for seed in seeds:
         rows = trial(codes, factors, None, seed)
         own.append(accuracies(perceptrons(rows, seed).predicted, rows)[2])
         standard = torch.tensor(probes.standardised_codes(rows), dtype=torch.float32)
@@ -152,7 +153,7 @@ def test_perceptrons_learn_what_those_of_torch_learn() -> None:
         held = torch.tensor(rows.test)  # a copy: shared rows are read-only
         with torch.no_grad():
             peer.append(float((head(standard[held]).argmax(dim=1) == labels[held]).float().mean()))
-    assert np.mean(own) == pytest.approx(np.mean(peer), abs=0.02)
+    assert np.mean(own) == pytest.approx(np.mean(peer), abs=near)
     assert 0.3 < np.mean(peer) < 0.9
 
 

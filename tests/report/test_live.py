@@ -86,11 +86,15 @@ def test_networks_draw_in_the_browser_what_pytorch_draws(
 
 
 def test_the_decoder_of_every_family_draws_in_the_browser_what_pytorch_draws(browser: Browser, tmp_path: Path) -> None:
-    """In one page, since the browser is the slow part; a family whose decoder a page cannot run would fail here."""
+    """In one page, since the browser is the slow part; a family whose decoder a page cannot run would fail here.
+
+    Of the families that decode by the same function, one.
+    """
     page = tmp_path / "decoders.html"
     page.write_text(f"<!doctype html><title>decoders</title><script>{SCRIPT}</script>", encoding="utf-8")
     with shown(browser, page) as tab:
-        for name, family in FAMILIES.items():
+        for name in {family.decode: name for name, family in FAMILIES.items()}.values():
+            family = FAMILIES[name]
             chosen = member(name)
             settings = structural_settings(family, [chosen], blocks().space)
             modules = build_member(family, (32, 32, 1), settings, 0).eval()

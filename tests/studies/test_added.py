@@ -151,7 +151,9 @@ def test_a_run_folder_brings_its_family_setting_and_seed(study, tmp_path):
 
 def test_what_a_run_folder_was_trained_on_are_the_images_of_the_study(study, tmp_path):
     """Its factors are those of the study; its images are the same at another size."""
-    (other,) = train("pca", {"name": "square", "positions": 8, "shrink": 8}, latents=2, steps=1, out=tmp_path)
+    (other,) = train(
+        "pca", {"name": "square", "positions": 8, "shrink": 8}, latents=2, steps=1, out=tmp_path, processes=0
+    )
     np.testing.assert_array_equal(other.codes().factors, PLACES)
     with pytest.raises(ValueError, match=r"trained on other images than the study's \(square {.*'shrink': 8"):
         add(study, [other.path])
