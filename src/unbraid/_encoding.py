@@ -1,6 +1,6 @@
 """Codes of the images of a dataset, by anything that encodes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,16 +36,29 @@ def encoded_at(
     index: IntArray, encode: Callable[[Any], Any], dataset: FactorDataset, batch_size: int
 ) -> Representation:
     """What an encoder makes of the images at these positions."""
-    parts = []
+    return encoded_by({"": encode}, index, dataset, batch_size)[""]
+
+
+def encoded_by(
+    encoders: Mapping[str, Callable[[Any], Any]], index: IntArray, dataset: FactorDataset, batch_size: int
+) -> dict[str, Representation]:
+    """What each of several encoders makes of the images at these positions, which are read once."""
+    parts: dict[str, list[list[FloatArray]]] = {name: [] for name in encoders}
     for start in range(0, len(index), batch_size):
         rows = index[start : start + batch_size]
-        output = encode(dataset.images(rows))
-        pair = output if isinstance(output, tuple) else (output,)
-        arrays = [_as_numpy(each) for each in pair]
-        for array in arrays:
-            if array.ndim != 2 or len(array) != len(rows):
-                raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
-        parts.append(arrays)
+        images = dataset.images(rows)
+        for name, encode in encoders.items():
+            output = encode(images)
+            pair = output if isinstance(output, tuple) else (output,)
+            arrays = [_as_numpy(each) for each in pair]
+            for array in arrays:
+                if array.ndim != 2 or len(array) != len(rows):
+                    raise ValueError(f"encode must return (n, n_codes) for n images; got {array.shape} for {len(rows)}")
+            parts[name].append(arrays)
+    return {name: _represented(own, index, dataset) for name, own in parts.items()}
+
+
+def _represented(parts: list[list[FloatArray]], index: IntArray, dataset: FactorDataset) -> Representation:
     codes, *posterior = (np.concatenate(each) for each in zip(*parts, strict=True))
     space = dataset.space
     told: dict[str, Any] = dict(zip(POSTERIOR, posterior, strict=False))

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unbraid._baselines import Baseline
 from unbraid._interval import Intervals, intervals
 from unbraid._null import null_of, shuffled
 from unbraid._score_each import Gap, score_each
 from unbraid._score_parts import numbers_of, part_scorer
-from unbraid.metrics import Metric
+from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics.resampling import Numbers, Resampling, part_of_rows
 from unbraid.representation import Representation
 from unbraid.scorecard import Scored
@@ -49,6 +50,26 @@ def with_nulls(
                 draws[name].append(each.headline)
     nulls = {name: null_of(scored[name].metric, scored[name].headline, np.array(each)) for name, each in draws.items()}
     return {name: replace(each, null=nulls.get(name)) for name, each in scored.items()}
+
+
+def with_baselines(
+    scored: Mapping[str, Scored],
+    baselines: Mapping[str, Baseline],
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+) -> dict[str, Scored]:
+    """The same with what baselines score by each metric that is defined for them."""
+    rows = {name: each.metric for name, each in scored.items()}
+    found: dict[str, dict[str, float]] = {name: {} for name in scored}
+    for done, (title, (held, objects)) in enumerate(baselines.items()):
+        told = _telling(progress, title, done, len(baselines))
+        for name, each in score_each(held, rows, seed=seed, gap=gap, objects=objects, noise=False, progress=told):
+            if isinstance(each, Scored):
+                found[name][title] = each.headline
+            elif not isinstance(each, NotDefined):
+                raise each
+    return {name: replace(each, baselines=found[name]) for name, each in scored.items()}
 
 
 def with_intervals(

@@ -118,6 +118,7 @@ class SavedMetric(_Part):
     null: SavedNull | None = None
     intervals: SavedIntervals | None = None
     no_interval: Text = ""
+    baselines: Annotated[dict[Name, FiniteFloat], Field(max_length=1000)] = {}
     values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
     notes: Annotated[list[Text], Field(max_length=1000)] = Field(default_factory=list)

@@ -11,6 +11,7 @@ import numpy as np
 import unbraid
 from unbraid._arguments import check_number
 from unbraid._arrays import array_digest
+from unbraid._baselines import told as baselines_told
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._interval import Interval, Intervals, rows_needed
@@ -46,6 +47,7 @@ class Scored:
     null: Null | None = None  # what the same rows score shuffled, where that was asked for
     intervals: Intervals | None = None  # of each number, where that was asked for
     no_interval: str = ""  # why there is none, though it was asked for
+    baselines: Mapping[str, float] = field(default_factory=dict)  # what codes that learnt nothing score, by name
     factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
     codes: tuple[str, ...] = ()  # likewise
 
@@ -73,6 +75,7 @@ class Scored:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.null is not None:
             notes.append(self.null.note)
+        notes += baselines_told(self.metric, self.headline, self.baselines)
         method = self.metric.interval
         if self.intervals is not None and isinstance(method, Resampling) and not method.checked:
             notes.append(UNCHECKED)
@@ -84,7 +87,7 @@ class Scored:
         """All of it by name, as pages read it."""
         names = (
             "metric", "result", "headline", "values", "arrays", "notes", "chance", "null", "intervals", "no_interval",
-            "seconds", "objects",
+            "baselines", "seconds", "objects",
         )  # fmt: skip
         return {name: getattr(self, name) for name in names}
 
@@ -181,7 +184,8 @@ class ScoreCard:
 
         Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
         `Interval`, NaN where none was asked for or there is none; null, the mean of the headline with rows shuffled,
-        p and above_null, of headlines for which a null was asked, else NaN; direction, "higher" or "lower" where one is
+        p and above_null, of headlines for which a null was asked, else NaN; what each baseline scores, by its name,
+        where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is
         better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
@@ -189,6 +193,7 @@ class ScoreCard:
         """
         pandas = require("pandas", "table", "to_frame")
         rows: list[dict[str, Any]] = []
+        beside = dict.fromkeys(name for each in self.scored.values() for name in each.baselines)
         for metric, scored in self.scored.items():
             per_factor = getattr(scored.result, "per_factor", ())
             known = scored.intervals
@@ -209,6 +214,7 @@ class ScoreCard:
                         **(NO_INTERVAL if interval is None else interval)._asdict(),
                         "null": np.nan if null is None else null.mean, "p": np.nan if null is None else null.p,
                         "above_null": np.nan if above is None else above,
+                        **{each: scored.baselines.get(each, np.nan) if headline else np.nan for each in beside},
                         "direction": {True: "higher", False: "lower", None: ""}[higher],
                         "headline": headline,
                         "version": scored.metric.version, "seconds": scored.seconds,
@@ -369,6 +375,7 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         "seconds": round(scored.seconds, 4),
         **({} if scored.chance is None else {"noise": scored.chance._asdict()}),
         **({} if scored.null is None else {"null": scored.null.to_dict()}),
+        **({"baselines": dict(scored.baselines)} if scored.baselines else {}),
         **({} if scored.intervals is None else {"intervals": scored.intervals.to_dict(factor_names)}),
         **({"no_interval": scored.no_interval} if scored.no_interval else {}),
         "values": scored.values,
@@ -404,6 +411,7 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
     return Scored(
         _row(name, saved), result, saved.seconds, chance=chance, null=null,
         intervals=_intervals(name, saved, factors), no_interval=saved.no_interval,
+        baselines=saved.baselines,
     )  # fmt: skip
 
 

@@ -4,17 +4,19 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from unbraid._arguments import check_entries, check_number, check_whole
 from unbraid._arrays import array_digest, as_array, check_weights, column_names, is_wide, too_wide
+from unbraid._baselines import Baseline
 from unbraid._blocks import Blocks, Given, blocks_of
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
-from unbraid._score_again import with_intervals, with_nulls
+from unbraid._pixels import baselines_of
+from unbraid._score_again import with_baselines, with_intervals, with_nulls
 from unbraid._score_each import Gap, Objects, score_each
 from unbraid._score_wide import score_wide
 from unbraid._shown import with_names
@@ -30,6 +32,8 @@ from unbraid.types import ArrayLike, Kind, Progress
 
 if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
+
+Baselines: TypeAlias = Mapping[str, Baseline | Representation | ArrayLike]
 
 UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
@@ -54,6 +58,7 @@ def score(
     code_blocks: Given = None,
     factor_blocks: Given = None,
     null: int = 0,
+    baselines: Baselines | None = None,
     confidence: float | None = None,
     resamples: int | None = None,
     progress: Progress | None = None,
@@ -97,6 +102,8 @@ def score(
             to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
             at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
             no factors have none.
+        baselines: codes of the same rows that nobody learnt, by name, {"PCA": pca_codes}, arrays or Representations, to
+            be scored alike and told beside each score. `score_encoder` and `Run.baselines` make them from images.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
             as many rows from the same source. From the scores of parts of the rows; see `unbraid.metrics.METRICS` for
             how many, and for the metrics that have none.
@@ -126,7 +133,8 @@ def score(
             raise ValueError("resamples are for intervals: give confidence, such as 0.95")
     if not isinstance(codes, Representation) and is_wide(codes):
         given = {"null": null or None, "confidence": confidence, "log_variances": log_variances, "sizes": sizes}
-        given |= {"weights": weights, "code_blocks": code_blocks, "factor_blocks": factor_blocks}
+        given |= {"weights": weights, "baselines": baselines}
+        given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
         if found := [name for name, value in given.items() if value is not None]:
             raise ValueError(f"{too_wide(np.shape(codes))}; without {' and '.join(found)} it is scored by columns")
         chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
@@ -137,6 +145,8 @@ def score(
         representation = replace(representation, notes=(*representation.notes, blocks.note))
     if confidence is not None and len(representation) < FEWEST_ROWS:
         raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")
+    about = (factors, kinds, names, sizes, period, missing, weights)
+    beside = {name: _baseline(name, each, codes, about) for name, each in (baselines or {}).items()}
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)), blocks)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
@@ -156,6 +166,7 @@ def score(
         raise ValueError(f"none of the metrics could be computed: {reasons}")
     if null:
         scored = with_nulls(representation, scored, null, seed, gap, progress)
+    scored = with_baselines(scored, beside, seed, gap, progress) if beside else scored
     if confidence is not None:
         scored = with_intervals(representation, scored, confidence, resamples, seed, gap, progress)
     told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
@@ -177,6 +188,8 @@ def score_encoder(
     n_samples: int = 10_000,
     batch_size: int = 256,
     seed: int = 0,
+    baselines: bool = False,
+    untrained: Callable[[Any], Any] | None = None,
     **arguments: Any,
 ) -> ScoreCard:
     """Encode images of a dataset with your own encoder, then score the codes.
@@ -190,6 +203,10 @@ def score_encoder(
             make up whole objects for metrics that need these.
         batch_size: images per call of `encode`.
         seed: of the draw and of the metrics.
+        baselines: whether to score what nobody learnt beside it, on the same images: a random projection of the pixels
+            to as many codes, as many of their principal components, and the encoder `untrained`. It takes three or four
+            times as long. A score that is no better than its best baseline is marked in every view.
+        untrained: what encodes as `encode` did before it was trained, for the baselines.
         **arguments: passed on to `score`.
 
     Returns:
@@ -201,6 +218,8 @@ def score_encoder(
     for name, count in (("n_samples", n_samples), ("batch_size", batch_size)):
         check_whole(name, count, 1)
     check_whole("seed", seed, 0)
+    if untrained is not None and not baselines:
+        raise ValueError("untrained is one of the baselines: give baselines=True")
     if isinstance(dataset, str):
         from unbraid.datasets import load
 
@@ -211,7 +230,33 @@ def score_encoder(
         return encoded_objects(encode, opened, n_samples, batch_size, seed)
 
     representation = encoded(encode, dataset, n_samples, batch_size, seed)
-    return score(representation, seed=seed, **{"objects": objects, **arguments})
+    beside = None
+    if baselines:
+        width = representation.codes.shape[1]
+        beside = baselines_of(dataset, width, n_samples, batch_size, seed, untrained)
+        if untrained is None:
+            said = "the untrained encoder is not among the baselines: untrained= takes it"
+            representation = replace(representation, notes=(*representation.notes, said))
+    return score(representation, seed=seed, baselines=beside, **{"objects": objects, **arguments})
+
+
+def _baseline(name: str, given: Any, codes: Any, about: tuple[Any, ...]) -> Baseline:
+    """Of the rows of `codes`, with what `about` says of these, as `_representation` takes it but for the posterior."""
+    held, objects = given if isinstance(given, Baseline) else (given, None)
+    own = held if isinstance(held, Representation) else Representation(check_matrix(held, f"baselines[{name!r}]", "n"))
+    n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
+    if len(own) != n_samples:
+        raise ValueError(f"baselines[{name!r}] must have the rows of codes, {n_samples}; got {len(own)}")
+    factors, *others = about
+    if not isinstance(codes, Representation):
+        return Baseline(_representation(own.codes, factors, own.log_variances, *others), objects)
+    known = [factor for factor in codes.names if factor in own.names]
+    if known and not np.array_equal(own.keep_factors(known).factors, codes.keep_factors(known).factors):
+        raise ValueError(f"baselines[{name!r}] is of other rows than codes: the factors differ")
+    posterior = {part: getattr(own, part) for part in POSTERIOR}
+    alike = replace(codes, codes=own.codes, code_names=own.code_names, **posterior)
+    of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
+    return Baseline(_representation(alike, factors, None, *others), of_names)
 
 
 def _representation(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import unbraid
+from unbraid._baselines import no_better
 from unbraid._files import atomic_write
 from unbraid._shown import WITHIN
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Sequence[str]]
 FORMATS = (".tex", ".md", ".csv")
+NO_BETTER = "†"  # beside a score that a baseline has as well
 WITHIN_NULL = "°"  # beside a score that is not told from those of shuffled rows
 ESCAPED = str.maketrans(
     {each: f"\\{each}" for each in "&%$#_{}"}
@@ -24,7 +26,7 @@ ESCAPED = str.maketrans(
 )
 SYMBOLS = {
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
-    "°": r"$^\circ$",
+    "°": r"$^\circ$", "†": r"$^\dagger$",
 }  # fmt: skip
 
 
@@ -38,7 +40,8 @@ def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[
     Returns:
         The head and the rows, as text. The deviation is that of a sample (divided by n - 1), over the models that have
         the metric; what a model lacks is "-". Arrows say which way is better. A score that has an interval is given
-        ± half of it, and one that is not told from its null has a mark; `footnote` explains both.
+        ± half of it, and one that is not told from its null, or no
+        better than its best baseline, has a mark; `footnote` explains all of it.
     """
     metrics = list(dict.fromkeys(name for card in cards.values() for name in card))
     rows = []
@@ -59,7 +62,9 @@ def _score(scored: "Scored", digits: int) -> str:
     known = scored.intervals and scored.intervals.values.get(scored.metric.headline)
     reach = f" ± {known.half_width:.{digits}f}" if known else ""
     within = scored.null is not None and scored.null.p > WITHIN
-    return f"{scored.headline:.{digits}f}{reach}{WITHIN_NULL if within else ''}"
+    marks = WITHIN_NULL if within else ""
+    marks += NO_BETTER if no_better(scored.metric, scored.headline, scored.baselines) else ""
+    return f"{scored.headline:.{digits}f}{reach}{marks}"
 
 
 def footnote(cards: "Mapping[str, ScoreCard]") -> str:
@@ -74,6 +79,8 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
         said.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
     if any(each.null is not None for each in scored):
         said.append(f"{WITHIN_NULL} not told from shuffled rows (p > {WITHIN:g})")
+    if beside := dict.fromkeys(name for each in scored for name in each.baselines):
+        said.append(f"{NO_BETTER} no better than the best of {', '.join(beside)}")
     said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
     return f"{'; '.join(said)}; unbraid {unbraid.__version__}."
 

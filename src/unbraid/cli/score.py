@@ -1,6 +1,6 @@
 """`unbraid score`: every metric of codes in a file, in several side by side, or in the folder of a run."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import pi
@@ -13,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table
 
 from unbraid._arguments import check_number
+from unbraid._baselines import no_better, told
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._say import say
@@ -22,6 +23,7 @@ from unbraid.cli._trust import TrustCode, TrustData, trusted
 Named = TypeVar("Named")
 
 if TYPE_CHECKING:
+    from unbraid._baselines import Baseline
     from unbraid.representation import Representation
     from unbraid.scorecard import ScoreCard, Scored
 
@@ -104,6 +106,14 @@ def score(
         int,
         typer.Option(help="Score this many times more with rows shuffled: what do codes of this shape get by luck?"),
     ] = 0,
+    baselines: Annotated[
+        bool,
+        typer.Option(
+            "--baselines",
+            help="Of a run: score beside it a random projection and the PCA of the same images, and the model before "
+            "its training.",
+        ),
+    ] = False,
     confidence: Annotated[
         float | None,
         typer.Option(
@@ -161,6 +171,8 @@ def score(
 
       unbraid score runs/3f6c0f0a8d1e2b47 --html scores.html
 
+      unbraid score runs/3f6c0f0a8d1e2b47 --metrics mig,snc --baselines
+
       unbraid score codes.npz --metrics zero_shot --gap "elevation > 0.79 and red > green + 0.15"
     """
     if bool(files) == example:
@@ -188,6 +200,8 @@ def score(
             "--json and --html are of one card; several are put side by side by --latex, --markdown, --csv"
         )
     about = about_labels(kinds, period, missing)
+    if baselines:
+        _refuse_no_runs(paths, labels, about)
     cards: dict[str, ScoreCard] = {}
     for path in paths:
         name = "the shipped example" if example else str(path)
@@ -209,6 +223,7 @@ def score(
                     representation, metrics=chosen, seed=seed, gap=gap, null=null, confidence=confidence,
                     resamples=resamples, progress=progress, objects=objects if path.is_dir() and own else None,
                     code_blocks=code_blocks, factor_blocks=factor_blocks,
+                    baselines=_baselines(path, trusted(trust_code, trust_data)) if baselines else None,
                 )  # fmt: skip
             except Untrusted:
                 raise
@@ -233,6 +248,26 @@ def score(
         _print_beside(head, rows, cards)
     for out in outs:
         say(f"wrote {out}", err=True)
+
+
+def _refuse_no_runs(paths: Iterable[Path], labels: Path | None, about: Mapping[str, Any]) -> None:
+    """Raises ValueError where there are no images to make baselines of, or rows that are not the images'."""
+    from unbraid.runs.folder import WEIGHTS
+
+    for path in paths:
+        if not (path / WEIGHTS).is_file():
+            raise ValueError(f"{path}: --baselines are of images, and this is no folder of a trained run")
+    if labels is not None or about:
+        raise ValueError("--baselines go by the factors of the run; leave --labels, --kinds, --period, --missing out")
+
+
+def _baselines(run: Path, trust: Collection[str]) -> "dict[str, Baseline]":
+    from unbraid._extras import require
+
+    require("torch", "train", "encoding the images of a run")
+    from unbraid.runs.run import load_run
+
+    return load_run(run, trust=trust).baselines()
 
 
 def about_labels(kinds: str | None, period: str | None, missing: str | None) -> dict[str, Any]:
@@ -431,14 +466,18 @@ def _print_one(
     metric = scored.metric
     better = "higher" if metric.higher_is_better else "lower"
     span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
-    told = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
-    console.print(row.format(name, *told, better, span), highlight=False)
+    numbers = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
+    console.print(row.format(name, *numbers, better, span), highlight=False)
     others = [
         f"{value} {number:.3f} {_ends(scored, value, '({})')}".rstrip()
         for value, number in scored.values.items()
         if value != metric.headline
     ]
-    notes = [note for note in scored.notes if scored.null is None or note != scored.null.note]
+    beside = told(metric, scored.headline, scored.baselines)
+    notes = [note for note in scored.notes if (scored.null is None or note != scored.null.note) and note not in beside]
+    for line in beside:
+        mark = "! " if no_better(metric, scored.headline, scored.baselines) else ""
+        console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
     for line in ([", ".join(others)] if others else []) + notes:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)
     if name in needed:

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._baselines import NO_BETTER, no_better
 from unbraid._interval import Interval, Intervals
 from unbraid._null import Null
 from unbraid._shown import WITHIN
@@ -19,6 +20,7 @@ DEAD_KL = 0.01  # nats; UDR's threshold for an informative latent
 MOST_CODES = 400  # rows of the table of codes
 FIRST = 3  # codes of each factor in a matrix that are shown in any case
 LARGEST_TABLE = 400  # entries of a matrix that are printed below its diagram
+NONE: Mapping[str, float] = {}
 FACTOR_FIELDS = ("accuracy", "chance", "errors", "baseline")  # (n_factors,) of some Results, shown beside `per_factor`
 
 
@@ -198,9 +200,10 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "error": None if error is None else number_text(error),
         "higher": metric.higher_is_better,
         "range": None if np.isinf([low, high]).all() else (_end_text(low), _end_text(high)),
-        "bar": _bar(scored["headline"], metric, noise, between.get(metric.headline)),
+        "bar": _bar(scored["headline"], metric, noise, between.get(metric.headline), scored.get("baselines", {})),
         "interval": None if intervals is None else _interval(intervals, metric.headline),
         "null": None if null is None else _null(null),
+        "baselines": _baselines(scored),
         "means": metric.means,
         "misses": metric.misses,
         "values": [
@@ -221,6 +224,15 @@ def _null(null: Null) -> dict[str, Any]:
     above = "" if null.above is None else f", {null.above:.2f} of the way from it to the best"
     text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}{above}, p = {null.p:.2g}"
     return {"text": text, "within": null.p > WITHIN}
+
+
+def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What stands below the bar; None without any."""
+    scores: Mapping[str, float] = scored.get("baselines", {})
+    if not scores:
+        return None
+    listed = [(name, number_text(score)) for name, score in scores.items()]
+    return {"scores": listed, "no_better": NO_BETTER if no_better(scored["metric"], scored["headline"], scores) else ""}
 
 
 def _interval(intervals: Intervals, headline: str) -> str:
@@ -266,8 +278,12 @@ def _per_factor(scored: Mapping[str, Any], names: Sequence[str]) -> dict[str, An
 
 
 def _bar(
-    value: float, metric: Metric, chance: Noise | None, interval: Interval | None = None
-) -> dict[str, float] | None:
+    value: float,
+    metric: Metric,
+    chance: Noise | None,
+    interval: Interval | None = None,
+    baselines: Mapping[str, float] = NONE,
+) -> dict[str, Any] | None:
     """Where a value lies on its range, in percent; None where the range has no end."""
     low, high = metric.range
     if not np.isfinite([low, high]).all() or high <= low:
@@ -277,7 +293,9 @@ def _bar(
         return round(100 * float(np.clip((number - low) / (high - low), 0, 1)), 2)
 
     origin, end = sorted((place(max(low, 0.0) if high > 0 else high), place(value)))
-    bar = {"start": origin, "width": round(end - origin, 2)}
+    bar: dict[str, Any] = {"start": origin, "width": round(end - origin, 2)}
+    if baselines:
+        bar["baselines"] = [place(score) for score in baselines.values()]
     if chance is not None and low < chance.score < high:
         bar["chance"] = place(chance.score)
     if interval is not None:
@@ -323,7 +341,11 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
     weighted = card["representation"].weights is not None
     only += "weights=counts, " if weighted else ""
+    beside = any(each.get("baselines") for each in card["scored"].values())
     if card["path"] is None:
+        if beside:
+            call = "unbraid.score_encoder(encode, dataset, baselines=True, untrained=untrained, "
+            return {"command": None, "python": f"import unbraid\n\ncard = {call}{finish}"}
         representation = card["representation"]
         arguments = f"kinds={list(representation.kinds)!r}, names={list(representation.names)!r}, "
         return {
@@ -338,10 +360,15 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += [] if card["gap"] is None else ["--gap", card["gap"]]
     words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
     words += [word for name, value in again.items() for word in (f"--{name}", f"{value:g}")]
+    words += ["--baselines"] if beside else []
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
     load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
     load += f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
+    if beside:
+        named = f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
+        call = f"unbraid.score(run.codes(){named}, objects=run.objects, baselines=run.baselines(), {finish}"
+        python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
     return {"command": shlex.join(words), "python": python}
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,9 +16,11 @@ from torch import Tensor, nn
 from torch.utils.data import Dataset
 
 from unbraid._arguments import check_whole
+from unbraid._baselines import Baseline
 from unbraid._device import choose_device, reproducible
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._extras import require
+from unbraid._pixels import baselines_of
 from unbraid._seal import check_seal
 from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
@@ -223,6 +225,30 @@ class Run:
             NotDefined: the dataset is no full grid of factors, or none of them is cyclic.
         """
         return encoded_objects(self._encoded, self.dataset(dataset), n, BATCH, seed)
+
+    def baselines(
+        self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0
+    ) -> dict[str, Baseline]:
+        """What nobody learnt, of the images of `representation`, for `unbraid.score(run.codes(), baselines=...)`.
+
+        A random projection of the pixels to as many codes as the model has, as many of their principal components, and
+        the model as it was before its first step (none of a family that is fitted, as PCA).
+
+        Args:
+            dataset, n: as for `representation`.
+            seed: of the draw of images, and of the projection.
+        """
+        untrained = None if self._family.fit else self._untrained()._encoded
+        return baselines_of(self.dataset(dataset), self.n_codes, n, BATCH, seed, untrained)
+
+    def _untrained(self) -> "Run":
+        """The same with the weights that its training began with."""
+        self._check_trust()
+        fresh, shape = replace(self), tuple(self.config["dataset"]["image_shape"])
+        with self.described():
+            modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
+        fresh.__dict__["modules"] = modules.to(choose_device(self.device))
+        return fresh
 
     def _encoded(self, images: Any) -> Any:
         codes, log_variances = self.posterior(images)
