@@ -217,13 +217,14 @@ def score(
             return objects_of(path, trust=trusted(trust_code, trust_data))().keep_factors(names)
 
         own = not labels and not about  # factors as the run has them
+        beside = _baselines(path, trusted(trust_code, trust_data)) if baselines else None
         with metric_progress() as progress:
             try:
                 card = score_codes(
                     representation, metrics=chosen, seed=seed, gap=gap, null=null, confidence=confidence,
                     resamples=resamples, progress=progress, objects=objects if path.is_dir() and own else None,
                     code_blocks=code_blocks, factor_blocks=factor_blocks,
-                    baselines=_baselines(path, trusted(trust_code, trust_data)) if baselines else None,
+                    baselines=beside,
                 )  # fmt: skip
             except Untrusted:
                 raise
