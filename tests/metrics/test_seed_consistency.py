@@ -1,5 +1,6 @@
 """Seed consistency against a worked example, brute force and what random rows give."""
 
+import sys
 from itertools import permutations
 
 import numpy as np
@@ -43,13 +44,39 @@ def test_order_sign_and_scale_of_rows_change_nothing() -> None:
     assert seed_consistency([rows, rows], draws=0).score == pytest.approx(5 / 6)
 
 
+def test_candidates_find_what_all_rows_find_or_say_how_far_they_are_off() -> None:
+    one, noise = RNG.standard_normal((150, 12)), RNG.standard_normal((170, 12))
+    found = np.concatenate([one[::-1] + 0.5 * RNG.standard_normal((150, 12)), noise[:20]])
+    crowd = np.concatenate([np.ones((40, 12)) + 0.01 * RNG.standard_normal((40, 12)), one[:100]])
+    for pair in ([one, found], [one, noise], [crowd, noise], [noise, crowd], [np.zeros((3, 12)), one]):
+        exact = seed_consistency(pair, draws=0)
+        assert exact.notes == ()
+        assert seed_consistency(pair, draws=0, top=170).score == pytest.approx(exact.score, abs=1e-12)
+        for top, missed in ((1, 0.06), (8, 0.03)):
+            few = seed_consistency(pair, draws=0, top=top)
+            assert exact.score - missed <= few.score <= exact.score + 1e-12
+            off = float(few.notes[0].removesuffix(" above").split()[-1])
+            assert exact.score <= few.score + off + 1e-4
+    assert seed_consistency([one, one[::-1]], top=2).score == pytest.approx(1.0)
+
+
+def test_dictionaries_too_wide_for_every_assignment_take_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = [RNG.standard_normal((60, 8)), RNG.standard_normal((50, 8))]
+    exact = seed_consistency(pair)
+    monkeypatch.setattr(sys.modules[seed_consistency.__module__], "EXACT_ROWS", 59)
+    few = seed_consistency(pair)
+    assert few.score == pytest.approx(exact.score, abs=0.01)
+    assert few.chance == pytest.approx(exact.chance, abs=0.01)
+    assert few.notes[0].startswith("by 32 candidates of each row: the best match is at most 0.")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
         ([np.eye(2)], "at least two"),
         ([np.eye(2), np.eye(3)], "has 3 dimensions"),
         ([np.eye(2), [[np.nan, 1.0]]], r"dictionaries\[1\] must be finite"),
-        ([np.ones((8193, 1)), np.ones((2, 1))], r"dictionaries\[0\] must have 1 to 8192 rows"),
+        ([np.ones((131_073, 1)), np.ones((2, 1))], r"dictionaries\[0\] must have 1 to 131072 rows"),
     ],
 )
 def test_what_cannot_be_is_refused(given: list, message: str) -> None:
