@@ -48,8 +48,8 @@ def seed_consistency(
     Returns:
         SeedConsistency. `score` in [0, 1], higher is better. Read it beside `chance`: the more rows to choose from and
         the fewer dimensions, the better random rows match (.56 for 64 rows of 16, .40 for 1024 of 64). A row of zeros
-        matches nothing. Invariant to order, sign and scale of rows. Two dictionaries of 16 384 rows of 512 take 25 s of one
-        core and 1 GB, of 8192 rows with all assignments 6 s and 1.4 GB; `chance` takes as long again.
+        matches nothing. Invariant to order, sign and scale of rows. Two dictionaries of 16 384 rows of 512 take 25 s of
+        one core and 1 GB, of 8192 rows with all assignments 6 s and 1.4 GB; `chance` takes as long again.
 
     Raises:
         ValueError: fewer than two dictionaries, other dimensions, values not finite, or too many rows.
