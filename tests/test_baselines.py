@@ -17,8 +17,8 @@ from unbraid._baselines import Baseline, no_better
 from unbraid._pixels import MOST_ROWS, baselines_of, principal_components, random_projection
 from unbraid.cli.app import app
 from unbraid.datasets.base import ArrayDataset
-from unbraid.factors import FactorSpace
-from unbraid.metrics import METRICS, mig, mig_exact, sap
+from unbraid.factors import FactorSpace, whole_objects
+from unbraid.metrics import METRICS, d_lsbd, mig, mig_exact, sap
 from unbraid.tables import compare, footnote
 
 Images = NDArray[np.uint8]
@@ -242,3 +242,21 @@ def test_a_family_that_is_fitted_has_no_untrained_encoder_and_pca_scores_as_the_
     assert np.abs(baselines["PCA"].representation.codes) == pytest.approx(np.abs(made.codes().codes), abs=1e-5)
     card = unbraid.score(made.codes(), metrics="sap", baselines=baselines)
     assert card.scored["sap"].baselines["PCA"] == pytest.approx(card["sap"].score, abs=1e-5)
+
+
+def test_whole_objects_of_baselines_are_encoded_where_those_of_the_model_are() -> None:
+    """Images drawn at random have gaps, which d_lsbd refuses: it takes every turn of as many objects as they hold."""
+    space = FactorSpace(("object", "turn"), (10, 8), ("categorical", "cyclic"))
+    images = np.random.default_rng(1).integers(0, 256, (80, 3, 3, 1), dtype=np.uint8)
+    dataset = ArrayDataset(images, space)
+    given: dict[str, Any] = {"n_samples": 40, "seed": 2, "metrics": ["mig", "d_lsbd"]}
+
+    def encode(images: Images) -> NDArray[Any]:
+        return images.reshape(-1, 9)[:, :3].astype(float)
+
+    card = unbraid.score_encoder(encode, dataset, baselines=True, **given)
+    index = whole_objects(space, 40, seed=2)
+    codes = random_projection(dataset, 3, 2)(images[index])
+    own = d_lsbd(codes, space.factors(index), kinds=space.kinds, sizes=space.sizes, seed=2)
+    assert card.scored["d_lsbd"].objects is not None
+    assert card.scored["d_lsbd"].baselines["random projection"] == pytest.approx(own.score)

@@ -84,7 +84,9 @@ def executed(theirs: Path) -> bool:
 
 # What a command is given, and the code it ends with; twice where it takes a run and a study. In the order of the help.
 WALK: dict[str, list[tuple[str, int]]] = {
-    "score": [("run --metrics mig", 0), ("codes.npz --metrics mig", 0)],
+    "score": [
+        ("run --metrics mig", 0), ("codes.npz --metrics mig", 0), ("run --metrics mig --baselines", 2),
+    ],
     "compare": [("codes.npz run --metrics mig --resamples 2", 0)],
     "metrics": [("", 0)],
     "stress": [("mig", 0)],
