@@ -18,8 +18,9 @@ import numpy as np
 from unbraid._arrays import telling
 from unbraid._extras import require
 from unbraid._files import check_unpacked
-from unbraid._seal import check_seal
+from unbraid._seal import BLANK, KEY, check_seal, seal
 from unbraid._suggest import one_line
+from unbraid.types import DataFrame
 
 TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
 CELL = 8  # bytes of a number in memory
@@ -196,6 +197,17 @@ def read_parquet(path: Path) -> Any:
         return pq.read_table(path)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise ValueError(f"{path}: not a readable .parquet file ({one_line(error)})") from error
+
+
+def write_frame(frame: DataFrame, path: Path) -> None:
+    """Write a pandas DataFrame without its index as .parquet, with a checksum."""
+    require("pyarrow", "table", "writing .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK}), path)
+    seal(path)
 
 
 def read_csv(path: Path) -> dict[str, Any]:

@@ -153,3 +153,16 @@ def test_what_is_no_table_of_a_study_is_one_line(tmp_path: Path) -> None:
         read_table(tmp_path / "d.txt")
     with pytest.raises(FileNotFoundError, match="no such file"):
         read_table(tmp_path / "e.csv")
+
+
+def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> None:
+    path = tmp_path / "table.parquet"
+    write_table(A, path)
+    whole = path.read_bytes()
+    pd.testing.assert_frame_equal(read_table(path), A, check_dtype=False)
+    pd.testing.assert_frame_equal(pd.read_parquet(path), A, check_dtype=False)  # an ordinary file to all others
+    marked = whole.rindex(b"unbraid-sha256:")
+    for place in range(0, marked, 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        with pytest.raises(ValueError, match="its checksum is that of other content"):
+            read_table(path)

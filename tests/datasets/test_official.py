@@ -3,6 +3,7 @@
 import io
 import sys
 import tarfile
+import tracemalloc
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -458,6 +459,26 @@ def test_faces3d_refuses_what_is_no_tensor(tmp_path: Path, content: bytes) -> No
         stored(tmp_path, faces3d.read(tmp_path / "faces.pth", FACES))
 
 
+def test_a_member_of_a_zip_gets_no_memory_for_what_it_only_declares(tmp_path: Path) -> None:
+    whole = archive(tmp_path / "coil-100.zip", coil_files()).read_bytes()
+    name = next(iter(coil_files())).encode()
+    central = whole.rindex(b"PK\1\2", 0, whole.rindex(name))
+    for field in (20, 24):  # packed size, size
+        broken = bytearray(whole)
+        broken[central + field : central + field + 4] = (1 << 30).to_bytes(4, "little")
+        (tmp_path / "coil-100.zip").write_bytes(broken)
+        tracemalloc.start()
+        try:
+            with (
+                pytest.raises(ValueError, match=r"cannot have the [0-9,]+ bytes that it declares"),
+                bundle(tmp_path / "coil-100.zip") as files,
+            ):
+                files.read(name.decode())
+            assert tracemalloc.get_traced_memory()[1] < 1 << 24
+        finally:
+            tracemalloc.stop()
+
+
 # --- ModelNet40 -----------------------------------------------------------------------------------------------------
 
 PYRAMID = b"OFF\n5 5 0\n0 0 0\n2 0 0\n2 2 0\n0 2 0\n1 1 %d\n4 0 1 2 3\n3 0 1 4\n3 1 2 4\n3 2 3 4\n3 3 0 4\n"
@@ -483,6 +504,7 @@ def test_off_reads_the_glued_header_and_fans_polygons() -> None:
         ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0 9"), "corner outside its 5 vertices"),
         ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0"), "too few corners"),
         ((PYRAMID % 3).replace(b"2 2 0", b"2 two 0"), "no sound .off mesh"),
+        ((PYRAMID % 3).replace(b"3 3 0 4", b"3 3 0 " + b"9" * 20), "no sound .off mesh"),
     ],
 )
 def test_off_says_what_is_wrong(data: bytes, message: str) -> None:

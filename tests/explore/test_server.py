@@ -4,6 +4,7 @@ import http.client
 import json
 import socket
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from unbraid.explore.jobs import Jobs
-from unbraid.explore.server import Refused, Reply, Server, as_json, file_within, html, serve
+from unbraid.explore.server import Refused, Reply, Server, _Handler, as_json, file_within, html, serve
 
 
 def get(path: str) -> Reply:
@@ -278,3 +279,39 @@ def test_jobs_are_done_one_after_the_other_and_asked_for_once() -> None:
     jobs.add("a", "mig")
     jobs.join()
     assert len(done) == 4
+
+
+def test_a_request_that_comes_a_byte_at_a_time_is_ended_by_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_Handler, "timeout", 0.3)
+    with served(serve("127.0.0.1", 0, get, post)) as server:
+        own = "\r\n".join(f"{name.replace('_', '-')}: {value}" for name, value in ours(server.port).items())
+        heads = (
+            "GET / HTTP/1.1\r\n",
+            "GET / HTTP/1.1\r\nX: ",
+            f"POST / HTTP/1.1\r\n{own}\r\nContent-Length: 9999\r\n\r\n",
+        )
+        for head in ("G", *heads):  # in the line, between headers, in one, in the content
+            with socket.create_connection(("127.0.0.1", server.port), timeout=10) as slow:
+                slow.sendall(head.encode())
+                slow.settimeout(0.02)
+                said, sent = b"", 0
+                while sent < 400:
+                    try:
+                        slow.sendall(b" ")
+                        sent += 1
+                        if not (part := slow.recv(1000)):
+                            break
+                        said += part
+                    except TimeoutError:
+                        continue
+                    except ConnectionError:
+                        break
+                assert sent < 400  # it would take 8 seconds
+                assert (b"408" in said) == head.startswith("POST")
+        # Whoever speaks at once may do so again on the same connection, however long ago it was made.
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)
+        with closing(connection):
+            for _ in range(3):
+                connection.request("GET", "/")
+                assert connection.getresponse().read().decode() == "<p>é</p>"
+                time.sleep(0.15)

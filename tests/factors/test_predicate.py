@@ -49,3 +49,16 @@ def test_one_equals_sign_is_pointed_at() -> None:
     with pytest.raises(ValueError) as told:
         predicate("color >= ", ["color"])
     assert "==" not in str(told.value)
+
+
+def test_a_condition_without_a_value_in_some_row_is_refused_there() -> None:
+    rows = np.array([[0.0, 1.0], [2.0, 3.0]])
+    # Python's numbers are found out at once; what depends on the rows, where a row has no value.
+    with pytest.raises(ValueError, match=r"'x > 1 / 0' has no value"):
+        predicate("x > 1 / 0", ["x", "y"])
+    for text in ("y % 0 == 0", "y % x == 0", "x / x == 1"):
+        with pytest.raises(ValueError, match=f"{text!r} has no value in some rows"):
+            predicate(text, ["x", "y"])(rows)
+    assert predicate("y % x == 1", ["x", "y"])(rows[1:]).tolist() == [True]
+    assert predicate("1 / x > 1", ["x", "y"])(rows).tolist() == [True, False]  # infinite is more
+    assert predicate("y % (x - 1) == 0", ["x", "y"])(rows).tolist() == [True, True]

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 from unbraid._extras import require
 from unbraid._files import atomic_write, check_file
 from unbraid._suggest import suggestion
-from unbraid._tables import read_parquet
+from unbraid._tables import read_parquet, write_frame
 from unbraid.analysis.natural_order import natural
 from unbraid.metrics import METRICS
 from unbraid.types import DataFrame
@@ -95,7 +95,7 @@ def write_table(frame: DataFrame, path: Path) -> None:
         if path.suffix == ".csv":
             frame.to_csv(temporary, index=False)
         else:
-            frame.to_parquet(temporary, index=False)
+            write_frame(frame, temporary)
 
 
 def check_suffix(path: Path) -> None:

@@ -21,6 +21,7 @@ from unbraid._tables import DAMAGED
 from unbraid.types import UInt8Array
 
 SLAB_BYTES = 1 << 26
+MOST_MEMBER = 1 << 20  # bytes of a member that nobody minds
 Convert = Callable[[Any], UInt8Array]
 
 
@@ -202,12 +203,16 @@ class _Folder:
 
 class _Zip:
     def __init__(self, path: Path) -> None:
-        self.archive = zipfile.ZipFile(path)
+        self.archive, self.length = zipfile.ZipFile(path), path.stat().st_size
 
     def names(self) -> list[str]:
         return [name for name in self.archive.namelist() if not name.endswith("/")]
 
     def read(self, name: str) -> bytes:
+        about = self.archive.getinfo(name)
+        if about.compress_size > self.length or about.file_size > max(MOST_MEMBER, 1100 * about.compress_size):
+            # What is declared is allocated before anything is read; deflate makes 1032 bytes of one at most.
+            raise zipfile.BadZipFile(f"{name} cannot have the {about.file_size:,} bytes that it declares")
         return self.archive.read(name)
 
     def close(self) -> None:

@@ -3,16 +3,18 @@
 import hmac
 import ipaddress
 import json
+import math
 import os
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from http.server import BaseHTTPRequestHandler
-from io import BytesIO
+from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
@@ -172,11 +174,40 @@ class Server(ThreadingMixIn, TCPServer):
             super().handle_error(request, client_address)
 
 
+class _Arriving(RawIOBase):
+    """What a client sends, until a time."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.connection, self.ends = connection, math.inf
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # pyright: ignore[reportIncompatibleMethodOverride]
+        left = self.ends - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("the request took too long")
+        self.connection.settimeout(left)
+        return self.connection.recv_into(buffer)
+
+
 class _Handler(BaseHTTPRequestHandler):
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "unbraid", ""
-    timeout = 60  # seconds of silence after which a connection is closed
+    # Seconds in which a whole request has to come, and in which each piece of a reply has to be taken.
+    timeout: float = 60  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def setup(self) -> None:
+        super().setup()
+        self.rfile.close()
+        self.arriving = _Arriving(self.connection)
+        self.rfile = BufferedReader(self.arriving)
+
+    def handle_one_request(self) -> None:
+        # Of the whole: who sends a byte now and then would else keep the thread for ever.
+        self.arriving.ends = time.monotonic() + self.timeout
+        super().handle_one_request()
 
     def do_GET(self) -> None:
         self._answer(self._page)
@@ -199,6 +230,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(reply)
 
     def _send(self, reply: Reply) -> None:
+        self.connection.settimeout(self.timeout)
         tag = reply.headers.get("ETag")
         unchanged = tag is not None and self.headers.get("If-None-Match") == tag
         with BytesIO(reply.body) if isinstance(reply.body, bytes) else reply.body.open("rb") as content:
@@ -284,6 +316,8 @@ class _Handler(BaseHTTPRequestHandler):
             raise Refused(413, "that is too long")
         try:
             content = json.loads(self.rfile.read(int(length)))
+        except TimeoutError:
+            raise Refused(408, "it did not come in time") from None
         except (ValueError, RecursionError):  # the second of what is nested a thousand deep
             raise Refused(400, "that is not JSON") from None
         if not isinstance(content, dict):

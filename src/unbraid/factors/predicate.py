@@ -39,7 +39,8 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
         names: the factors, in the order of their columns.
 
     Raises:
-        ValueError: the text is no such condition, or names an unknown factor.
+        ValueError: the text is no such condition, or names an unknown factor; and, by the function, where the condition
+            has no value in some row, such as x % 0.
 
     Example:
         >>> inside = predicate("size > 1 and (hue == 0 or hue == 3)", ["size", "hue"])
@@ -87,13 +88,21 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
                 return np.logical_and.reduce(met)
         raise _unreadable(text, node)
 
+    def rows(factors: FloatArray) -> BoolArray:
+        try:
+            with np.errstate(divide="ignore", over="ignore", invalid="raise"):
+                return holds(tree, np.asarray(factors))
+        except FloatingPointError as error:
+            raise ValueError(f"condition {text!r} has no value in some rows: {error}") from None
+
     try:
-        holds(tree, np.ones((1, len(names))))  # an unknown name should fail here, not at first use
+        with np.errstate(all="ignore"):
+            holds(tree, np.ones((1, len(names))))  # an unknown name should fail here, not at first use
     except RecursionError:
         raise ValueError(f"condition {text!r} is nested too deeply") from None
     except (ZeroDivisionError, OverflowError) as error:
         raise ValueError(f"condition {text!r} has no value: {error}") from None
-    return lambda factors: holds(tree, np.asarray(factors))
+    return rows
 
 
 def _unreadable(text: str, node: ast.expr) -> ValueError:

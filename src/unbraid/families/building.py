@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from unbraid._seeds import stream
+from unbraid._trust import is_code
 from unbraid.factors import Space
 from unbraid.families.base import Family, Settings, Supply, Value
 
@@ -60,12 +62,63 @@ def completed(family: Family, kept: Mapping[str, Value]) -> dict[str, Value]:
 
 def weights_of(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int) -> dict[str, Tensor]:
     """The weights of a member by name; without the memory for them, where its networks can be built so."""
-    try:
-        with torch.device("meta"):
-            built = build_member(family, shape, settings, seed)
-    except (RuntimeError, TypeError):  # networks that look at values while they are built
-        built = build_member(family, shape, settings, seed)
-    return built.state_dict()
+    return (_without_memory(family, shape, settings) or build_member(family, shape, settings, seed)).state_dict()
+
+
+def filled_member(
+    family: Family, shape: tuple[int, ...], settings: Mapping[str, Any], seed: int, weights: Mapping[str, Tensor]
+) -> nn.ModuleDict:
+    """The modules of a member with these weights, in evaluation mode; none is drawn that would be replaced at once.
+
+    Args:
+        weights: all of them, as `weights_of` names them; copied.
+    """
+    built = _without_memory(family, shape, settings)
+    if built is None or len(built.state_dict()) < sum(1 for _ in (*built.parameters(), *built.buffers())):
+        built = build_member(family, shape, settings, seed)  # what no file keeps has to be computed
+        built.load_state_dict(weights)
+    else:
+        built = _copied(built)
+        built.load_state_dict({name: value.clone() for name, value in weights.items()}, assign=True)
+    return built.eval()
+
+
+def _copied(module: nn.Module) -> Any:
+    """The same modules, whose weights can be set without touching those of the original; as `deepcopy`, but quick."""
+    twin = copy(module)
+    for held in ("_parameters", "_buffers"):
+        vars(twin)[held] = dict(vars(module)[held])
+    vars(twin)["_modules"] = {name: part and _copied(part) for name, part in vars(module)["_modules"].items()}
+    return twin
+
+
+_EMPTY: dict[str, nn.ModuleDict] = {}  # of our own networks; those of the user's may be edited
+_MOST_EMPTY = 8
+
+
+def _without_memory(family: Family, shape: tuple[int, ...], settings: Mapping[str, Any]) -> nn.ModuleDict | None:
+    """The modules of any member, their weights without values; None of networks that look at these when built.
+
+    The next to ask gets the same: a page of a study asks for thousands of one kind.
+    """
+    key = repr((family.title, shape, sorted(settings.items()))) if _ours(family, settings) else None
+    if key not in _EMPTY:
+        try:
+            with torch.device("meta"):
+                built = build_member(family, shape, settings, 0)
+        except (RuntimeError, TypeError):
+            return None
+        if key is None:
+            return built
+        while len(_EMPTY) >= _MOST_EMPTY:
+            del _EMPTY[next(iter(_EMPTY))]
+        _EMPTY[key] = built
+    return _EMPTY[key]
+
+
+def _ours(family: Family, settings: Mapping[str, Any]) -> bool:
+    ours = family.build.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return ours and not is_code(str(settings.get("network", "")))
 
 
 def structural_settings(family: Family, members: Sequence[Member], space: Space | None = None) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from unbraid._seal import check_seal
 from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
-from unbraid.families.building import Member, build_member, completed, structural_settings, weights_of
+from unbraid.families.building import Member, completed, filled_member, structural_settings, weights_of
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
@@ -358,11 +358,9 @@ class Run:
         expected = {name: tuple(value.shape) for name, value in weights.items()}
         try:
             _check_whole(path)
-            with safe_open(path, "pt") as file:
-                found = {name: tuple(file.get_slice(name).get_shape()) for name in file.keys()}  # noqa: SIM118
-            if expected != found:
-                raise ValueError(f"{path} is for another architecture than {CONFIG} beside it describes")
             weights = load_file(path)
+            if expected != {name: tuple(value.shape) for name, value in weights.items()}:
+                raise ValueError(f"{path} is for another architecture than {CONFIG} beside it describes")
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
         with self.described(), torch.inference_mode():
@@ -377,9 +375,7 @@ class Run:
 
     def _built(self, weights: Mapping[str, Tensor]) -> nn.ModuleDict:
         shape = tuple(self.config["dataset"]["image_shape"])
-        modules = build_member(self._family, shape, self._settings, self.config["seed"]).eval()
-        modules.load_state_dict(weights)
-        return modules
+        return filled_member(self._family, shape, self._settings, self.config["seed"], weights)
 
     def with_weights(self, weights: Mapping[str, Tensor]) -> "Run":
         """The same run, its networks made of these weights and not of those in its folder, which need not be read."""

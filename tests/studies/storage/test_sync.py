@@ -15,7 +15,7 @@ from tests.studies.examples import SMALL, written
 from unbraid import Representation, Study
 from unbraid.cli import main
 from unbraid.studies.storage import remote, store
-from unbraid.studies.storage.agreed import RECORD, all_sent, begin_changes
+from unbraid.studies.storage.agreed import RECORD, agree, agreed, all_sent, begin_changes
 from unbraid.studies.storage.remote import carried, discard, local_folder, publish
 from unbraid.studies.storage.sync import FIXED, Mirror, pull, push
 from unbraid.studies.storage.sync import discard as discard_in
@@ -495,3 +495,12 @@ def test_outside_a_store_discarding_is_removing(tmp_path: Path) -> None:
     discard(tmp_path / "study/failed/a.json")
     discard(tmp_path / "study/failed/a.json")
     assert files_of(tmp_path / "study") == {"study.yaml"}
+
+
+@pytest.mark.parametrize(
+    "content", ['["1", 3, 1e999]', '["1", -Infinity, 4]', '["1", NaN, 4]', "7", "[]", '["1", "x", 4]']
+)
+def test_a_damaged_record_of_what_was_agreed_is_as_none(tmp_path: Path, content: str) -> None:
+    agree(tmp_path, {"runs/a/config.json": ("1", 3, 4), "runs/b/config.json": ("1", 3, 4)}, ())
+    (tmp_path / RECORD / "runs" / "a" / "files.json").write_text(f'{{"runs/a/config.json": {content}}}')
+    assert agreed(tmp_path, ()) == {"runs/b/config.json": ("1", 3, 4)}

@@ -107,11 +107,11 @@ def read_off(data: bytes, name: str) -> tuple[FloatArray, IntArray]:
         n_vertices, n_faces = (int(number) for number in rows[0].split()[:2])
         vertices = np.array([row.split()[:3] for row in rows[1 : 1 + n_vertices]], dtype=np.float64)
         faces = [_corners(row) for row in rows[1 + n_vertices : 1 + n_vertices + n_faces]]
-    except (ValueError, IndexError) as error:
+        triangles = fan_triangles(faces)
+    except (ValueError, IndexError, OverflowError) as error:  # the last of a corner with twenty digits
         raise ValueError(f"{name} is no sound .off mesh ({error})") from error
     if vertices.shape != (n_vertices, 3) or len(faces) != n_faces:
         raise ValueError(f"{name} is cut short: it announces {n_vertices} vertices and {n_faces} faces")
-    triangles = fan_triangles(faces)
     if len(triangles) == 0 or triangles.min() < 0 or triangles.max() >= n_vertices:
         raise ValueError(f"{name} has no face, or one with a corner outside its {n_vertices} vertices")
     return vertices, triangles

@@ -27,7 +27,7 @@ def agreed(folder: Path, within: Iterable[str]) -> Agreed:
                 part = {name: (str(token), int(size), int(time)) for name, (token, size, time) in entries.items()}
                 for name in part:
                     below(folder, name)
-            except (ValueError, TypeError, AttributeError, RecursionError):
+            except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
                 continue  # then the store tells all of it anew
             found |= part
     return found
