@@ -25,7 +25,7 @@ from unbraid._seal import check_seal
 from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
-from unbraid.families.building import Member, completed, filled_member, structural_settings, weights_of
+from unbraid.families.building import Member, build_member, completed, filled_member, structural_settings, weights_of
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
