@@ -78,9 +78,9 @@ def test_mig_sup_in_plain_loops(normalise: Any, weighting: Any) -> None:
     binned, information = by_hand(codes, FACTORS)
     gaps, weights = [], []
     for code, row in enumerate(information):
-        order = np.argsort(-row)
-        unit = entropy(binned[:, code]) if normalise == "code" else entropy(FACTORS[:, order[0]])
-        gaps.append((row[order[0]] - row[order[1]]) / unit)
+        units = [entropy(binned[:, code]) if normalise == "code" else entropy(levels) for levels in FACTORS.T]
+        first, second = sorted(row / units)[:-3:-1]
+        gaps.append(first - second)
         weights.append({"codes": 1.0, "active": float(codes[:, code].var() > 0.01), "information": max(row)}[weighting])
     result = mig_sup(codes, FACTORS, normalise=normalise, weighting=weighting)
     assert result.score == pytest.approx(np.average(gaps, weights=weights), abs=1e-12)

@@ -4,11 +4,28 @@ Run with NumPy 2.4.6, SciPy 1.17.1, scikit-learn 1.9.1 and torch 2.13.0. Where o
 how much and why.
 """
 
+from typing import Any, Literal
+
 import numpy as np
 import pytest
 
 from unbraid import Representation
-from unbraid.metrics import explicitness_from_curve, infomec, mcc, mig, r2, tad
+from unbraid.metrics import (
+    dcimig,
+    explicitness_from_curve,
+    factorised_support,
+    fg_ari,
+    infomec,
+    jemmig,
+    mcc,
+    mig,
+    mig_sup,
+    omes,
+    r2,
+    tad,
+    tmex,
+)
+from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)
 LATENTS = RNG.standard_normal((1000, 5))
@@ -32,6 +49,7 @@ GUARD = {
     "shifted": (0.9358421947569289, 1.0, 1.0, 0.8052296553973145),
     "noise": (0.0039015939534214755, 0.04543222757528471, 0.042596588996589, 0.004201018902539366),
 }
+FOREGROUND = [0.22448531032238334, 0.33486344607693797, 0.34729724245825067]
 
 
 @pytest.mark.parametrize("case", GUARD)
@@ -97,3 +115,78 @@ def test_tad_is_that_of_infodiffusion() -> None:
         found = tad(given, attributes)
         assert found.score == pytest.approx(score, abs=1e-6)
         assert found.n_captured == captured
+
+
+def _shipped() -> tuple[FloatArray, FloatArray]:
+    example = Representation.example()
+    return example.codes[:1500].astype(float), example.factors[:1500].astype(float)
+
+
+def test_gaps_of_information_are_those_of_ubisoft_and_of_the_authors_of_mig_sup() -> None:
+    """ubisoft/ubisoft-laforge-disentanglement-metrics, 05d5667, with pyitlib 0.3.1: nb_bins of 10 and continuous
+    factors, nb_bins of 20 and discrete ones. Zhiyuan1991/proVLAE, 3e1ec17, compute_metric_shapes of metric_MIG.py.
+    """
+    codes, factors = _shipped()
+    cases: list[tuple[dict[str, Any], tuple[float, float, float]]] = [
+        ({"bins": 10, "factor_bins": 10}, (0.26753115193800836, 0.14712215466372533, 0.09466454671388334)),
+        ({"bins": 20}, (0.2729127873211886, 0.14164080879076227, 0.10110028749497879)),
+    ]
+    for options, theirs in cases:
+        ours = [function(codes, factors, **options).score for function in (jemmig, dcimig, mig_sup)]
+        assert ours == pytest.approx(theirs, abs=1e-12)
+    # Factors are uniform there (log 6, 40, 32, 32), and here have the entropy of these rows; a code idles.
+    codes[:, 0] *= 0.01
+    found = mig_sup(codes, factors[:, 1:], normalise="factor", weighting="active")
+    assert found.weights.astype(bool).sum() == 5
+    assert found.score == pytest.approx(0.17636733715408104, abs=4e-4)
+
+
+def test_factorised_support_is_that_of_its_authors() -> None:
+    """facebookresearch/disentangling-correlated-factors, 3b0d233, FoS of dent/metrics/fos.py, all pairs, batch 128."""
+    codes = _shipped()[0]
+    assert factorised_support(codes[:128], standardise=False).score == pytest.approx(23.598680669602537, abs=1e-9)
+    assert factorised_support(codes[:128]).score == pytest.approx(138.49729294930665, abs=1e-9)  # given standardised
+    # Theirs takes rows in their order, ours draws it; given that order theirs is the same (21.86 in the order of rows).
+    drawn = factorised_support(codes[:1408], standardise=False)
+    assert drawn.score == pytest.approx(23.426965473483587, abs=1e-9)
+
+
+def test_omes_is_that_of_its_authors() -> None:
+    """JacopoDapueto/transfer_disentanglement, 75e1a8b, get_score, given all pairs of rows that differ in one factor.
+
+    With NumPy 2.4 as `corrcoef` without `bias`, which it no longer takes. Correlations are rounded to four digits.
+    """
+    grid = np.array([(a, b, c) for a in range(4) for b in range(3) for c in range(5)])
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([grid + 0.0, grid.sum(axis=1), rng.standard_normal(60) * 0.01])
+    codes = codes + 0.3 * rng.standard_normal((60, 5)) * [1, 1, 1, 1, 0.01]
+    theirs: dict[tuple[float, Literal["avg", "max"]], float] = {
+        (1.0, "avg"): 0.3977, (1.0, "max"): 0.5692, (0.5, "avg"): 0.3934,
+        (0.5, "max"): 0.5414, (0.0, "avg"): 0.3892, (0.0, "max"): 0.5136,
+    }  # fmt: skip
+    for (alpha, pooling), score in theirs.items():
+        found = omes(codes, grid, alpha=alpha, pooling=pooling)
+        assert found.score == pytest.approx(score, abs=2e-4)
+    assert omes(codes, grid).association[4].tolist() == [0, 0, 0]  # idle, by theirs as well
+
+
+def test_tmex_is_that_of_its_authors() -> None:
+    """tmex_blocks of shimenghuang/a-measurement-perspective-of-crl, e13f8ec: the test is GCM of pycomets, 6dc2e2c, with
+    its linear regression LM and test_type="max".
+    """
+    rng = np.random.default_rng(0)
+    factors = rng.standard_normal((1000, 5))
+    codes = factors @ rng.standard_normal((5, 5)) * 0.1 + factors * [2, -1, 0.5, 3, -4] + rng.standard_normal((1000, 5))
+    found = tmex(codes, factors, expected=np.eye(5))
+    assert found.score == 11
+    some = found.p_values[[0, 0, 0, 1, 2, 3, 3, 4], [1, 2, 4, 2, 0, 0, 2, 3]]
+    theirs = [0.000265, 0.005577, 0.476381, 0.111693, 0.116521, 0.356121, 0.958152, 0.587157]
+    assert some == pytest.approx(theirs, abs=5e-7)
+
+
+def test_the_foreground_index_is_that_of_another_program() -> None:
+    """scikit-learn 1.9.1, adjusted_rand_score of the foreground; that of multi_object_datasets needs TensorFlow."""
+    rng = np.random.default_rng(0)
+    true, predicted = rng.integers(0, 4, (3, 12, 12)), rng.integers(0, 5, (3, 12, 12))
+    predicted = np.where(rng.random((3, 12, 12)) < 0.5, true, predicted)
+    assert fg_ari(true, predicted).per_image == pytest.approx(FOREGROUND, abs=1e-12)

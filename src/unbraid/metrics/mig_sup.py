@@ -54,8 +54,8 @@ def mig_sup(
         bins: bins per code, 1 to 10 000. ubisoft-laforge takes 10.
         binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow.
         factor_bins: cut factors of more levels into so many bins of equal width; ubisoft-laforge takes 10.
-        normalise: gaps are divided by the entropy of the "code", as ubisoft-laforge does, or of the "factor" that it
-            knows most of, as the authors' code (proVLAE) does.
+        normalise: information is divided by the entropy of the "code", as ubisoft-laforge does, or by that of each
+            "factor" before the two are chosen, as the authors' code (proVLAE) does.
         weighting: "codes" averages over all codes; "active" over those of a variance above .01, as the authors' code
             does; "information", ours, weights each code by what it knows of the factor it knows most of.
 
@@ -84,8 +84,12 @@ def mig_sup(
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)
-    own = found.factor_entropy[found.information.argmax(axis=1)]
-    per_code = _per_code(found.information, found.code_entropy if normalise == "code" else own)
+    # Of factors the authors divide first, so that a code's two factors are those of the largest shares.
+    per_code = (
+        _per_code(found.information, found.code_entropy)
+        if normalise == "code"
+        else _per_code(found.information / found.factor_entropy, np.ones(inputs.n_codes))
+    )
     active = np.ones(inputs.n_codes)
     if weighting == "active":
         active = (mean_and_deviation(inputs.codes, inputs.weights)[1] > ACTIVE_DEVIATION) + 0.0
