@@ -128,7 +128,7 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"\left\| \rho_{\omega}(g_n)^{-1} z_{n,k} - \frac{1}{N} \sum_{m} \rho_{\omega}(g_m)^{-1} z_{m,k} \right\|^2",
             r"$z_{n,k}$ is code $n$, less its mean over factor $k$, in the plane of its two first principal axes and "
             r"scaled to mean squared norm 1; $\rho_{\omega}(g)$ turns that plane by $\omega$ times the angle of the "
-            r"factor's level, $|\omega| \le 10$. $K$ counts the cyclic factors.",
+            r"factor's level, $|\omega| \leq 10$. $K$ counts the cyclic factors.",
         ),
         "independence_score": (
             r"I = 1 - \frac{1}{m (m-1)} \sum_{g \ne h} \mathbb{E}_z \left| \max_{a \in G_g, \, b \in G_h} "
@@ -180,7 +180,7 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
             r"Codes are cut into 20 bins of equal width; a constant code adds 0.",
         ),
         "tad": (
-            r"\mathrm{TAD} = \sum_{k: \, a_{i_k k} \ge .75, \; \max_j I(v_j; v_k) \le .2 H(v_k)} "
+            r"\mathrm{TAD} = \sum_{k: \, a_{i_k k} \geq .75, \; \max_j I(v_j; v_k) \leq .2 H(v_k)} "
             r"\left( a_{i_k k} - \max_{i \ne i_k} a_{ik} \right), \qquad i_k = \arg\max_i a_{ik}",
             r"$a_{ik}$ is the area under the ROC curve of code $i$ for attribute $k$, in the better direction.",
         ),
@@ -198,7 +198,7 @@ METRIC_FORMULAS: Mapping[str, tuple[str, str]] = MappingProxyType(
         ),
         "tmex": (
             r"\mathrm{T\text{-}MEX} = \sum_{ik} \left| W_{ik} - E_{ik} \right|, \qquad W_{ik} = \left[ \, 2 \Phi(-|T_{ik}|) "
-            r"\le .05 \, \right], \qquad T_{ik} = \sqrt{N} \, \frac{\mathrm{mean}(r_i r_k)}{\mathrm{sd}(r_i r_k)}",
+            r"\leq .05 \, \right], \qquad T_{ik} = \sqrt{N} \, \frac{\mathrm{mean}(r_i r_k)}{\mathrm{sd}(r_i r_k)}",
             r"$r_i$ and $r_k$ are the residuals of code $i$ and of factor $k$ by least squares from all other factors; $E$ "
             r"is what should depend, by default a code of its own for each factor, matched on other rows.",
         ),
