@@ -141,7 +141,7 @@ def sign(_app: Any, what: str, _name: str, value: Any, _options: Any, *_given: A
 
 def _table(rows: Mapping[str, Any]) -> str:
     """What a table says of itself: its rows."""
-    return f"A table of {len(rows)} rows by name: {', '.join(f'`{name}`' for name in rows)}."
+    return f"A table of {len(rows)} rows by name: {', '.join(f'`{name}`' for name in rows if name)}."
 
 
 def _arguments(function: ast.FunctionDef, bound: bool) -> str:
