@@ -24,6 +24,7 @@ from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
 from unbraid.metrics import BLOCKED, LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
 from unbraid.metrics._inputs import check_inputs, check_matrix
+from unbraid.metrics.arguments import find_metric, full_name
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
 from unbraid.representation import POSTERIOR, Representation
@@ -73,9 +74,10 @@ def score(
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
             numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
             rows; `card.notes` say how many.
-        metrics: ids of `unbraid.metrics.METRICS`; names of its `PRESETS`, which answer one question each ("standard",
-            "identifiability", "disentanglement", "symmetry", "all", ...); or "package.module:function" for a
-            function of your own that takes (codes, factors) and returns a number or a Result with a `score`.
+        metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
+            "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
+            "disentanglement", "symmetry", "all", ...); or "package.module:function" for a function of your own that
+            takes (codes, factors) and returns a number or a Result with a `score`.
         seed: same seed, same numbers.
         log_variances: (n_samples, n_codes) of the posterior; `mig_exact` and `elbo_terms` need them.
         kinds: kind of each factor, in order or by name, {"hue": "cyclic"}; see `unbraid.metrics`. Others are guessed,
@@ -351,7 +353,7 @@ def choose(metrics: str | Sequence[str], blocks: Blocks | None = None) -> dict[s
 
 def without_presets(names: Sequence[str]) -> tuple[str, ...]:
     """Each metric once, those of a preset in its place."""
-    return tuple(dict.fromkeys(name for each in names for name in PRESETS.get(each, (each,))))
+    return tuple(dict.fromkeys(name for each in names for name in PRESETS.get(each, (full_name(each),))))
 
 
 def _known(name: str) -> Metric:
@@ -359,9 +361,10 @@ def _known(name: str) -> Metric:
         raise ValueError(f"{name} compares several models and needs no labels: see unbraid.rank")
     if name in BLOCKED:
         raise ValueError(f"{name} {BLOCKED[name].needs}: give code_blocks or factor_blocks to unbraid.score")
-    if name not in METRICS:
-        raise ValueError(f"unknown metric {name!r}; {suggestion(name, [*METRICS, *PRESETS])}")
-    return METRICS[name]
+    if (row := find_metric(name)) is None:
+        cut = "; in a list, write a metric with arguments in quotes" if ("(" in name) != (")" in name) else ""
+        raise ValueError(f"unknown metric {name!r}; {suggestion(name, [*METRICS, *PRESETS])}{cut}")
+    return row
 
 
 def _own(name: str) -> Metric:

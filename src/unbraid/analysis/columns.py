@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from unbraid._suggest import suggestion
-from unbraid.metrics import METRICS
+from unbraid.metrics.arguments import find_metric
 from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
@@ -42,8 +42,9 @@ def hyperparameter_columns(frame: DataFrame) -> list[str]:
 def higher_is_better(column: str) -> bool | None:
     """Of a column of results; None where there is no better, as for a hyperparameter."""
     metric, _, value = column.removeprefix("published.").rpartition(".")
-    if metric in METRICS and METRICS[metric].headline == value:
-        return METRICS[metric].higher_is_better
+    known = find_metric(metric)
+    if known is not None and known.headline == value:
+        return known.higher_is_better
     if column.endswith("_spread"):
         return None
     return False if column.startswith(LOWER) else True if _headline(column) or column.startswith(HIGHER) else None
@@ -95,7 +96,7 @@ def _carried_over(column: str) -> bool:
 
 def _headline(column: str) -> bool:
     metric, _, value = column.rpartition(".")
-    if metric in METRICS:
-        return METRICS[metric].headline == value
+    if (known := find_metric(metric)) is not None:
+        return known.headline == value
     # A function of the user's own is named "package.module:function".
     return ":" in metric and value == "score"

@@ -14,6 +14,7 @@ from unbraid._suggest import suggestion
 from unbraid._tables import read_parquet, write_frame
 from unbraid.analysis.natural_order import natural
 from unbraid.metrics import METRICS
+from unbraid.metrics.arguments import find_metric
 from unbraid.types import DataFrame
 
 __all__ = ["merge_tables", "read_table", "without_columns", "write_table"]
@@ -248,6 +249,7 @@ def _column(name: str) -> tuple[Any, ...]:
     head, dot, value = name.rpartition(".")
     groups: Sequence[str] = ("hyper", "train")
     first = groups.index(head) if head in groups else len(groups)
-    place = list(METRICS).index(head) if head in METRICS else len(METRICS)
-    headline = head in METRICS and METRICS[head].headline == value
+    known, kind = find_metric(head), head.partition("(")[0]
+    place = list(METRICS).index(kind) if known is not None else len(METRICS)
+    headline = known is not None and known.headline == value
     return 1 + bool(dot), first, (place, head, not headline, value)

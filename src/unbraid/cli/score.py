@@ -1,5 +1,6 @@
 """`unbraid score`: every metric of codes in a file, in several side by side, or in the folder of a run."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -417,8 +418,8 @@ def _kept(run: Path, card: "ScoreCard") -> str:
 
 
 def listed(text: str) -> list[str]:
-    """Names between commas."""
-    return [name.strip() for name in text.split(",") if name.strip()]
+    """Names between commas, but for commas in brackets."""
+    return [name.strip() for name in re.split(r",(?![^()]*\))", text) if name.strip()]
 
 
 def _n_codes(described: Mapping[str, Any]) -> str:

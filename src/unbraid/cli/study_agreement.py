@@ -144,7 +144,9 @@ def write_table(out: Path, frame: DataFrame) -> None:
 
 
 def listed(columns: str | None) -> list[str] | None:
-    return None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    from unbraid.cli.score import listed as names_in
+
+    return None if columns is None else names_in(columns)
 
 
 def _pair(option: str, text: str) -> tuple[str, str]:

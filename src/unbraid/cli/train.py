@@ -72,6 +72,7 @@ def train(
         raise ValueError("name the dataset once: unbraid train FAMILY DATASET, or --dataset DATASET")
     chosen = _seeds(seeds)
     from unbraid._extras import require
+    from unbraid.cli.score import listed
 
     require("torch", "train", "training")
     from unbraid.training.train import train as train_models
@@ -82,7 +83,7 @@ def train(
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
             preset=preset, out=out, checkpoint_every=checkpoint_every, snapshots=snapshots,
-            snapshot_metrics=[name.strip() for name in snapshot_metrics.split(",")],
+            snapshot_metrics=listed(snapshot_metrics),
             hold_out=hold_out, hold_out_every=hold_out_every, patience=patience, progress=report, **given,
         )  # fmt: skip
     print_runs(runs)

@@ -10,6 +10,7 @@ from unbraid._trust import Untrusted
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
+from unbraid.metrics.arguments import find_metric, full_name
 from unbraid.runs.folder import run_id
 from unbraid.scoring import choose, without_presets
 from unbraid.studies.schema import FamilySection, StudyConfig
@@ -133,7 +134,7 @@ def _short(value: Any) -> str:
 def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str]) -> None:
     """Raises ValueError for a metric that does not exist, or that has no meaning on these factors."""
     if study.metrics != "all" and study.metrics:
-        for position, name in enumerate(study.metrics):
+        for position, name in enumerate(_full_names(study.metrics)):
             reason = _lacking(name, kinds, study.zero_shot is not None)
             if reason:
                 there = ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
@@ -154,7 +155,17 @@ def metric_names(study: StudyConfig) -> tuple[str, ...]:
     """The metrics every run is scored by."""
     if study.metrics == "all":
         return tuple(METRICS)
-    return without_presets(study.metrics)
+    return without_presets(_full_names(study.metrics))
+
+
+def _full_names(metrics: Sequence[str]) -> list[str]:
+    found = []
+    for position, name in enumerate(metrics):
+        try:
+            found.append(full_name(name))
+        except ValueError as error:
+            raise ValueError(f"metrics[{position}]: {error}") from None
+    return found
 
 
 def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:
@@ -162,7 +173,7 @@ def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:
         return "compares models with each other; say how under the key `udr`"
     if name == "zero_shot" and not gap:
         return "needs a gap; give one under the key `zero_shot`"
-    if name in METRICS and METRICS[name].needs_factors and not kinds:
+    if (row := find_metric(name)) is not None and row.needs_factors and not kinds:
         return "needs factors"
     if name == "d_lsbd" and "cyclic" not in kinds:
         return "needs at least one cyclic factor"

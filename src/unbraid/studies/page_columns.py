@@ -8,7 +8,7 @@ import numpy as np
 from unbraid._shown import printable
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.natural_order import natural
-from unbraid.metrics import METRICS
+from unbraid.metrics.arguments import find_metric
 from unbraid.types import DataFrame
 
 GIVEN = (
@@ -65,7 +65,7 @@ def settings(frame: DataFrame) -> list[dict[str, str]]:
 
 def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any]:
     head = name.rpartition(".")[0]
-    metric = METRICS.get(head) if headline else None
+    metric = find_metric(head) if headline else None
     known = [each for each in column if each is not None]
     return {
         "id": name,

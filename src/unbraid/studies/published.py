@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from unbraid.metrics import METRICS
+from unbraid.metrics.arguments import find_metric
 from unbraid.studies.expand import metric_names
 from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.studies.schema import PublishedSection, StudyConfig
@@ -21,8 +21,8 @@ def check_published(config: StudyConfig) -> None:
         metric, _, value = each.column.rpartition(".")
         if metric.partition(".")[0] not in metrics and metric not in metrics:
             raise ValueError(f"published[{number}].column: the study does not compute {metric!r}")
-        if metric in METRICS and not value:
-            raise ValueError(f"published[{number}].column: write {metric}.{METRICS[metric].headline}")
+        if (known := find_metric(metric)) is not None and not value:
+            raise ValueError(f"published[{number}].column: write {metric}.{known.headline}")
 
 
 def published_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Any]]:

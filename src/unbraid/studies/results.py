@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from unbraid._extras import require
 from unbraid._records import read_record
 from unbraid.analysis.merging import check_suffix, write_table
-from unbraid.metrics import METRICS
+from unbraid.metrics.arguments import find_metric
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, read_folder
 from unbraid.studies.holdout.results import columns as generalisation_columns
@@ -126,7 +126,8 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, Any]:
 
 
 def _headline(metric: str) -> str:
-    return METRICS[metric].headline if metric in METRICS else "score"
+    known = find_metric(metric)
+    return "score" if known is None else known.headline
 
 
 def ordered(rows: Iterable[Iterable[str]]) -> list[str]:

@@ -18,7 +18,8 @@ from unbraid._score_each import score_each
 from unbraid._seal import BLANK, KEY, seal
 from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
-from unbraid.metrics import METRICS, Metric, NotDefined
+from unbraid.metrics import Metric, NotDefined
+from unbraid.metrics.arguments import find_metric
 from unbraid.metrics.deciding import Decision, decision, same
 from unbraid.representation import Representation
 from unbraid.runs.folder import SCORES, WEIGHTS, read_codes
@@ -135,8 +136,8 @@ def wanted_scores(
         rows: of the metrics, as `choose` gives them; by default those of the table. A function of the user's without a
             row is not imported, and the source that its number was computed by does not matter.
     """
-    known = METRICS if rows is None else rows
-    return {name: decision(name, known.get(name), seed=seed, gap=gap) for name in metrics}
+    known = find_metric if rows is None else rows.get
+    return {name: decision(name, known(name), seed=seed, gap=gap) for name in metrics}
 
 
 def missing_metrics(scores: SavedScores, wanted: Mapping[str, Decision], *, retry: bool = False) -> list[str]:

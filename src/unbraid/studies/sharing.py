@@ -18,7 +18,7 @@ from uuid import UUID
 
 import unbraid
 from unbraid.analysis.columns import higher_is_better
-from unbraid.metrics import METRICS, Metric
+from unbraid.metrics.arguments import arguments_of, find_metric
 from unbraid.score_file import SavedInput, SavedIntervals
 from unbraid.scorecard import direction
 from unbraid.studies.record import StudyRecord, StudyRun
@@ -166,20 +166,20 @@ def _better(metric: str, name: str, decided: Mapping[str, Any]) -> bool | None:
         return higher_is_better(f"{metric}.{name}") if name == "score" else None
     if metric not in decided:
         return None
-    return direction(METRICS[metric], name) if metric in METRICS else True if name == "score" else None
+    known = find_metric(metric)
+    return direction(known, name) if known is not None else True if name == "score" else None
 
 
 def _metric_config(metric: str, name: str, better: bool, decided: Mapping[str, Any]) -> dict[str, Any]:
-    known: Metric | None = METRICS.get(metric)
+    known, kind = find_metric(metric), metric.partition("(")[0]
     headline = known is not None and known.headline == name
-    parameters = {
-        key: value if isinstance(value, str | float | int) else _text(value) for key, value in decided.items()
-    }
+    told = {**decided, **arguments_of(metric)}
+    parameters = {key: value if isinstance(value, str | float | int) else _text(value) for key, value in told.items()}
     low, high = known.range if known is not None and headline else (-math.inf, math.inf)
     return {
-        "metric_id": f"unbraid.{metric}.{name}",
+        "metric_id": f"unbraid.{kind}.{name}",
         "metric_name": f"{known.title}, {name}" if known is not None else f"{metric} {name}",
-        "metric_kind": metric,
+        "metric_kind": kind,
         "metric_parameters": parameters,
         "lower_is_better": not better,
         "score_type": "continuous",
