@@ -260,7 +260,7 @@ def own(codes: object, factors: object) -> None:  # noqa: ARG001
 
 def test_a_metric_of_ours_that_is_not_finite_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     row = replace(METRICS["mig"], function=lambda *_: float("nan"))
-    monkeypatch.setattr("unbraid.scoring.METRICS", {**METRICS, "mig": row})
+    monkeypatch.setattr("unbraid.metrics.arguments.METRICS", {**METRICS, "mig": row})
     with pytest.raises(ArithmeticError, match="metric mig gave score = nan"):
         unbraid.score(CODES, FACTORS, metrics=["mig"])
 
@@ -353,7 +353,7 @@ def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest
         raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
 
     row = replace(METRICS["mig"], function=interrupted)
-    monkeypatch.setattr("unbraid.scoring.METRICS", {**METRICS, "mig": row})
+    monkeypatch.setattr("unbraid.metrics.arguments.METRICS", {**METRICS, "mig": row})
     with pytest.raises(KeyboardInterrupt):
         unbraid.score(CODES, FACTORS, metrics=["mig", "modularity"])
 

@@ -16,7 +16,6 @@ from unbraid import Representation, load_run
 from unbraid._trust import Trusted, UntrustedCode
 from unbraid.metrics import METRICS, Metric, NotDefined, deciding
 from unbraid.runs.folder import SCORES
-from unbraid.studies import scores
 from unbraid.studies.scores import complete_scores, keep_by_hand, missing_metrics, read_scores, wanted_scores
 
 SQUARE = {"name": "square", "positions": 8, "shrink": 4}
@@ -309,8 +308,7 @@ def test_scores_by_hand_replace_what_is_out_of_date_or_failed(
     complete_scores(run, ["mig", "sap", metric])
     own("return 4.0")
     newer: dict[str, Metric] = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
-    monkeypatch.setattr(scores, "METRICS", newer)
-    monkeypatch.setattr("unbraid.scoring.METRICS", newer)
+    monkeypatch.setattr("unbraid.metrics.arguments.METRICS", newer)
     assert keep_by_hand(run, card_of(run, "sap", metric, "mig")) == [metric, "mig"]
     assert saved(run)["metrics"]["mig"]["version"] == newer["mig"].version
     assert value(run, metric) == 4.0

@@ -158,8 +158,7 @@ def test_a_metric_added_later_is_computed_and_the_others_are_kept(copy, monkeypa
     assert frame["sap.score"][0] == unbraid.score(codes, metrics=["sap"])["sap"].score
 
     newer = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
-    monkeypatch.setattr(scores, "METRICS", newer)
-    monkeypatch.setattr("unbraid.scoring.METRICS", newer)
+    monkeypatch.setattr("unbraid.metrics.arguments.METRICS", newer)
     here(copy)
     for path, before in kept.items():
         after = json.loads(path.read_text())["metrics"]
