@@ -1,15 +1,17 @@
 """How often `unbraid compare` calls one of two equal models better.
 
     python benchmarks/false_alarms.py --samples 20       a piece of it, nothing written
-    python benchmarks/false_alarms.py                    200 pairs of samples, both ways: some minutes
+    python benchmarks/false_alarms.py                    200 pairs of samples, both ways: three minutes of one core
 
 Two models are drawn from one source, so that neither is better: codes with noise of their own for the same rows
 (paired), or for rows of their own (unpaired). Of tests at .05 as many as 5 in 100 may find a difference; after the
-correction (Holm) as many as 5 in 100 comparisons may find any at all. Writes docs/false_alarms.json.
+correction (Holm) as many as 5 in 100 comparisons may find any at all. Writes docs/false_alarms.json, from which
+`docs/generate.py` makes the table of docs/how-sure.md.
 """
 
 import argparse
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from interval_coverage import independent, with_noise  # fixes the number of thr
 from unbraid.comparing import compare
 
 OUT = Path(__file__).parent.parent / "docs" / "false_alarms.json"
-METRICS = ("mig", "sap", "snc", "modularity", "dci_lasso", "irs", "mcc", "r2")
+METRICS = ("mig", "sap", "snc", "modularity", "dci_lasso", "irs", "mcc", "r2", "jemmig", "amari")
 SIGNIFICANT = 0.05
 
 
@@ -49,10 +51,11 @@ def main() -> None:
     given = parser.parse_args()
     measured = []
     for paired in (True, False):
+        started = time.process_time()
         measured.append(measure(paired, given.rows, given.samples, given.parts))
-        print(json.dumps(measured[-1]), flush=True)
-    if given.samples >= 200:
-        OUT.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
+        print(f"{time.process_time() - started:.0f} s: {json.dumps(measured[-1])}", flush=True)
+        if given.samples >= 100:
+            OUT.write_text(json.dumps(measured, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

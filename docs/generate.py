@@ -102,15 +102,34 @@ def coverage() -> str:
     )
 
 
+def alarms() -> str:
+    """How often equal models are told apart, as benchmarks/false_alarms.py measured it."""
+    measured = json.loads((ROOT / "docs" / "false_alarms.json").read_text(encoding="utf-8"))
+    columns = [f"{'paired' if each['paired'] else 'unpaired'}, {each['samples']} pairs" for each in measured]
+    rows = [
+        [f"[`{name}`](metrics.md#{name})", *(percent(each["metrics"][name], each["samples"]) for each in measured)]
+        for name in measured[0]["metrics"]
+    ]
+    rows.append(["any of them, corrected (Holm)", *(percent(each["any"], each["samples"]) for each in measured)])
+    note = (
+        f"Percent of comparisons of two samples of the noisy source, {measured[0]['rows']} rows each, that find a "
+        "difference at p ≤ .05, ± two standard errors. Measured by `benchmarks/false_alarms.py`."
+    )
+    return f"{table(' | '.join(['metric', *columns]), 'l' + 'r' * len(columns), rows)}\n\n{note}"
+
+
+def percent(share: float, n: int) -> str:
+    """With two standard errors by Agresti and Coull: 80 of 80 is no certainty."""
+    near = (share * n + 2) / (n + 4)
+    return f"{100 * share:.0f} ± {200 * math.sqrt(near * (1 - near) / (n + 4)):.0f}"
+
+
 def _covered(measured: list[dict[str, Any]], n_rows: int) -> str:
     """The table of samples of so many rows."""
     by_metric: dict[str, dict[str, str]] = {}
     for row in measured:
         if row["rows"] == n_rows:
-            share, n = row["coverage"], row["samples"]
-            near = (share * n + 2) / (n + 4)  # Agresti and Coull: 80 of 80 is no certainty
-            give = 200 * math.sqrt(near * (1 - near) / (n + 4))
-            by_metric.setdefault(row["metric"], {})[row["source"]] = f"{100 * share:.0f} ± {give:.0f}"
+            by_metric.setdefault(row["metric"], {})[row["source"]] = percent(row["coverage"], row["samples"])
     rows = [
         [f"[`{name}`](metrics.md#{name})", *(known.get(source, "–") for source in SOURCES)]
         for name, known in by_metric.items()
@@ -180,7 +199,7 @@ def main() -> None:
         "docs/families.md": families.overview(),
         "docs/figures.md": figures_page(),
         "docs/which-metric.md": filled("docs/which-metric.md", {"behaviour": behaviour(), "stressed": stressed()}),
-        "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage()}),
+        "docs/how-sure.md": filled("docs/how-sure.md", {"coverage": coverage(), "alarms": alarms()}),
         "docs/faults.md": filled("docs/faults.md", {"faults": faults()}),
         "docs/reproductions/index.md": filled("docs/reproductions/index.md", {"claims": claims()}),
         "README.md": filled("README.md", {"metrics": summary()}),

@@ -12,7 +12,7 @@ import unbraid
 from tests.cli.test_cli import unbraid_cli  # noqa: F401
 from unbraid import Representation
 from unbraid.cli.app import app
-from unbraid.metrics import mig
+from unbraid.metrics import irs, mig
 from unbraid.metrics.resampling import part_of_rows
 from unbraid.tables import comma_separated, latex, markdown
 from unbraid.types import FloatArray
@@ -49,6 +49,15 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
     freedom = 19 * variances.sum() ** 2 / (variances**2).sum()
     half = t.ppf(0.95, freedom) * np.sqrt(variances.sum())
     assert apart_too.differences[0].high == pytest.approx(apart + half)
+
+
+def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", resamples=20).differences
+    rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
+    first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
+    half = 2.776445 * 2 * (first - second).std(ddof=1)  # t of 4 degrees of freedom at .975
+    assert own.high - own.difference == pytest.approx(half)
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 2.776445), 4))
 
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:

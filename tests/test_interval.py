@@ -83,6 +83,14 @@ def test_no_interval_ends_beyond_the_range_or_leaves_out_its_score() -> None:
     assert beyond.low <= 1.3 <= beyond.high
 
 
+def test_few_degrees_of_freedom_widen_an_interval() -> None:
+    resampled, method = np.random.default_rng(0).standard_normal((30, 1)), Resampling(5, 30, freedom=4)
+    (found,) = intervals(np.zeros(1), resampled, UNBOUNDED, method, 0.95)
+    assert found.half_width == pytest.approx(2.776445 * found.deviation)  # t of 4 degrees of freedom at .975
+    assert found.deviation == pytest.approx(2 * resampled.std(ddof=1))
+    assert method.degrees(3) == 2
+
+
 def test_rows_needed_by_hand() -> None:
     assert rows_needed(0.02, 1000, 0.95, 0.01) == pytest.approx(1000 * (1.959964 * 2) ** 2, abs=1)
     assert rows_needed(0.0, 1000, 0.95, 0.01) == 40
@@ -158,6 +166,9 @@ def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) 
     frame = card.to_frame()
     row = frame[(frame.metric == "snc") & frame.headline].iloc[0]
     assert row[["low", "high", "deviation", "bias"]].tolist() == [low, high, deviation, bias]
+    share = (known.by_seed or {})["score"]
+    assert row["by_seed"] == share
+    assert f"{100 * share:.0f} % of the variance behind its interval is that from seed to seed" in str(card)
     assert np.isfinite(frame["low"].to_numpy()).all()
     card.save(tmp_path / "card.json")
     card.save(tmp_path / "card.html")
@@ -170,9 +181,30 @@ def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) 
     again = unbraid.ScoreCard.load(tmp_path / "card.json")
     assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
     assert again.to_frame()["high"].tolist() == frame["high"].tolist()
+    assert again.to_frame()["by_seed"].equals(frame["by_seed"])
+    assert again.scored["snc"].notes == card.scored["snc"].notes
     plain = unbraid.score(CODES, FACTORS, metrics=["mig"])
     assert np.isnan(plain.to_frame()["low"].to_numpy()).all()
     assert "intervals" not in plain.to_dict()["metrics"]["mig"]
+
+
+def test_the_share_of_seeds_is_that_of_a_plain_loop_over_them() -> None:
+    kinds, kept = ("categorical", "ordinal"), slice(0, 150)
+    card = unbraid.score(
+        CODES[kept], FACTORS[kept], metrics=["snc", "sap", "dci_lasso", "mig"], confidence=0.9, resamples=5, seed=3,
+        kinds=kinds,
+    )  # fmt: skip
+    for name in ("snc", "sap", "dci_lasso"):
+        known, row = card.scored[name].intervals, METRICS[name]
+        assert known is not None
+        results = [row.function(CODES[kept], FACTORS[kept], kinds=kinds, seed=seed) for seed in range(3, 8)]
+        variance = np.var([getattr(each, row.headline) for each in results], ddof=1)
+        share = (known.by_seed or {})[row.headline]
+        assert share == pytest.approx(min(1.0, variance / known.values[row.headline].deviation ** 2), abs=1e-9), name
+        assert share > 0
+    mig = card.scored["mig"].intervals
+    assert mig is not None
+    assert mig.by_seed is None, "it draws nothing"
 
 
 def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:

@@ -40,6 +40,8 @@ class Intervals:
     times: int  # how many parts of the rows were scored
     values: Mapping[str, Interval]
     per_factor: tuple[Interval, ...] | None = None
+    # Of a metric that draws, which share of each value's variance another seed makes on the same rows, from 0 to 1.
+    by_seed: Mapping[str, float] | None = None
 
     def to_dict(self, factors: Sequence[str]) -> dict[str, Any]:
         """As the JSON file has it."""
@@ -48,8 +50,25 @@ class Intervals:
             "confidence": self.confidence,
             "times": self.times,
             "values": {name: each._asdict() for name, each in self.values.items()},
+            **({} if self.by_seed is None else {"by_seed": dict(self.by_seed)}),
             **({} if own is None else {"per_factor": {name: each._asdict() for name, each in own}}),
         }
+
+
+def shares_of_seeds(intervals: Intervals, variances: Mapping[str, float]) -> dict[str, float]:
+    """How much of the variance from sample to sample is that from seed to seed on the same rows, value by value.
+
+    The variance of a score is that of its mean over seeds, which the rows alone decide, and what seeds add to it.
+
+    Args:
+        intervals: of the metric.
+        variances: of its values over seeds, all rows as they are.
+    """
+    shares = {}
+    for name, each in intervals.values.items():
+        if (known := variances.get(name)) is not None:
+            shares[name] = min(1.0, known / each.deviation**2) if each.deviation > 0 else float(known > 0)
+    return shares
 
 
 def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float) -> int:
@@ -87,7 +106,7 @@ def intervals(
 
     deviation = resampled.std(axis=0, ddof=1) * method.inflation
     bias = (resampled.mean(axis=0) - numbers) * (method.one_in - 1)
-    half = float(t.ppf((1 + confidence) / 2, len(resampled) - 1)) * deviation
+    half = float(t.ppf((1 + confidence) / 2, method.degrees(len(resampled)))) * deviation
     low = np.minimum(np.maximum(numbers - half, span[0]), numbers)
     high = np.maximum(np.minimum(numbers + half, span[1]), numbers)
     return [Interval(*map(float, row)) for row in zip(low, high, deviation, bias, strict=True)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unbraid._baselines import Baseline
-from unbraid._interval import Intervals, intervals
+from unbraid._interval import Intervals, intervals, shares_of_seeds
 from unbraid._null import null_of, shuffled
 from unbraid._score_each import Gap, score_each
 from unbraid._score_parts import numbers_of, part_scorer
@@ -15,6 +15,8 @@ from unbraid.metrics.resampling import Numbers, Resampling, part_of_rows
 from unbraid.representation import Representation
 from unbraid.scorecard import Scored
 from unbraid.types import FloatArray, Progress
+
+SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,33 @@ def with_intervals(
 ) -> dict[str, Scored]:
     """The same with an interval for every number of each metric, or the reason why it has none."""
     parts, missing = scores_of_parts(representation, scored, times, seed, gap, progress)
-    return {
+    made = {
         name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
+    }
+    for name, variances in _variances_of_seeds(representation, made, seed, gap, progress).items():
+        if (known := made[name].intervals) is not None:
+            made[name] = replace(made[name], intervals=replace(known, by_seed=shares_of_seeds(known, variances)))
+    return made
+
+
+def _variances_of_seeds(
+    representation: Representation, scored: Mapping[str, Scored], seed: int, gap: Gap | None, progress: Progress | None
+) -> dict[str, dict[str, float]]:
+    """The variance over seeds of each value, all rows as they are, of metrics that draw and have intervals."""
+    rows = {name: each.metric for name, each in scored.items() if each.metric.stochastic and each.intervals is not None}
+    found, kept = {name: [scored[name].values] for name in rows}, {}
+    for done in range(1, SEEDS if rows else 0):
+        if progress is not None:
+            progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
+        again = part_scorer(representation, rows, seed + done, gap, kept)(np.arange(len(representation)), list(rows))
+        for name, each in again.items():
+            if isinstance(each, ValueError):  # what another seed cannot score has no share
+                found.pop(name, None)
+            elif name in found:
+                found[name].append(each.values)
+    return {
+        name: {value: float(np.var([each[value] for each in draws], ddof=1)) for value in draws[0]}
+        for name, draws in found.items()
     }
 
 

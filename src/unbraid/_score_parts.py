@@ -18,22 +18,29 @@ from unbraid.types import IntArray
 PartScorer = Callable[[IntArray, Collection[str]], dict[str, Numbers | ValueError]]
 
 
-def part_scorer(representation: Representation, chosen: Mapping[str, Metric], seed: int, gap: Gap | None) -> PartScorer:
+def part_scorer(
+    representation: Representation,
+    chosen: Mapping[str, Metric],
+    seed: int,
+    gap: Gap | None,
+    kept: Store | None = None,
+) -> PartScorer:
     """A function of rows and names of metrics: the numbers of each on these rows, or why it has none there.
 
     It raises ValueError where none of them can be scored, since a factor is constant there. Arguments are as for
-    `score_each`.
+    `score_each`; `kept` holds what is known of all rows, for scorers of the same metrics by other seeds.
     """
-    whole, context = inputs_of(representation), context_of(representation, seed, gap)
-    levels = cache(lambda: levels_by_value(whole))
-    asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
-    by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked]
-    with sharing():
+    context = context_of(representation, seed, gap)
+    with sharing(kept):
+        whole = inputs_of(representation)
         quick = {
             name: metric.of_parts(whole, seed)
             for name, metric in chosen.items()
             if metric.of_parts is not None and representation.weights is None
         }
+    levels = cache(lambda: levels_by_value(whole))
+    asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
+    by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked]
 
     def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | ValueError]:
         store: Store = {}

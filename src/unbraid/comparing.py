@@ -296,7 +296,8 @@ def _difference(
 
     headline = cards[pair[0]].scored[metric].metric.headline
     first, second = (parts[name][metric].values[headline] for name in pair)
-    inflation, freedom = parts[pair[0]][metric].method.inflation, len(first) - 1
+    method = parts[pair[0]][metric].method
+    inflation, freedom = method.inflation, method.degrees(len(first))
     apart = cards[pair[0]].scored[metric].headline - cards[pair[1]].scored[metric].headline
     if paired:
         deviation = inflation * float((first - second).std(ddof=1))

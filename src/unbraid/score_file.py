@@ -107,6 +107,7 @@ class SavedIntervals(_Part):
     times: Annotated[int, Field(ge=2, lt=1 << 62)]
     values: Annotated[dict[FieldName, SavedInterval], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, SavedInterval], Field(max_length=100_000)] | None = None
+    by_seed: Annotated[dict[FieldName, Annotated[FiniteFloat, Field(ge=0, le=1)]], Field(max_length=1000)] | None = None
 
 
 class SavedMetric(_Part):

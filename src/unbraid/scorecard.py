@@ -79,6 +79,11 @@ class Scored:
         method = self.metric.interval
         if self.intervals is not None and isinstance(method, Resampling) and not method.checked:
             notes.append(UNCHECKED)
+        if self.intervals is not None and self.intervals.by_seed is not None:
+            share = self.intervals.by_seed.get(self.metric.headline)
+            if share is not None:
+                own = f"{100 * share:.0f} % of the variance behind its interval is that from seed to seed"
+                notes.append(f"{own}, the rest that of rows")
         if self.no_interval:
             notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
@@ -183,9 +188,10 @@ class ScoreCard:
         """A pandas DataFrame with one row per number, and how to read it.
 
         Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
-        `Interval`, NaN where none was asked for or there is none; null, the mean of the headline with rows shuffled,
-        p and above_null, of headlines for which a null was asked, else NaN; what each baseline scores, by its name,
-        where there are any, NaN beside what is no headline; direction, "higher" or "lower" where one is
+        `Interval`, and by_seed, the share of its variance that another seed makes, NaN where none was asked for or
+        there is none; null, the mean of the headline with rows shuffled, p and above_null, of headlines for which a
+        null was asked, else NaN; what each baseline scores, by its name, where there are any, NaN beside what is no
+        headline; direction, "higher" or "lower" where one is
         better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
 
         Raises:
@@ -197,6 +203,7 @@ class ScoreCard:
         for metric, scored in self.scored.items():
             per_factor = getattr(scored.result, "per_factor", ())
             known = scored.intervals
+            shares = {} if known is None or known.by_seed is None else known.by_seed
             numbers = [
                 (name, "", number, None if known is None else known.values.get(name))
                 for name, number in scored.values.items()
@@ -212,6 +219,7 @@ class ScoreCard:
                     {
                         "metric": metric, "name": name, "factor": factor, "value": float(number),
                         **(NO_INTERVAL if interval is None else interval)._asdict(),
+                        "by_seed": shares.get(name, np.nan),
                         "null": np.nan if null is None else null.mean, "p": np.nan if null is None else null.p,
                         "above_null": np.nan if above is None else above,
                         **{each: scored.baselines.get(each, np.nan) if headline else np.nan for each in beside},
@@ -424,7 +432,9 @@ def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Inter
         raise ValueError(f"metric {name}: intervals are not for the factors {', '.join(factors)}")
     values = {value: Interval(**dict(each)) for value, each in held.values.items()}
     own = None if held.per_factor is None else tuple(Interval(**dict(held.per_factor[factor])) for factor in factors)
-    return Intervals(held.confidence, held.times, values, own)
+    if held.by_seed is not None and not set(held.by_seed) <= set(held.values):
+        raise ValueError(f"metric {name}: by_seed is not of its intervals {', '.join(held.values)}")
+    return Intervals(held.confidence, held.times, values, own, held.by_seed)
 
 
 def _row(name: str, saved: SavedMetric) -> Metric:

@@ -1,5 +1,6 @@
 """Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numba
@@ -55,10 +56,11 @@ def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
     by_code = np.ascontiguousarray(binned.T)
     information = np.empty((len(by_code), len(levels.sizes)))
     weights = np.ones(1) if levels.weights is None else levels.weights
+    terms = _terms(len(binned) if levels.weights is None else 0)
     commonest, rows, edges = _elsewhere(by_code, n_bins) if levels.weights is None else _nowhere(len(by_code))
     for factor, size in enumerate(levels.sizes):
         column = np.ascontiguousarray(levels.levels[:, factor])
-        information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges)
+        information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges, terms)
     return np.maximum(information, 0.0)
 
 
@@ -102,6 +104,22 @@ def _entropy_of(probabilities: FloatArray) -> FloatArray:
     return -(probabilities * logs).sum(axis=-1)
 
 
+@lru_cache(maxsize=4)
+def _terms(n_samples: int) -> FloatArray:
+    """(n_samples + 1,) n log n of each count that a cell may have, to be read alone."""
+    terms = _counts_by_logs(n_samples)
+    terms.flags.writeable = False
+    return terms
+
+
+@numba.njit(cache=True)
+def _counts_by_logs(n_samples: int) -> FloatArray:
+    terms = np.zeros(n_samples + 1)
+    for count in range(1, n_samples + 1):
+        terms[count] = count * np.log(float(count))
+    return terms
+
+
 @numba.njit(cache=True)
 def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
     """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
@@ -138,6 +156,7 @@ def _information(
     commonest: IntArray,
     rows: IntArray,
     edges: IntArray,
+    terms: FloatArray,
 ) -> FloatArray:
     """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
     n_codes, n_samples = by_code.shape
@@ -165,13 +184,13 @@ def _information(
             for level in range(n_levels):
                 count = table[each, level]
                 if count:
-                    total += count * np.log(count)
+                    total += terms[int(count)] if alike else count * np.log(count)
                     of_bin += count
                     of_levels[level] += count
             if of_bin:
-                total -= of_bin * np.log(of_bin)
+                total -= terms[int(of_bin)] if alike else of_bin * np.log(of_bin)
         for count in of_levels:
             if count:
-                total -= count * np.log(count)
+                total -= terms[int(count)] if alike else count * np.log(count)
         information[code] = np.log(n_rows) + total / n_rows
     return information

@@ -46,7 +46,8 @@ from unbraid.metrics.udr import udr
 from unbraid.metrics.zero_shot import zero_shot
 
 HALVES = Resampling()
-FIFTHS = Resampling(one_in=5)  # where half of the rows tell too much less than all
+THIRDS = Resampling(one_in=3)  # where bins reach to the extremes, of which halves lose too many
+FIFTHS = Resampling(one_in=5)  # the same, and where half of the rows tell too much less than all
 UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
@@ -275,7 +276,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             strays=0.01,
             aligned=False,
-            interval=HALVES,
+            interval=THIRDS,
         ),
         "irs": Metric(
             irs,
@@ -293,7 +294,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
-            interval=Resampling(one_in=10),
+            interval=Resampling(one_in=5, freedom=4),
             of_parts=irs_of_parts,
         ),
         "factor_leakage": Metric(
@@ -597,7 +598,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Do & Tran 2020",
             strays=0.01,
             standard=False,
-            interval=HALVES,
+            interval=FIFTHS,
         ),
         "dcimig": Metric(
             dcimig,

@@ -81,14 +81,22 @@ def _split(inputs: Inputs, seed: int) -> Trial:
     return Trial(inputs, inputs.codes, as_levels(inputs), train, test)
 
 
+@shared
+def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
+    """(n_codes, n_samples) each: codes, in the unit of `in_unit`, by ascending value, and the rows of these values."""
+    by_code = np.ascontiguousarray(in_unit(inputs.codes).T)
+    order = np.argsort(by_code, axis=1, kind="stable")
+    return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
+
+
 @numba.njit(cache=True)
 def in_roles(
-    in_order: FloatArray, order: IntArray, marks: IntArray, size: int
+    ascending: FloatArray, order: IntArray, marks: IntArray, size: int
 ) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
     """Values and levels of the rows to train on, and of those to test on, by ascending value.
 
     Args:
-        in_order: (n_samples,) values of all rows, ascending.
+        ascending: (n_samples,) values of all rows.
         order: (n_samples,) their rows.
         marks: (n_samples,) of each row its level if it is one to train on, its level + size if it is one to test on,
             else -1.
@@ -103,7 +111,7 @@ def in_roles(
     learnt, true = np.empty(n_train + 1, dtype=np.int64), np.empty(n_test + 1, dtype=np.int64)
     one, other = 0, 0
     for place in range(len(order)):
-        mark, value = marks[order[place]], in_order[place]
+        mark, value = marks[order[place]], ascending[place]
         train[one], learnt[one] = value, mark
         test[other], true[other] = value, mark - size
         one += 0 <= mark < size

@@ -32,17 +32,25 @@ class Resampling:
     one_in: int = 2  # this share of the rows is left out; 2: halves
     times: int = 200  # fewer where every score is a training
     checked: bool = True  # whether a simulation has shown how often such intervals hold what they promise
+    # Of Student's t at most, where the extremes of a sample decide: few rows tell how far these stray, however many
+    # parts of them are scored.
+    freedom: int | None = None
 
     @property
     def inflation(self) -> float:
         """What the standard deviation of the parts' scores is multiplied by."""
         return float(np.sqrt(self.one_in - 1))
 
+    def degrees(self, n_parts: int) -> int:
+        """Of freedom of Student's t, for the deviation of so many parts' scores."""
+        return n_parts - 1 if self.freedom is None else min(self.freedom, n_parts - 1)
+
     @property
     def in_words(self) -> str:
         part = "half of the rows" if self.one_in == 2 else f"all but one row in {self.one_in}"
         doubt = "" if self.checked else f"; {UNCHECKED}"
-        return f"{self.times} scores of {part}{doubt}"
+        few = "" if self.freedom is None else f", {self.freedom} degrees of freedom"
+        return f"{self.times} scores of {part}{few}{doubt}"
 
 
 def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generator) -> IntArray:

@@ -11,8 +11,16 @@ from unbraid._shown import Shown
 from unbraid.metrics._alignment import gaps
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import single_code
-from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, in_unit, split_rows, standardised
-from unbraid.metrics._trial import TRAIN_FRACTION, Trial, in_roles, live_codes, standardised_codes, trial
+from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, split_rows, standardised
+from unbraid.metrics._trial import (
+    TRAIN_FRACTION,
+    Trial,
+    codes_in_order,
+    in_roles,
+    live_codes,
+    standardised_codes,
+    trial,
+)
 from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -180,9 +188,7 @@ def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     labels = [factor for factor, kind in enumerate(whole.kinds) if kind == "categorical"]
     lines = [factor for factor in range(whole.n_factors) if factor not in labels]
     columns = np.hstack([standardised(whole.codes), standardised(whole.factors[:, lines])])
-    by_code = np.ascontiguousarray(in_unit(whole.codes).T[: whole.n_codes if labels else 0])
-    order = np.argsort(by_code, axis=1, kind="stable").astype(np.int32)
-    in_order = np.take_along_axis(by_code, order, axis=1)
+    in_order, order = codes_in_order(whole)
 
     def of_part(part: Part) -> Numbers:
         worth = np.zeros((whole.n_codes, whole.n_factors))

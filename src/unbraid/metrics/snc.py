@@ -16,7 +16,16 @@ from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import notes_on_bins
 from unbraid.metrics._information import mutual_information
 from unbraid.metrics._inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
-from unbraid.metrics._trial import TRAIN_FRACTION, Trial, adjusted, class_shares, guessing, in_roles, trial
+from unbraid.metrics._trial import (
+    TRAIN_FRACTION,
+    Trial,
+    adjusted,
+    class_shares,
+    codes_in_order,
+    guessing,
+    in_roles,
+    trial,
+)
 from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -124,9 +133,7 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     """What `snc` says of parts of the rows, whose codes come in the order that they have among all rows."""
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
-    n_samples, by_code = whole.n_samples, np.ascontiguousarray(in_unit(whole.codes).T)
-    order = np.argsort(by_code, axis=1, kind="stable").astype(np.int32)
-    in_order = np.take_along_axis(by_code, order, axis=1)
+    n_samples, (in_order, order) = whole.n_samples, codes_in_order(whole)
 
     def of_part(part: Part) -> Numbers:
         levels = part.levels
