@@ -21,7 +21,7 @@ from unbraid.cli.app import app
 from unbraid.metrics import METRICS
 from unbraid.metrics._inputs import split_rows
 from unbraid.metrics.resampling import Resampling, part_of_rows
-from unbraid.types import FloatArray
+from unbraid.types import FloatArray, Kind
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
@@ -189,7 +189,8 @@ def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) 
 
 
 def test_the_share_of_seeds_is_that_of_a_plain_loop_over_them() -> None:
-    kinds, kept = ("categorical", "ordinal"), slice(0, 150)
+    kinds: tuple[Kind, ...] = ("categorical", "ordinal")
+    kept = slice(0, 150)
     card = unbraid.score(
         CODES[kept], FACTORS[kept], metrics=["snc", "sap", "dci_lasso", "mig"], confidence=0.9, resamples=5, seed=3,
         kinds=kinds,

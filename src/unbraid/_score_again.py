@@ -99,7 +99,7 @@ def _variances_of_seeds(
 ) -> dict[str, dict[str, float]]:
     """The variance over seeds of each value, all rows as they are, of metrics that draw and have intervals."""
     rows = {name: each.metric for name, each in scored.items() if each.metric.stochastic and each.intervals is not None}
-    found, kept = {name: [scored[name].values] for name in rows}, {}
+    found, kept = {name: [dict(scored[name].values)] for name in rows}, {}
     for done in range(1, SEEDS if rows else 0):
         if progress is not None:
             progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
@@ -108,7 +108,7 @@ def _variances_of_seeds(
             if isinstance(each, ValueError):  # what another seed cannot score has no share
                 found.pop(name, None)
             elif name in found:
-                found[name].append(each.values)
+                found[name].append(dict(each.values))
     return {
         name: {value: float(np.var([each[value] for each in draws], ddof=1)) for value in draws[0]}
         for name, draws in found.items()
