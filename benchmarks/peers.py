@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -64,15 +65,15 @@ def authors(path: Path, codes: np.ndarray, factors: np.ndarray) -> Callable[[], 
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
 
-    def information(*arguments: object, **options: object) -> float:
+    def information(*arguments: Any, **options: Any) -> float:
         return feature_selection.mutual_info_classif(*arguments, **options)[0]
 
-    def regression(*arguments: object, **options: object) -> linear_model.LogisticRegression:
+    def regression(*arguments: Any, **options: Any) -> linear_model.LogisticRegression:
         options.pop("multi_class", None)
         return linear_model.LogisticRegression(*arguments, **options)
 
-    module.feature_selection = SimpleNamespace(mutual_info_classif=information)
-    module.linear_model = SimpleNamespace(LogisticRegression=regression)
+    vars(module)["feature_selection"] = SimpleNamespace(mutual_info_classif=information)
+    vars(module)["linear_model"] = SimpleNamespace(LogisticRegression=regression)
     np.random.seed(0)
     return lambda: module.compute_infomec(factors, codes, discrete_latents=False)
 
