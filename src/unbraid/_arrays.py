@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 ROWS = 65_536  # of a matrix that are taken at a time
 MOST_BYTES = 4 << 30  # that a sparse matrix may take when it is full
+MOST_COLUMNS = 4096  # of a larger matrix on the disk, which is read by columns beyond
 
 
 def column_names(values: Any) -> tuple[str, ...]:
@@ -64,8 +65,14 @@ def is_sparse(values: Any) -> bool:
 
 
 def is_wide(values: Any) -> bool:
-    """Whether it is sparse, and too large to be a full array."""
-    return is_sparse(values) and 8 * math.prod(values.shape) > MOST_BYTES
+    """Whether it is sparse, or left on the disk, and too large to be a full array."""
+    mapped = isinstance(values, np.memmap) and values.ndim == 2 and values.shape[1] > MOST_COLUMNS
+    return (mapped or is_sparse(values)) and too_large(math.prod(values.shape))
+
+
+def too_large(n_values: int) -> bool:
+    """Whether so many numbers are too many for a full array."""
+    return 8 * n_values > MOST_BYTES
 
 
 def check_width(shape: Sequence[int]) -> None:
@@ -73,14 +80,14 @@ def check_width(shape: Sequence[int]) -> None:
     Raises:
         ValueError: a matrix of this shape is no full array; see `too_wide`.
     """
-    if 8 * math.prod(shape) > MOST_BYTES:
+    if too_large(math.prod(shape)):
         raise ValueError(f"{too_wide(shape)}; unbraid.score and unbraid.metrics.wide_scores read codes by columns")
 
 
 def too_wide(shape: Sequence[int]) -> str:
-    """Why a sparse matrix of this shape is no full array."""
+    """Why a matrix of this shape is no full array."""
     size = 8 * math.prod(shape) / 2**30
-    return f"a sparse matrix of shape {tuple(shape)} takes {size:.0f} GiB as a full array, more than {MOST_BYTES >> 30}"
+    return f"a matrix of shape {tuple(shape)} takes {size:.0f} GiB as a full array, more than {MOST_BYTES >> 30}"
 
 
 def finite_sparse(values: Any) -> Any:

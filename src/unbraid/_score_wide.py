@@ -1,4 +1,4 @@
-"""Score cards of sparse codes that are too wide for a full array: by columns, and the card holds those that matter."""
+"""Score cards of codes that are too wide for a full array: by columns, and the card holds those that matter."""
 
 import time
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._arrays import finite_sparse, too_wide
+from unbraid._arrays import finite_sparse, is_sparse, too_wide
 from unbraid.metrics import Metric
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.wide import WIDE, wide_scores
@@ -15,17 +15,17 @@ from unbraid.scorecard import ScoreCard, Scored
 
 
 def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, **about: Any) -> ScoreCard:
-    """The card of sparse codes, by the metrics that read codes column by column.
+    """The card of wide codes, by the metrics that read codes column by column.
 
     Args:
-        codes: (n_samples, n_codes) sparse; SciPy's, or a torch tensor.
+        codes: (n_samples, n_codes) sparse, SciPy's or a torch tensor; or numbers that lie on the disk (numpy.memmap).
         labels: as `Representation.of` takes them.
         chosen: rows by name. Those that need all codes at once are skipped, with the limit as the reason.
         seed: of the metrics.
         **about: the labels, as `Representation.of` takes it.
 
     Raises:
-        ValueError: unsound input, or none of the metrics reads codes by columns.
+        ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
     """
     why = f"{too_wide(codes.shape)}, which it needs; {', '.join(WIDE)} read codes by columns"
     skipped = {name: why for name in chosen if name not in WIDE}
@@ -33,11 +33,15 @@ def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: i
         raise ValueError(f"none of the metrics can go so wide: {why}")
     if labels is None:
         raise ValueError("these codes have no factors to be measured against: give labels")
-    held = finite_sparse(codes)
+    held = finite_sparse(codes) if is_sparse(codes) else codes
     # Rows that lack a label are left out, and which those are only `of` knows.
     read = Representation.of(np.arange(held.shape[0])[:, None], labels, **about)
     rows = read.codes[:, 0]
-    held = held if len(rows) == held.shape[0] else held.tocsr()[rows].tocsc()
+    if len(rows) < held.shape[0]:
+        if not is_sparse(held):
+            lost = held.shape[0] - len(rows)
+            raise ValueError(f"{lost} rows have no label: of codes that are read from the disk leave them out")
+        held = held.tocsr()[rows].tocsc()
     started = time.perf_counter()
     found = wide_scores(held, read.factors, kinds=read.kinds, seed=seed)
     seconds = (time.perf_counter() - started) / len(found.results)

@@ -67,6 +67,14 @@ def read_npy(path: Path) -> Any:
         raise ValueError(f"{path}: not a readable .npy file ({one_line(error)})") from error
 
 
+def map_npy(path: Path) -> Any:
+    """The array of a .npy file as it lies on the disk: what is looked at is read."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: not a readable .npy file ({one_line(error)})") from error
+
+
 # What NumPy raises where a .npy file is damaged, and zipfile where an archive is.
 DAMAGED = (
     ValueError, EOFError, OSError, MemoryError, SyntaxError, TypeError, OverflowError, RecursionError,

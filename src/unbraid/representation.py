@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._arguments import check_whole
-from unbraid._arrays import as_array, check_weights, column_names, is_wide
+from unbraid._arrays import as_array, check_weights, column_names, is_wide, too_large
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
@@ -18,6 +18,7 @@ from unbraid._seal import BLANK, KEY, seal
 from unbraid._shown import Shown, printable
 from unbraid._suggest import suggestion
 from unbraid._tables import (
+    map_npy,
     names_in,
     read_csv,
     read_npy,
@@ -344,8 +345,11 @@ def example_path() -> Path:
 
 
 def read_wide(path: Path) -> Any:
-    """The sparse codes of a file, where they are too wide for a `Representation`; else None."""
-    held = read_sparse(path) if path.is_file() else None
+    """The codes of a file, where they are too wide for a `Representation`: sparse, or of a .npy file; else None."""
+    if not path.is_file():
+        return None
+    full = path.suffix == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
+    held = map_npy(path) if full else read_sparse(path)
     return held if held is not None and is_wide(held) else None
 
 

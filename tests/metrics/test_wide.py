@@ -135,7 +135,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
         for name in expected:
             assert card.scored[name].headline == pytest.approx(expected.scored[name].headline, abs=1e-9), name
             np.testing.assert_allclose(card[name].per_factor, expected[name].per_factor, atol=1e-9)
-    assert card.skipped["nk"].startswith("a sparse matrix of shape (480, 60) takes 0 GiB as a full array")
+    assert card.skipped["nk"].startswith("a matrix of shape (480, 60) takes 0 GiB as a full array")
     names = card.representation.code_names
     plain = [f"code {code}" for code in expected["snc"].alignment]
     assert [names[code] for code in card["snc"].alignment] == plain
@@ -155,6 +155,12 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
             score(held_by_rows(codes), labels, **bad)
     with pytest.raises(ValueError, match="no factors"):
         score(held_by_rows(codes), metrics="mig")
+    np.save(tmp_path / "codes.npy", codes)
+    monkeypatch.setattr(unbraid._arrays, "MOST_COLUMNS", 59)
+    mapped = np.load(tmp_path / "codes.npy", mmap_mode="r")
+    assert score(mapped, FACTORS, metrics="mig").of_codes == 60
+    with pytest.raises(ValueError, match="1 rows have no label: of codes that are read from the disk leave them out"):
+        score(mapped, labels, metrics="mig")
     codes[7, 3] = np.inf
     with pytest.raises(ValueError, match="codes must be finite; row 7, column 3 is inf"):
         score(held_by_rows(codes), labels, metrics="mig")
@@ -182,6 +188,19 @@ def test_the_command_scores_a_file_that_is_too_wide(
         code, _, error = unbraid_cli("score", *given)
         assert (code, len(error.splitlines())) == (2, 1)
         assert said in error
+    np.save(tmp_path / "codes.npy", wide().astype(np.float32))
+    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide().astype(np.float32)))
+    monkeypatch.setattr(unbraid._arrays, "MOST_COLUMNS", 59)  # so that full codes stay on the disk
+    of_sparse, of_full = (
+        unbraid_cli("score", str(tmp_path / f"codes.{end}"), *files[1:], "--metrics", "sae")[1].splitlines()
+        for end in ("npz", "npy")
+    )
+    assert of_full[1:] == of_sparse[1:]
+    assert "60 codes were scored" in "".join(of_full)
+    (tmp_path / "codes.npy").write_bytes((tmp_path / "codes.npy").read_bytes()[:-1])
+    code, _, error = unbraid_cli("score", str(tmp_path / "codes.npy"), *files[1:], "--metrics", "sae")
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert "codes.npy: not a readable .npy file" in error
     # What has no way of its own for codes so wide names the limit.
     code, _, error = unbraid_cli("figure", "hinton", *files, "--out", str(tmp_path / "a.png"))
     assert (code, len(error.splitlines())) == (2, 1)
