@@ -7,9 +7,8 @@ TRAINS := .venv/.trains
 # Tests start processes by the dozen, each of which would compile the package anew.
 export PYTHONDONTWRITEBYTECODE :=
 
-# Three, for two cores: a fifth of the time a test waits for a browser or for a process that it started. One that dies
-# ends the run: with another in its place, some tests would be waited for without end.
-PYTEST := -m pytest -n 3 --max-worker-restart 0
+# A process that dies ends the run: with another in its place, some tests would be waited for without end.
+PYTEST := -m pytest -n 2 --max-worker-restart 0
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
