@@ -102,6 +102,7 @@ def test_a_metric_without_meaning_here_says_why(tab: Page, folder: Path) -> None
 def test_what_ends_appears_by_itself(tab: Page, folder: Path) -> None:
     run = run_ids(folder)[0]
     tab.locator("#filters").get_by_label("Family").select_option("beta_vae")
+    expect(tab.locator(".picture", has_text="…")).to_have_count(0, timeout=120_000)  # asked for while the run is there
     kept = folder / "runs" / run
     kept.rename(folder / "away")
     look(tab)
