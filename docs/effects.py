@@ -115,7 +115,8 @@ def resampled(statistic: Statistic, rows: Rows = ALL) -> Measure:
 
     def measure(frame: pd.DataFrame) -> Effect:
         known = chosen(frame, rows).reset_index(drop=True)
-        groups = [np.asarray(index) for index in known.groupby(["family", "setting"], dropna=False).indices.values()]
+        by = [each for each in ("family", "setting", "dataset_options") if each in known]
+        groups = [np.asarray(index) for index in known.groupby(by, dropna=False).indices.values()]
         rng = np.random.default_rng(0)
         drawn = [
             statistic(
