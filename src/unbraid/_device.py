@@ -1,7 +1,8 @@
 """Where and in which precision to train."""
 
+import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -9,6 +10,8 @@ from typing import Literal, TypeAlias
 import torch
 
 Precision: TypeAlias = Literal["auto", "float32", "bfloat16", "float64"]
+
+DENSE_GAINS = 1 << 28  # weights times images of a batch, from where on dense networks are faster in bfloat16
 
 _DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float64": torch.float64}
 
@@ -31,7 +34,9 @@ def choose_device(name: str = "auto") -> torch.device:
 
 
 def choose_precision(name: str, device: torch.device) -> str:
-    """The precision that `auto` stands for: bfloat16 on a CPU that multiplies it in hardware, else float32.
+    """The precision that `auto` stands for: bfloat16 on a CPU that multiplies it faster, else float32.
+
+    What gains nothing by it takes float32 all the same: see `gains_by_bfloat16`.
 
     Raises:
         ValueError: no such precision.
@@ -41,6 +46,16 @@ def choose_precision(name: str, device: torch.device) -> str:
     if name not in _DTYPES:
         raise ValueError(f"precision {name!r}: one of auto, {', '.join(_DTYPES)}")
     return name
+
+
+def gains_by_bfloat16(weights: Iterable[torch.Tensor], batch_size: int) -> bool:
+    """Whether a step of such networks is shorter in bfloat16 where that is multiplied fast, by what they are alone.
+
+    Convolutions gain. In dense networks the casts cost more than the products save, until weights times images of a
+    batch are 2^28 (measured: `benchmarks/precision.py --pace`).
+    """
+    shapes = [tuple(weight.shape) for weight in weights]
+    return any(len(shape) == 4 for shape in shapes) or batch_size * sum(map(math.prod, shapes)) >= DENSE_GAINS
 
 
 def dtype_of(precision: str) -> torch.dtype:
@@ -93,7 +108,15 @@ def worker_variables() -> dict[str, str]:
 
 def _multiplies_bfloat16() -> bool:
     processor = Path("/proc/cpuinfo")
-    if not processor.exists():
-        return False
-    flags = next((line for line in processor.read_text().splitlines() if line.startswith("flags")), "")
-    return bool({"avx512_bf16", "amx_bf16"} & set(flags.split()))
+    return processor.exists() and faster_in_bfloat16(processor.read_text())
+
+
+def faster_in_bfloat16(cpuinfo: str) -> bool:
+    """Whether convolutions are faster in bfloat16 on the processor that Linux describes so.
+
+    They are with AMX, and with AVX-512's products on AMD's; with these alone Intel's take a third longer.
+    """
+    lines = [line.partition(":") for line in cpuinfo.splitlines()]
+    told = {name.strip(): value.split() for name, _, value in reversed(lines)}
+    flags = told.get("flags", [])
+    return "amx_bf16" in flags or ("avx512_bf16" in flags and told.get("vendor_id") == ["AuthenticAMD"])

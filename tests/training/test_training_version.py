@@ -7,10 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from safetensors.torch import load_file
 
 import unbraid
 from tests.training.examples import TINY
 from unbraid import Study
+from unbraid._device import faster_in_bfloat16, gains_by_bfloat16
+from unbraid.families.building import weights_of
+from unbraid.families.table import FAMILIES
 from unbraid.families.vae import VAE
 from unbraid.metrics import deciding
 from unbraid.runs.folder import run_id
@@ -38,6 +42,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
 
     def become(multiplies: bool) -> None:
         monkeypatch.setattr("unbraid._device._multiplies_bfloat16", lambda: multiplies)
+        monkeypatch.setattr("unbraid._device.DENSE_GAINS", 0)
 
     return become
 
@@ -63,6 +68,46 @@ def test_a_precision_left_open_is_one_id_on_every_machine(tmp_path, machine) -> 
     assert asked.path != single.path
     assert "requested_precision" not in asked.config
     assert (asked.path / WEIGHTS).read_bytes() == (single.path / WEIGHTS).read_bytes()
+
+
+def test_dense_networks_take_bfloat16_from_a_size_on(tmp_path, machine, monkeypatch) -> None:
+    """By weights times images of a batch, 8 here; what was asked for by name, and what was begun, stays."""
+    machine(True)
+    begun = trained(tmp_path / "half")
+    weights = sum(value.numel() for value in load_file(begun.path / WEIGHTS).values())
+    monkeypatch.setattr("unbraid._device.DENSE_GAINS", 8 * weights)
+    assert trained(tmp_path / "large").config["precision"] == "bfloat16"
+    monkeypatch.setattr("unbraid._device.DENSE_GAINS", 8 * weights + 1)
+    small = trained(tmp_path / "small")
+    assert small.path.name == begun.path.name
+    assert small.config["precision"] == "float32"
+    asked = trained(tmp_path / "asked", "float32")
+    assert (asked.path / WEIGHTS).read_bytes() == (small.path / WEIGHTS).read_bytes()
+    assert trained(tmp_path / "asked", "bfloat16").config["precision"] == "bfloat16"
+    assert unbraid.continue_run(begun, 15, dataset=TINY, processes=0).config["precision"] == "bfloat16"
+
+
+def test_which_networks_and_processors_gain_by_bfloat16() -> None:
+    """Small dense ones do not; convolutions, and the wide discriminator of FactorVAE, do."""
+    gains = {}
+    for family, network, batch_size in [
+        ("vae", "dense", 64), ("vae", "dense", 1024), ("vae", "dense_norm", 64), ("vae", "conv", 1),
+        ("vae", "resnet", 1), ("factor_vae", "dense", 64), ("beta_tcvae", "dense", 64),
+    ]:  # fmt: skip
+        row = FAMILIES[family]
+        settings = {name: each.default for name, each in row.hyperparameters.items()} | {"network": network}
+        weights = weights_of(row, (32, 32, 1), settings, 0)
+        gains[family, network, batch_size] = gains_by_bfloat16(weights.values(), batch_size)
+    assert [each for each, yes in gains.items() if yes] == [
+        ("vae", "dense", 1024), ("vae", "conv", 1), ("vae", "resnet", 1), ("factor_vae", "dense", 64),
+    ]  # fmt: skip
+    told = "vendor_id\t: {}\nmodel name\t: some\nflags\t\t: fpu {}\n\nvendor_id\t: {}\nflags\t\t: none\n"
+    for vendor, flags, yes in [
+        ("GenuineIntel", "avx512_bf16 amx_bf16", True), ("GenuineIntel", "avx512_bf16", False),
+        ("AuthenticAMD", "avx512_bf16", True), ("AuthenticAMD", "avx512f", False),
+    ]:  # fmt: skip
+        assert faster_in_bfloat16(told.format(vendor, flags, vendor)) is yes
+    assert not faster_in_bfloat16("CPU implementer : 0x41\nFeatures : fp asimd bf16\n")
 
 
 def test_what_was_begun_elsewhere_goes_on_in_its_precision(tmp_path, machine, monkeypatch) -> None:

@@ -12,12 +12,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid._device import choose_device, choose_precision, dtype_of, reproducible
+from unbraid._device import choose_device, choose_precision, dtype_of, gains_by_bfloat16, reproducible
 from unbraid._files import DiskFull
 from unbraid._stopping import RAISED, stop_requests
-from unbraid.datasets.base import FactorDataset
+from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.families.base import Context, Family, Logs, Settings
-from unbraid.families.building import Member, build_member, recorded
+from unbraid.families.building import Member, build_member, recorded, weights_of
 from unbraid.families.table import find_family
 from unbraid.runs.folder import CHECKPOINT
 from unbraid.training.checkpoints import (
@@ -136,7 +136,7 @@ def train_here(
         KeyboardInterrupt: stopped by SIGINT; by SIGTERM it is a Terminated.
     """
     folders = folders or [None] * len(members)
-    plan = _as_begun(plan.resolved(), folders)
+    plan = plan.resolved()
     device = choose_device(plan.device)
     family = find_family(plan.family)
     images = divided(dataset, plan.hold_out)
@@ -144,6 +144,7 @@ def train_here(
     with reproducible(device), stop_requests() as asked:
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
+        plan = _settled(plan, family, members[0], images.whole.image_shape, context, folders)
         facts = [identity_of(plan, member, dataset) for member in members]
         progress = [
             load_checkpoint(folder / CHECKPOINT, fact) if folder else Checkpoint()
@@ -162,10 +163,20 @@ def train_here(
     return [_trained(each, plan.precision, together) for each in progress]
 
 
-def _as_begun(plan: Plan, folders: Sequence[Path | None]) -> Plan:
-    """In the precision in which it was begun, maybe on another machine, where which one that is was left open."""
-    known = {precision_of(folder / CHECKPOINT) for folder in folders if folder and plan.requested} - {None}
-    return replace(plan, precision=known.pop()) if len(known) == 1 else plan
+def _settled(
+    plan: Plan, family: Family, member: Member, shape: ImageShape, context: Context, folders: Sequence[Path | None]
+) -> Plan:
+    """Where the precision was left open: that in which it was begun, maybe on another machine, else what suits it."""
+    if not plan.requested:
+        return plan
+    known = {precision_of(folder / CHECKPOINT) for folder in folders if folder} - {None}
+    if len(known) == 1:
+        return replace(plan, precision=known.pop())
+    if plan.precision != "bfloat16" or plan.device != "cpu":
+        return plan
+    weights = weights_of(family, shape, context.settings, member.seed)
+    gains = gains_by_bfloat16(weights.values(), plan.batch_size)
+    return plan if gains else replace(plan, precision="float32")
 
 
 def _bring_to_the_end(

@@ -97,7 +97,8 @@ def train(
         steps: of training, for each run.
         batch_size: images per step.
         device: "auto" (CUDA where there is one), "cpu", "cuda".
-        precision: "auto" (bfloat16 where the CPU multiplies it in hardware, else float32), "float32", "bfloat16".
+        precision: "auto" (bfloat16 where the CPU is faster in it, for convolutions and large dense networks, else
+            float32), "float32", "bfloat16".
         preset: name of a published grid of the family, such as "udr".
         out: folder of the run folders; default "runs" in the current folder.
         processes: on a CPU; default one per core, 0 to train in this process.
