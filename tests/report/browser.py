@@ -61,7 +61,9 @@ def shown(
     tab = context.new_page()
     tab.on("pageerror", lambda error: faults.append(f"error: {error}"))
     tab.on("console", lambda said: faults.append(f"{said.type}: {said.text}") if said.type in NOISE else None)
-    tab.on("response", lambda reply: faults.append(f"{reply.status}: {reply.url[:200]}") if reply.status >= 400 else None)
+    tab.on(
+        "response", lambda reply: faults.append(f"{reply.status}: {reply.url[:200]}") if reply.status >= 400 else None
+    )
     tab.goto(address)
     try:
         yield tab
