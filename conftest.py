@@ -12,6 +12,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import numpy as np
 import pytest
 
+gc.disable()  # until all tests are collected
+
 
 @pytest.fixture(autouse=True)
 def _doctest_names(doctest_namespace: dict[str, object]) -> None:
@@ -50,6 +52,7 @@ def pytest_collection_finish() -> None:
     """What is imported stays: to look through it for garbage again and again takes a tenth of the time."""
     gc.collect()
     gc.freeze()
+    gc.enable()
     gc.set_threshold(50_000, 20, 20)
 
 
