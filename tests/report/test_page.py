@@ -104,6 +104,14 @@ def html(card: ScoreCard) -> str:
     return page(card)
 
 
+@pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For what is about words and numbers alone: figures take most of a page's time."""
+    for name in ("hinton_figures", "scatter_figures"):
+        monkeypatch.setattr(card_page, name, lambda *_: [])
+    monkeypatch.setattr(card_page, "latents_figure", lambda *_: None)
+
+
 class Reader(HTMLParser):
     """Checks that tags nest and collects what the tests ask about."""
 
@@ -181,12 +189,14 @@ def test_what_is_skipped_is_there_with_its_reason(html: str) -> None:
     assert "not defined here: no <grid> here" in words(html)
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize("name", sorted(METRICS))
 def test_any_metric_of_the_table_may_be_skipped(name: str, card: ScoreCard) -> None:
     text = words(table(replace(card, skipped={name: "because"})))
     assert f"{name} {METRICS[name].title} – not defined here: because" in text
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(card: ScoreCard) -> None:
     metric = own(higher_is_better=False, range=(0.0, np.inf))
     result = trees(CODES, FACTORS)
@@ -197,6 +207,7 @@ def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(ca
     assert "no fixed range" in words(table(replace(card, scored={"t": Scored(unbounded, result, 0.0)})))
 
 
+@pytest.mark.usefixtures("undrawn")
 @pytest.mark.parametrize(
     ("value", "span", "expected"),
     [
@@ -214,6 +225,7 @@ def test_the_bar_runs_from_nought_or_the_low_end_to_the_score(card, value, span,
     assert content["groups"][0]["rows"][0]["bar"] == expected
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_alignment_table_names_codes_shares_and_disagreement(card: ScoreCard) -> None:
     rows = page_content(card)["alignment"]["rows"]
     importance = card["my:trees"].importance
@@ -229,6 +241,7 @@ def test_equal_matrices_are_drawn_once_and_named_together(card: ScoreCard) -> No
     assert page(again).count("Hinton diagram of the") == 2
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
     codes = np.random.default_rng(0).standard_normal((len(FACTORS), 4)) * [1, 0.05, 1, 0]
     log_variances = np.broadcast_to([-2.0, 0.0, -1.0, -3.0], codes.shape)
@@ -238,6 +251,7 @@ def test_dead_codes_are_constant_ones_and_those_of_little_kl() -> None:
         assert [code["code"] for code in content["codes"] if code["dead"]] == dead
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_number_that_factors_average_to_is_named(card: ScoreCard) -> None:
     result = replace(trees(CODES, FACTORS), per_factor=np.array([0.0, 0.125, 0.25]))
     rows = page_content(replace(card, scored={"t": Scored(own(), result, 0.0, chance=Noise(0.1))}))["groups"][0]["rows"]
@@ -246,6 +260,7 @@ def test_the_number_that_factors_average_to_is_named(card: ScoreCard) -> None:
     assert mig_row["per_factor"]["of"] == "score"
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_codes_table_has_the_value_of_each_code(card: ScoreCard) -> None:
     content = page_content(card)
     assert content["code_metrics"] == ["my:trees"]
@@ -292,6 +307,7 @@ def test_inputs_of_any_shape_have_a_page(change: Callable[..., tuple[FloatArray,
     assert len(html) < 2_500_000
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_codes_are_called_by_their_names_in_the_card_its_file_and_its_page(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     names = tuple(f"unit {letter}" for letter in "abcd")
@@ -307,6 +323,7 @@ def test_codes_are_called_by_their_names_in_the_card_its_file_and_its_page(tmp_p
     assert not re.search(r"\bcode \d", text)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_without_matrices_the_page_says_nothing_about_alignment(card: ScoreCard) -> None:
     bare = replace(card, scored={"n": Scored(own(headline="score"), _Score(0.5), 0.0)})
     html = page(bare)
@@ -344,6 +361,7 @@ def test_tables_have_scoped_headers_and_figures_have_labels(html: str) -> None:
     assert all(attrs.get("role") == "img" and attrs.get("aria-label") for attrs in figures)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> None:
     def command(card: ScoreCard) -> str | None:
         return description(card.contents(), dead_codes(card.representation))["reproduce"]["command"]
@@ -390,6 +408,7 @@ def test_cyclic_factors_that_fill_their_grid_show_their_planes() -> None:
     Reader(page(card))
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_notes_name_the_factors_that_they_count() -> None:
     result = replace(
         trees(CODES, FACTORS),
