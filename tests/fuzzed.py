@@ -45,8 +45,8 @@ from unbraid.runs.folder import CHECKPOINT, read_folder
 from unbraid.runs.run import open_run
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.record import added_runs
-from unbraid.studies.schema import read as read_study
 from unbraid.studies.scores import read_scores
+from unbraid.studies.several import read as read_study
 from unbraid.studies.storage import store
 from unbraid.studies.storage.agreed import agreed
 from unbraid.training.checkpoints import load_checkpoint

@@ -131,3 +131,31 @@ def test_what_cannot_be_compared_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         compare_groups(study(), by, columns, confidence=confidence)
+
+
+def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
+    first, second = study(1.0).assign(label="x", content="0"), study(0.02).assign(label="y", content="1")
+    both = pd.concat([first, second], ignore_index=True)
+    found = compare_groups(both, "family", within="label")
+    alone = [compare_groups(frame, "family") for frame in (first, second)]
+    for column in ("mig.score", "factor_leakage.nm_auc"):
+        for label, one in zip("xy", alone, strict=True):
+            (own,), (expected,) = (
+                [each for each in of if each.column == column and each.first.startswith(start)]
+                for of, start in ((found.shifts, label), (one.shifts, ""))
+            )
+            assert (own.first, own.second) == (f"{label} a", f"{label} b")
+            assert (own.shift, own.low, own.high, own.p) == (expected.shift, expected.low, expected.high, expected.p)
+    assert [each.p_holm for each in found.shifts] == holm([each.p for each in found.shifts])
+    assert [group.mean for group in found.groups if group.column == "mig.score"] == [
+        group.mean for one in alone for group in one.groups if group.column == "mig.score"
+    ]
+    bold = [cell.startswith("**") for cell in found.table()[1][0][1:]]
+    assert bold == [each.better == name for each in found.shifts[:2] for name in (each.first, each.second)]
+    assert any(bold)
+    with pytest.raises(ValueError, match="runs of different content"):
+        compare_groups(both, "family")
+    one_name = both.assign(dataset="square")
+    with pytest.raises(ValueError, match="square: runs of different content"):
+        compare_groups(pd.concat([one_name, one_name.assign(dataset="other", content="2")]), "dataset")
+    assert len(compare_groups(one_name, "label").shifts) == 2

@@ -38,7 +38,7 @@ B = table(
 )
 C = table(
     row("waits", 0.5), row("z", dataset="airplane", content="c1", **{"hyper.network": "dense", "mig.spread": 1e-300}),
-    row("b", seconds=9.0, device="cuda"),
+    row("b", seconds=9.0, device="cuda", label="squares"),
 )  # fmt: skip
 
 
@@ -57,6 +57,9 @@ def test_tables_merge_in_any_order_all_at_once_or_one_by_one(tmp_path: Path) -> 
     assert rows.loc["b", ["mig.score", "sap.score", "hyper.beta", "seconds", "device"]].tolist() == [
         0.25, 0.125, 4, 1.0, "cpu",
     ]  # fmt: skip
+    assert rows["label"].dropna().to_dict() == {"b": "squares"}
+    assert "label" not in merge_tables({"A": A, "B": B}).columns
+    assert merge_tables({"C": C, "D": table(row("b", label="all"))}).set_index("run").loc["b", "label"] == "all"
     assert json.loads(rows.loc["b", "decided_by"]) == {"mig": {"version": 2}, "sap": {"seed": 0}}
     assert rows.loc["waits", ["state", "mig.score"]].tolist() == ["finished", 0.5]
     assert pd.isna(rows.loc["waits", "reason"])  # of the attempt that failed

@@ -69,6 +69,11 @@ def home(theirs: Path, tmp_path: Path) -> Path:
     for name in ("study", "run", "codes.npz", "study.yaml"):
         copied = shutil.copytree if (theirs / name).is_dir() else shutil.copy
         copied(theirs / name, tmp_path / name)
+    (tmp_path / "wide").mkdir()
+    (tmp_path / "wide" / "study.yaml").write_text(
+        YAML.replace("dataset: {", "datasets: [{label: own, ").replace("4}", "4}]", 1)
+    )
+    (tmp_path / "wide" / "own").symlink_to(tmp_path / "study")
     forget(theirs)
     return tmp_path
 
@@ -101,8 +106,8 @@ WALK: dict[str, list[tuple[str, int]]] = {
         ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("information run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
-    "explore": [("run --port 0", 0), ("study --port 0", 0)],
-    "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("run/scores.json", 0)],
+    "explore": [("run --port 0", 0), ("study --port 0", 0), ("wide --port 0", 2)],
+    "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("wide", 2), ("run/scores.json", 0)],
     "export": [("run --onnx a.onnx", 2)],
     "cite": [("mig", 0)],
     "data list": [("", 0)],
@@ -111,16 +116,16 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "data get": [("run", 2)],
     "data path": [("run", 2)],
     "data show": [("run --out a.png", 2)],
-    "study run": [("study --out other", 2), ("study --out other --dry-run", 2)],
-    "study status": [("study", 0), ("study --json", 0)],
-    "study export": [("study --out a.csv", 0), ("study --out a.parquet", 0)],
-    "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2)],
-    "study rank": [("study --compare all", 0)],
-    "study agreement": [("study", 0)],
-    "study compare": [("study --by seed", 2)],
+    "study run": [("study --out other", 2), ("study --out other --dry-run", 2), ("wide --out other", 2)],
+    "study status": [("study", 0), ("study --json", 0), ("wide", 0)],
+    "study export": [("study --out a.csv", 0), ("study --out a.parquet", 0), ("wide --out a.csv", 0)],
+    "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2), ("wide run", 2)],
+    "study rank": [("study --compare all", 0), ("wide", 0)],
+    "study agreement": [("study", 0), ("wide", 0)],
+    "study compare": [("study --by seed", 2), ("wide --by seed", 2)],
     "study merge": [("study study/results.parquet --out a.csv", 0)],
-    "study published": [("study", 2)],
-    "study generalisation": [("study", 0), ("study --json", 0)],
+    "study published": [("study", 2), ("wide", 2)],
+    "study generalisation": [("study", 0), ("study --json", 0), ("wide", 0)],
 }  # fmt: skip
 
 

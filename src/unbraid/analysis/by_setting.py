@@ -162,8 +162,11 @@ def setting_means(frame: DataFrame) -> DataFrame:
         ValueError: the runs of a setting differ in more than their seed, or were scored by different rules.
     """
     check_columns(frame, ["family", "setting"])
-    keys = [name for name in ("dataset", "content", "family", "setting") if name in frame.columns]
-    check_alike(frame, [*headline_columns(frame), *(name for name in frame.columns if name == "udr.score")], keys)
+    images = [name for name in ("label", "dataset", "content") if name in frame.columns]
+    keys = [*images, "family", "setting"]
+    scores = [*headline_columns(frame), *(name for name in frame.columns if name == "udr.score")]
+    for _, rows in frame.groupby(images, sort=False, dropna=False) if images else [((), frame)]:
+        check_alike(rows, scores, keys)
     means = frame.groupby(keys, sort=False, dropna=False).mean(numeric_only=True)
     return means.reset_index()  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -1,5 +1,6 @@
 """Which of several groups of runs scores better: runs are the sample, by ranks, corrected for how much was tried."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -19,6 +20,7 @@ from unbraid.types import ArrayLike, DataFrame, FloatArray
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]
 
 LEAST = 2  # runs of a group
+IMAGES = ("label", "dataset", "content", "dataset_options")  # columns by which different images may be compared
 EXACT = 2500  # pairs of runs up to which the distribution of ranks is counted out
 
 
@@ -65,8 +67,8 @@ class Comparison:
     def table(self, *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
         """Head and rows for a paper: mean ± half of its interval, by column and group.
 
-        Arrows say which way is better. A mean is set in bold (**...**) where its group is better than every other, by
-        the rank test, corrected; what a group lacks is "-".
+        Arrows say which way is better. A mean is set in bold (**...**) where its group is better than every other that
+        it is compared with, by the rank test, corrected; what a group lacks is "-".
         """
         names = list(dict.fromkeys(each.group for each in self.groups))
         rows = []
@@ -75,12 +77,15 @@ class Comparison:
             wins = [each.better for each in self.shifts if each.column == column]
             upward = higher_is_better(column)
             row = [column if upward is None else f"{column} {'↑' if upward else '↓'}"]
+            rivals = Counter(
+                name for each in self.shifts if each.column == column for name in (each.first, each.second)
+            )
             for name in names:
                 if name not in own:
                     row.append("-")
                     continue
                 text = f"{own[name].mean:.{digits}f} ± {(own[name].high - own[name].low) / 2:.{digits}f}"
-                row.append(f"**{text}**" if wins.count(name) == len(own) - 1 else text)
+                row.append(f"**{text}**" if 0 < rivals[name] == wins.count(name) else text)
             rows.append(row)
         return [self.by, *names], rows
 
@@ -118,6 +123,7 @@ def compare_groups(
     columns: Sequence[str] | None = None,
     *,
     over: str = "runs",
+    within: str | None = None,
     confidence: float = 0.95,
 ) -> Comparison:
     """Compare the scores of groups of runs: every two groups, in every column.
@@ -127,6 +133,8 @@ def compare_groups(
         by: column whose values make the groups, such as "family" or "hyper.beta".
         columns: what is compared; default the metrics' headlines.
         over: "runs" or "settings", what a row of `frame` is; for the notes.
+        within: column of which a group has one value, such as "label" of several datasets; only groups of the same
+            value are compared, and named by it: "sprites beta_vae".
         confidence: of the intervals, in (0, 1).
 
     Returns:
@@ -134,8 +142,9 @@ def compare_groups(
         settings; a note says so.
 
     Raises:
-        ValueError: runs of different images, or scores by different rules; no such column; fewer than two groups of
-            two runs; nothing to compare; confidence out of range.
+        ValueError: runs of different images, or a group of them where groups are of different images; scores by
+            different rules; no such column; fewer than two groups of two runs; nothing to compare; confidence out of
+            range.
 
     Reference:
         Mann & Whitney 1947; Hodges & Lehmann 1963; Holm 1979.
@@ -147,20 +156,25 @@ def compare_groups(
     chosen = list(columns) if columns is not None else headline_columns(frame)
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
-    if by not in ("dataset", "content", "dataset_options"):
-        check_alike(frame, chosen, conditions=("content",))
-    labels = frame[by].astype(str).where(frame[by].notna(), "")
+    if within is not None:
+        check_columns(frame, [within])
+    outer = [""] * len(frame) if within is None else _texts(frame, within)
+    names = np.array(_texts(frame, by))
     groups, shifts, left = [], [], set()
+    parts = {part: np.array([each == part for each in outer]) for part in sorted(set(outer), key=natural)}
+    for part in parts.values():
+        check_alike(frame.loc[part], chosen, [by] if by in IMAGES else (), conditions=("content",))
     for column in chosen:
         values = numbers(frame, column)
-        known = {
-            str(name): values[(labels == name).to_numpy() & np.isfinite(values)]
-            for name in sorted(set(labels), key=natural)
-        }
-        left |= {name or "(no value)" for name, own in known.items() if len(own) < LEAST or not name}
-        known = {name: own for name, own in known.items() if len(own) >= LEAST and name}
-        groups += [_group(column, name, own, confidence) for name, own in known.items()]
-        shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
+        for part, rows in parts.items():
+            known = {
+                f"{part} {name}".strip() if name else "": values[(names == name) & rows & np.isfinite(values)]
+                for name in sorted(set(names[rows].tolist()), key=natural)
+            }
+            left |= {name or "(no value)" for name, own in known.items() if len(own) < LEAST or not name}
+            known = {name: own for name, own in known.items() if len(own) >= LEAST and name}
+            groups += [_group(column, name, own, confidence) for name, own in known.items()]
+            shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
     if not shifts:
         without = ", ".join(sorted(left))
         raise ValueError(f"{by}: needs two groups of at least {LEAST} runs with a score; left out: {without}")
@@ -168,6 +182,10 @@ def compare_groups(
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
     n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left), n_seeds)
+
+
+def _texts(frame: DataFrame, column: str) -> list[str]:
+    return frame[column].astype(str).where(frame[column].notna(), "").tolist()
 
 
 def rank_test(first: ArrayLike, second: ArrayLike) -> float:

@@ -23,18 +23,19 @@ Row: TypeAlias = dict[str, Any]  # cells that are not missing, by column
 
 NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
-    "run", "family", "setting", "state", "reason", "dataset", "dataset_options", "content", "hold_out", "device",
-    "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "decided_by", "ranked_by",
-    "published",
+    "run", "family", "setting", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
+    "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "decided_by",
+    "ranked_by", "published",
 )  # fmt: skip
 FIRST = (
-    *TEXTS[:3], "seed", *TEXTS[3:8], "steps", "batch_size", *TEXTS[8:11], "training_version", *TEXTS[11:], "seconds",
+    *TEXTS[:3], "seed", *TEXTS[3:9], "steps", "batch_size", *TEXTS[9:12], "training_version", *TEXTS[12:], "seconds",
 )  # fmt: skip
 # What may differ where one run was trained twice: it says where and when, and decides no number.
 PROVENANCE = (
     "seconds", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "dataset", "dataset_options",
     "device",
 )  # fmt: skip
+TOLD = ("reason", "label")  # in words, of which any will do
 COUNTS = ("seed", "steps", "batch_size", "training_version")
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
 
@@ -129,7 +130,7 @@ def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False)
                 where = f"run {name} of {other} and {table}"
                 merged[name] = f"{other}, {table}", _joined(kept, row, where, prefer_first)
     rows = sorted((row for _, row in merged.values()), key=_place)
-    columns = sorted({name for row in rows for name in row} | set(FIRST), key=_column)
+    columns = sorted({name for row in rows for name in row} | (set(FIRST) - {"label"}), key=_column)
     return require("pandas", "table", "merging").DataFrame(rows, columns=columns)
 
 
@@ -195,7 +196,7 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
     differing = [
         name
         for name in one.keys() & other.keys()
-        if name not in {*PROVENANCE, "reason", "decided_by"} and one[name] != other[name]
+        if name not in {*PROVENANCE, *TOLD, "decided_by"} and one[name] != other[name]
     ]
     if differing:
         if prefer_first:
@@ -205,12 +206,10 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
             f"{where}: {name} is {one[name]!r} in the first and {other[name]!r} in the second"
             f"{_advice(name)}, or say which counts: --prefer-first takes the first"
         )
-    reasons = sorted(row["reason"] for row in (one, other) if "reason" in row)
+    told = {name: min(row[name] for row in (one, other) if name in row) for name in TOLD if name in one | other}
     origin = min((tuple(row.get(name) for name in PROVENANCE) for row in (one, other)), key=repr)
     joined = {**one, **other, **decided, **dict(zip(PROVENANCE, origin, strict=True))}
-    return {name: value for name, value in joined.items() if value is not None} | (
-        {"reason": reasons[0]} if reasons else {}
-    )
+    return {name: value for name, value in joined.items() if value is not None} | told
 
 
 def _advice(name: str) -> str:

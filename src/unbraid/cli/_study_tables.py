@@ -29,7 +29,8 @@ def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
     listed = {run.id for run in runs}
-    beside = {each.id: each.reason for each in failures(study.known_folder()) if each.id not in listed}
+    folders = [part.known_folder() for part in study.parts().values()]
+    beside = {each.id: each.reason for own in folders for each in failures(own) if each.id not in listed}
     if beside:
         line += f"\n{len(beside)} more failed, of those that see fewer images"
     if failed or beside:
@@ -115,10 +116,20 @@ def _counts(title: str, groups: "dict[tuple[str, str], Counter[str]]") -> Table:
     return table
 
 
-def print_estimate(found: "Estimate") -> None:
+def in_all(found: "Sequence[Estimate]") -> str:
+    """What a study of several datasets will cost, one after the other."""
+    to_do, runs, steps = (sum(getattr(each, name) for each in found) for name in ("waiting", "runs", "steps"))
+    seconds, disk = sum(each.seconds for each in found), sum(each.disk for each in found)
+    return (
+        f"in all {to_do} of {runs} runs to do, {steps:,} steps: about {duration(seconds)} and {disk / 1e6:,.0f} MB "
+        f"of disk for {len(found)} datasets"
+    )
+
+
+def print_estimate(found: "Estimate", title: str = "") -> None:
     """What a study will cost."""
     console = Terminal()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
     table.add_column("family")
     table.add_column("setting")
     for name in ("runs", "to do", "steps", "ms/step", "core hours"):

@@ -87,7 +87,7 @@ def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
     from unbraid.studies.study import Study
 
     with stage_progress("reading runs") as progress:
-        study = Study.load(path, trust=trust)
+        study = Study.load(path, trust=trust).alone()
         return study_page(study, study.results(), base=home, progress=progress)
 
 

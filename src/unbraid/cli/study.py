@@ -11,7 +11,7 @@ import typer
 from unbraid._extras import require
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
 from unbraid.cli._say import say
-from unbraid.cli._study_tables import described, print_estimate, print_status, summary
+from unbraid.cli._study_tables import described, in_all, print_estimate, print_status, summary
 from unbraid.cli._trust import TrustCode
 
 if TYPE_CHECKING:
@@ -86,8 +86,13 @@ def run(
     if dry_run:
         from unbraid.studies.estimate import estimate
 
-        with metric_progress("measuring") as progress:
-            print_estimate(estimate(study, executor, progress=progress, **options))
+        found = []
+        for label, part in study.parts().items():
+            with metric_progress(f"measuring {label}".strip()) as progress:
+                found.append(estimate(part, executor, progress=progress, **options))
+            print_estimate(found[-1], part.config.name if label else "")
+        if len(found) > 1:
+            say(in_all(found))
         return
     with continuing(), _progress(study.config.name) as report:
         runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
@@ -102,11 +107,12 @@ def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
         def report(sent: "StudyProgress") -> None:
             if sent.after is not None:
                 what, done, total = sent.after
-                show(what, done, total, f"{done}/{total}")
+                show(f"{sent.label} {what}".strip(), done, total, f"{done}/{total}")
                 return
             failed = f" ({sent.n_failed} failed)" if sent.n_failed else ""
             line = pace.line(sent.done_steps, sent.steps, sent.taken, sent.logs, sorted(set(sent.doing.values())))
-            show(f"{name} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
+            called = f"{name} {sent.label}".strip()
+            show(f"{called} {sent.n_done}/{sent.n_runs} runs{failed}", pace.done, sent.steps, line)
 
         yield report
 
@@ -125,12 +131,13 @@ def status(
 
       unbraid study status study/ --json
     """
-    study = opened(folder, trust=trust_code or ())
-    runs = study.runs()
+    found = [(label, part, part.runs()) for label, part in opened(folder, trust=trust_code or ()).parts().items()]
     if json:
-        say(json_format.dumps([described(run) for run in runs], indent=2))
-    else:
-        print_status(study, runs)
+        named = [described(run) | ({"label": label} if label else {}) for label, _, runs in found for run in runs]
+        say(json_format.dumps(named, indent=2))
+        return
+    for _, part, runs in found:
+        print_status(part, runs)
 
 
 @study_app.command("export")
@@ -151,15 +158,18 @@ def export(
 
       unbraid study export study/ --records --organisation "My lab" --out records/
     """
-    from unbraid.studies.results import write_results
+    from unbraid.analysis.merging import check_suffix, write_table
 
     if records:
         from unbraid.studies.sharing import write_records
 
-        count = write_records(opened(folder, trust=trust_code or ()), out, organisation=organisation)
+        parts = opened(folder, trust=trust_code or ()).parts().values()
+        count = write_records(*parts, folder=out, organisation=organisation)
         say(f"wrote {count} records below {out / 'data'}")
         return
-    say(f"wrote {write_results(opened(folder, trust=trust_code or ()), out)}")
+    check_suffix(out)
+    write_table(opened(folder, trust=trust_code or ()).results(), out)
+    say(f"wrote {out}")
 
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":

@@ -98,35 +98,42 @@ def agreement(
     from unbraid.analysis import agreement as compared
     from unbraid.analysis.by_setting import quartiles, setting_means
     from unbraid.analysis.by_setting import trend as means
+    from unbraid.analysis.columns import by_label, together
     from unbraid.analysis.controversy import controversial as disputed
     from unbraid.analysis.settings import with_brief_settings
     from unbraid.cli.study import results_of
 
-    frame = results_of(folder, trust_code or ())
-    table = setting_means(frame) if over == "settings" else frame
-    frame = frame if json else with_brief_settings(frame)
-    found = compared.agreement(table, listed(columns), method=method, confidence=confidence)
-    if group is not None and group not in found.groups:
-        raise ValueError(f"--group {group}: there are {', '.join(found.groups)}")
-    parts: dict[str, Any] = {"agreement": found}
-    if target is not None:
-        parts["predictors"] = compared.predictors(table, target, listed(columns), method=method, test=test)
-    if box is not None:
-        parts["spread"] = quartiles(frame, box)
-    if trend is not None:
-        x, y = _pair("--trend", trend)
-        parts["trend"] = means(_with_elbo(frame, x, y), x, y)
-    if controversial is not None:
-        parts["controversial"] = disputed(frame, *_pair("--controversial", controversial), top=top)
+    found: dict[str, dict[str, Any]] = {}
+    for label, frame in by_label(results_of(folder, trust_code or ())).items():
+        table = setting_means(frame) if over == "settings" else frame
+        frame = frame if json else with_brief_settings(frame)
+        parts = found[label] = {}
+        parts["agreement"] = compared.agreement(table, listed(columns), method=method, confidence=confidence)
+        if group is not None and group not in (groups := parts["agreement"].groups):
+            raise ValueError(f"--group {group}: there are {', '.join(groups)}")
+        if target is not None:
+            parts["predictors"] = compared.predictors(table, target, listed(columns), method=method, test=test)
+        if box is not None:
+            parts["spread"] = quartiles(frame, box)
+        if trend is not None:
+            x, y = _pair("--trend", trend)
+            parts["trend"] = means(_with_elbo(frame, x, y), x, y)
+        if controversial is not None:
+            parts["controversial"] = disputed(frame, *_pair("--controversial", controversial), top=top)
+    alone = list(found) == [""]
     if out is not None:
-        write_table(out, found.to_frame())
+        write_table(out, together({label: parts["agreement"].to_frame() for label, parts in found.items()}))
     if json:
-        say(json_format.dumps({name: part.to_dict() for name, part in parts.items()}, allow_nan=False, indent=2))
+        plain = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in found.items()}
+        say(json_format.dumps(plain[""] if alone else plain, allow_nan=False, indent=2))
         return
     terminal = Terminal()
-    _print(terminal, parts, group or compared.EVERYTHING)
-    if pairs:
-        _print_pairs(terminal, found, group or compared.EVERYTHING, confidence)
+    for label, parts in found.items():
+        if not alone:
+            terminal.print(label or "without a label", markup=False, highlight=False)
+        _print(terminal, parts, group or compared.EVERYTHING)
+        if pairs:
+            _print_pairs(terminal, parts["agreement"], group or compared.EVERYTHING, confidence)
 
 
 def check_out(out: Path | None) -> None:

@@ -28,6 +28,14 @@ def compare(
     over: Annotated[
         Literal["runs", "settings"], typer.Option(help="The sample: runs, or means of settings over their seeds.")
     ] = "runs",
+    within: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of which groups that are compared have one value; default label in a study of several "
+            "datasets, unless --by tells these apart.",
+            show_default=False,
+        ),
+    ] = None,
     confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
     out: Annotated[
         Path | None, typer.Option(help="Write the differences to this .csv file.", show_default=False)
@@ -52,9 +60,11 @@ def compare(
       unbraid study compare study/ --by family --over settings --out differences.csv
 
       unbraid study compare study/ --latex table.tex
+
+      unbraid study compare several-datasets/ --by dataset
     """
     from unbraid.analysis.by_setting import setting_means
-    from unbraid.analysis.comparison import compare_groups
+    from unbraid.analysis.comparison import IMAGES, compare_groups
     from unbraid.cli.study import results_of
     from unbraid.cli.study_agreement import check_out, listed, write_table
     from unbraid.tables import save_table
@@ -63,8 +73,10 @@ def compare(
     tables = {".tex": latex, ".md": markdown}
     check_outputs(tables)
     frame = results_of(folder, trust_code or ())
+    if within is None and "label" in frame.columns and by not in IMAGES:
+        within = "label"
     table = setting_means(frame) if over == "settings" else frame
-    found = compare_groups(table, by, listed(columns), over=over, confidence=confidence)
+    found = compare_groups(table, by, listed(columns), over=over, within=within, confidence=confidence)
     if out is not None:
         write_table(out, found.to_frame())
     for path in tables.values():

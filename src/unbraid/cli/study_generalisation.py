@@ -38,16 +38,20 @@ def generalisation(
     from unbraid.studies.holdout.results import answered, contents
 
     study = opened(folder, trust=trust_code or ())
-    found = contents(study)
+    found = {label: content for label, part in study.parts().items() if (content := contents(part))}
     if not found:
         raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")
     if json:
-        say(json_format.dumps(found, indent=2))
+        say(json_format.dumps(found.get("", found), indent=2))
         return
     console = Terminal()
-    for kind, (done, expected) in answered(study, study.runs()).items():
-        console.print(_table(kind, found[kind]), markup=False)
-        console.print(f"{done} of {expected} runs without some images have been asked", highlight=False)
+    for label, content in found.items():
+        part = study.parts()[label]
+        if label:
+            console.print(label, markup=False, highlight=False)
+        for kind, (done, expected) in answered(part, part.runs()).items():
+            console.print(_table(kind, content[kind]), markup=False)
+            console.print(f"{done} of {expected} runs without some images have been asked", highlight=False)
 
 
 # What is shown of each setting, and how the columns of the results begin that say it.

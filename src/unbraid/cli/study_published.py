@@ -2,7 +2,7 @@
 
 import json as json_format
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -28,23 +28,34 @@ def published(
     from unbraid.studies.expand import setting_text
     from unbraid.studies.published import beside_published
 
-    study = opened(folder, trust=trust_code or ())
-    rows = beside_published(study, study.results())
+    rows: list[dict[str, Any]] = [
+        ({"label": label} if label else {}) | row
+        for label, part in opened(folder, trust=trust_code or ()).parts().items()
+        for row in beside_published(part, part.results())
+    ]
     if not rows:
         raise ValueError(f"{folder}: the study names no published numbers; give it a section `published`")
     if json:
         say(json_format.dumps(rows, indent=2, allow_nan=False))
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in ("family", "setting", "column", "runs", "measured", "published", "difference"):
-        table.add_column(name, justify="left" if name in ("family", "setting", "column") else "right")
+    names = ("label",) if "label" in rows[0] else ()
+    for name in (*names, "family", "setting", "column", "runs", "measured", "published", "difference"):
+        table.add_column(name, justify="left" if name in ("label", "family", "setting", "column") else "right")
     for row in rows:
         spread = "" if row["deviation"] is None else f" ± {row['deviation']:.3f}"
         measured = "-" if row["measured"] is None else f"{row['measured']:.3f}{spread}"
         difference = "-" if row["difference"] is None else f"{row['difference']:+.3f}"
         setting = setting_text(row["setting"], row["setting"])
         table.add_row(
-            row["family"], setting, row["column"], str(row["runs"]), measured, f"{row['published']:g}", difference
+            *(row[name] for name in names),
+            row["family"],
+            setting,
+            row["column"],
+            str(row["runs"]),
+            measured,
+            f"{row['published']:g}",
+            difference,
         )
     console = Terminal()
     console.print(table, markup=False)

@@ -3,7 +3,7 @@
 import json as json_format
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +12,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid.analysis.settings import brief_settings, with_brief_settings
 from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._say import say
@@ -88,32 +89,63 @@ def rank(
         raise ValueError(f"--top must be at least 1; got {top}")
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(tables)
-    from unbraid.analysis.settings import brief_settings, with_brief_settings
+    from unbraid.analysis.columns import together
+    from unbraid.analysis.ranking import NothingToRank
     from unbraid.analysis.suitability import best_suitable
     from unbraid.cli.study import opened
     from unbraid.studies.storage.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
     study = opened(folder, trust=trust_code or ())
-    options = _options(ranking_options(study), similarity, compare, alpha, informative, n_comparisons)
-    with stage_progress("reading codes") as progress:
-        ranking = rank_study(study, options, progress=progress)
-    publish(study.known_folder())
-    frame = study.results()
-    table = _beside(frame, ranking)
-    checks = _checks(frame, ranking, metric)
-    paths = {run.id: run.path for run in study.runs()}
-    chosen = best_suitable(ranking, checks)
-    _save(table, tables)
+    found = {}
+    for label, part in study.parts().items():
+        options = _options(ranking_options(part), similarity, compare, alpha, informative, n_comparisons)
+        try:
+            with stage_progress(f"{label} reading codes".strip()) as progress:
+                ranking = rank_study(part, options, progress=progress)
+        except NothingToRank as error:
+            if not label:
+                raise
+            say(f"{label}: {error}", err=True)
+            continue
+        publish(part.known_folder())
+        frame = part.results()
+        checks = _checks(frame, ranking, metric)
+        paths = {run.id: run.path for run in part.runs()}
+        found[label] = _Ranked(ranking, _beside(frame, ranking), checks, paths, best_suitable(ranking, checks))
+    if not found:
+        raise ValueError(f"{folder}: no dataset has two runs that can be compared")
+    _save(together({label: each.table for label, each in found.items()}), tables)
     if json:
-        say(json_format.dumps(_content(ranking, table, checks, chosen, paths), indent=2, allow_nan=False))
+        plain = {label: _content(each) for label, each in found.items()}
+        say(json_format.dumps(plain.get("", plain), indent=2, allow_nan=False))
         return
     console = Terminal()
+    for label, each in found.items():
+        if label:
+            _say(console, label)
+        _print(console, each, top)
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The models of one dataset."""
+
+    ranking: "Ranking"
+    table: DataFrame
+    checks: "Sequence[Suitability]"
+    paths: Mapping[str, Path]
+    chosen: "Choice | None"
+
+
+def _print(console: Console, found: _Ranked, top: int) -> None:
+    table, chosen = found.table, found.chosen
     brief = with_brief_settings(table)
     _print_runs(console, brief, top)
     _print_settings(console, brief)
-    _print_notes(console, ranking, checks)
-    _print_choice(console, checks, chosen, paths, brief_settings(zip(table["family"], table["setting"], strict=True)))
+    _print_notes(console, found.ranking, found.checks)
+    named = brief_settings(zip(table["family"], table["setting"], strict=True))
+    _print_choice(console, found.checks, chosen, found.paths, named)
     if chosen is not None:
         _print_labels(console, table, chosen.run)
 
@@ -147,28 +179,23 @@ def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[S
     return suitability(rows, ranking, column, higher_is_better=higher_is_better(column) is not False)
 
 
-def _content(
-    ranking: "Ranking",
-    table: Any,
-    checks: "Sequence[Suitability]",
-    chosen: "Choice | None",
-    paths: Mapping[str, Path],
-) -> dict[str, Any]:
+def _content(found: _Ranked) -> dict[str, Any]:
+    chosen, paths = found.chosen, found.paths
     rows = [
         {name: value for name, value in row.items() if value == value} | {"path": str(paths[row["run"]])}
-        for row in table.to_dict("records")
+        for row in found.table.to_dict("records")
     ]
-    return ranking.to_dict() | {
+    return found.ranking.to_dict() | {
         "best": None if chosen is None else chosen.run,
         "best_path": None if chosen is None else str(paths[chosen.run]),
         "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
         "runs": rows,
-        "suitability": [asdict(each) for each in checks],
+        "suitability": [asdict(each) for each in found.checks],
     }
 
 
 def _metrics(table: Any) -> list[str]:
-    fixed = {"rank", "run", "family", "setting", "udr.score", "udr.informative", "seed"}
+    fixed = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed"}
     return [name for name in table.columns if name not in fixed]
 
 
@@ -207,26 +234,24 @@ def _print_settings(console: Console, table: Any) -> None:
 
 def _save(table: Any, outputs: Mapping[str, Path | None]) -> None:
     from unbraid.analysis.natural_order import natural
-    from unbraid.analysis.settings import with_brief_settings
     from unbraid.tables import save_table
 
     metrics = _metrics(table)
     runs = [[str(row[name]) for name in table.columns] for row in table.to_dict("records")]
     brief: Any = with_brief_settings(table)
-    groups = sorted(
-        brief.groupby(["family", "setting"], sort=False), key=lambda group: (group[0][0], natural(group[0][1]))
-    )
+    keys = [name for name in ("label", "family", "setting") if name in table.columns]
+    groups = sorted(brief.groupby(keys, sort=False), key=lambda group: (*group[0][:-1], natural(group[0][-1])))
     settings = []
-    for (family, setting), rows in groups:
+    for key, rows in groups:
         medians = rows[["udr.score", *metrics]].median().to_dict()
-        settings.append([family, setting, str(len(rows)), f"{medians['udr.score']:.3f}", *_numbers(medians, metrics)])
+        settings.append([*key, str(len(rows)), f"{medians['udr.score']:.3f}", *_numbers(medians, metrics)])
     for suffix, path in outputs.items():
         if path is None:
             continue
         if suffix == ".csv":
             save_table(path, list(table.columns), runs)
         else:
-            save_table(path, ["family", "setting", "runs", "UDR", *map(_short, metrics)], settings)
+            save_table(path, [*keys, "runs", "UDR", *map(_short, metrics)], settings)
         say(f"wrote {path}", err=True)
 
 

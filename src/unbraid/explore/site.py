@@ -110,7 +110,7 @@ class StudySite(RunSite):
         super().__init__(folder, trust)
 
     def check(self) -> None:
-        Study.load(self.folder, trust=self.trust)
+        Study.load(self.folder, trust=self.trust).alone()
 
     def kept(self, path: str) -> Reply | None:
         tag, reply = self._kept.get({"/": "page", "/data": "data"}.get(path, ""), ("", None))

@@ -43,10 +43,10 @@ class Source:
 
     @cached_property
     def study(self) -> Any:
-        """The study."""
+        """The study, which is of one dataset."""
         from unbraid.studies.study import Study
 
-        return Study.load(self.path, trust=self.trust)
+        return Study.load(self.path, trust=self.trust).alone()
 
     @cached_property
     def results(self) -> DataFrame:

@@ -63,13 +63,12 @@ def add(
         FileNotFoundError: there is no such file.
         ValueError: it is no representation, or not one of the images of the study in their order; a name is taken.
     """
-    folder = study.known_folder()
+    folder, space = study.known_folder(), study.dataset().space
     if not (folder / store.ABOUT).exists():
         raise ValueError(f"{folder}: the study has not begun; unbraid study run begins it")
     study.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
-    space = study.dataset().space
     names = [Path(file).stem for file in files] if names is None else list(names)
     _check_names(study, names, files)
     abouts = _abouts(study, [Path(file) for file in files], family, setting, seed)

@@ -5,7 +5,6 @@ import shutil
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
@@ -73,6 +72,17 @@ EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(score_added), Extra
 LISTENERS: tuple[Callable[[StudyRecord], AbstractContextManager[Listener]], ...] = (_carried, tracked)
 
 
+@dataclass(frozen=True)
+class Ready:
+    """A study and what it has to do, seen to be possible as far as that can be told before it begins."""
+
+    study: StudyRecord
+    around: StudyEnvironment
+    tasks: Sequence[Task]  # done or not
+    datasets: Mapping[str, FactorDataset]
+    planned: Sequence[Planned]
+
+
 def run_study(
     study: StudyRecord,
     executor: str,
@@ -84,6 +94,19 @@ def run_study(
     options: Mapping[str, Any],
 ) -> list[StudyRun]:
     """What `Study.run` does; arguments as there."""
+    found = ready(study, executor, retrain=retrain, progress=progress, options=options)
+    return run_ready(found, executor, retry=retry, shard=shard, progress=progress, options=options)
+
+
+def ready(
+    study: StudyRecord,
+    executor: str,
+    *,
+    retrain: bool,
+    progress: Callable[[StudyProgress], None] | None,
+    options: Mapping[str, Any],
+) -> Ready:
+    """The first half of `run_study`, which writes nothing."""
     if executor not in EXECUTORS:
         raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
     known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
@@ -91,7 +114,7 @@ def run_study(
         if name not in known:
             others = ", ".join(sorted(known)) or "none"
             raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
-    folder = study.known_folder()
+    study.known_folder()
 
     def read(*what: Any) -> None:
         if progress:
@@ -100,24 +123,37 @@ def run_study(
     dataset, around = study.meet(read)
     around = _of_this_version(study, around, retrain=retrain)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
     check_trackers(study)
-    if shard:
-        tasks = shard.part(tasks)
-    claim = partial(claimed_shard, folder / LOCK, shard) if shard else partial(store.claimed, folder)
+    return Ready(study, around, tasks, datasets, planned)
+
+
+def run_ready(
+    found: Ready,
+    executor: str,
+    *,
+    retry: str | None,
+    shard: Shard | None,
+    progress: Callable[[StudyProgress], None] | None,
+    options: Mapping[str, Any],
+) -> list[StudyRun]:
+    """The second half of `run_study`."""
+    study, planned = found.study, found.planned
+    folder = study.known_folder()
+    code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
+    tasks = shard.part(found.tasks) if shard else found.tasks
     with ExitStack() as stack:
         stack.enter_context(terminable())
         begun = (folder / store.ABOUT).exists()
         if begun:
-            stack.enter_context(claim())
+            stack.enter_context(claim(folder, shard))
         ledger = TaskLedger(folder, planned, tasks, retry=retry, progress=progress)
-        check_tasks(folder, ledger.waiting, datasets)
-        working = EXECUTORS[executor](ledger.waiting, datasets, report=ledger.step, **options)
+        check_tasks(folder, ledger.waiting, found.datasets)
+        working = EXECUTORS[executor](ledger.waiting, found.datasets, report=ledger.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(claim())
-        _keep(study, replace(around, code=code))
+            stack.enter_context(claim(folder, shard))
+        _keep(study, replace(found.around, code=code))
         # Shards do not write into one tracker at once; who runs the study as a whole tells it of all.
         ledger.listeners = [stack.enter_context(each(study)) for each in LISTENERS[: 1 if shard else None]]
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
@@ -128,6 +164,11 @@ def run_study(
         if done and any([extra.finish(study, ledger.after) for extra in EXTRAS]):
             write_results(study)
     return study.runs()
+
+
+def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
+    """Keeps others from working on the same, the study or this shard of it; ValueError where they do."""
+    return claimed_shard(folder / LOCK, shard) if shard else store.claimed(folder)
 
 
 def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:

@@ -72,6 +72,7 @@ class StudyProgress:
     doing: Mapping[str, str] = field(default_factory=dict)  # by run, of those that are trained: "scoring mig"
     # What follows once all runs are done: ("comparing models", 3, 42). Before them: ("reading images", 4096, 737280).
     after: tuple[str, int, int] | None = None
+    label: str = ""  # of the dataset, in a study of several
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,11 @@ Columns, in this order:
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from unbraid._extras import require
 from unbraid._records import read_record
-from unbraid.analysis.merging import check_suffix, write_table
+from unbraid.analysis.merging import write_table
 from unbraid.metrics.arguments import find_metric
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, read_folder
@@ -146,14 +145,6 @@ def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, in
     return len(groups) + 1, names.index(name)
 
 
-def write_results(study: StudyRecord, path: Path | None = None) -> Path:
-    """Write the results as .parquet or .csv; by default the folder's results.parquet. Whole or not at all.
-
-    Raises:
-        ValueError: another suffix.
-        FileNotFoundError: the folder does not exist.
-    """
-    path = path or study.known_folder() / store.RESULTS
-    check_suffix(path)
-    write_table(results(study), path)
-    return path
+def write_results(study: StudyRecord) -> None:
+    """Write the results to the folder's results.parquet; whole or not at all."""
+    write_table(results(study), study.known_folder() / store.RESULTS)

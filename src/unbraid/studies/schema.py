@@ -3,7 +3,7 @@
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import yaml
 from pydantic import (
@@ -152,6 +152,8 @@ class ExecutorSection(Section):
         return self.model_dump(exclude={"name"}, exclude_none=True)
 
 
+Kind = TypeVar("Kind", bound=Section)
+
 OPTIONS = {"local": ("processes", "pack"), "ray": ("address", "gpus_per_run")}  # of each executor
 
 
@@ -240,6 +242,11 @@ def parse(text: str, where: str) -> StudyConfig:
     Raises:
         ValueError: not YAML, or a key or value that a study does not have; one line with the path of the key.
     """
+    return checked(StudyConfig, mapping(text, where), where)
+
+
+def mapping(text: str, where: str) -> dict[str, Any]:
+    """What a YAML text holds, which is a mapping; arguments and errors as for `parse`."""
     try:
         content = yaml.load(text, _Loader)  # noqa: S506 (a SafeLoader)
         check_size(content)
@@ -251,26 +258,39 @@ def parse(text: str, where: str) -> StudyConfig:
         raise ValueError(f"{where}: {error}") from None
     if not isinstance(content, dict):
         raise ValueError(f"{where}: a study is a mapping with name, dataset, families, ...; see docs/studies.md")
+    return content
+
+
+def checked(section: type[Kind], content: Mapping[str, Any], where: str) -> Kind:
+    """The section that this is.
+
+    Raises:
+        ValueError: a key or value that it does not have; one line with the path of the key.
+    """
     try:
-        return StudyConfig.model_validate(content)
+        return section.model_validate(content)
     except ValidationError as error:
         raise ValueError(f"{where}: {explain(error)}") from None
 
 
-def read(path: Path) -> tuple[StudyConfig, str]:
-    """The study in a YAML file, and the text.
+def read_text(path: Path) -> str:
+    """The text of a YAML file.
 
     Raises:
         FileNotFoundError: there is no such file.
-        ValueError: as `parse`.
+        ValueError: it is not text.
     """
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
         raise ValueError(f"{path} is not text in UTF-8") from None
-    return parse(text, str(path)), text
+
+
+def written(content: Mapping[str, Any]) -> str:
+    """YAML that `parse` reads back as this content."""
+    return yaml.dump(dict(content), Dumper=_Dumper, sort_keys=False, allow_unicode=True)
 
 
 def explain(error: ValidationError) -> str:
@@ -284,9 +304,10 @@ def _known_keys(loc: tuple[int | str, ...]) -> list[str]:
         "compositional": CompositionalSection,
         "zero_shot": ZeroShotSection,
         "executor": ExecutorSection,
+        "published": PublishedSection,
     }
-    section = sections.get(str(loc[0]), StudyConfig) if loc else StudyConfig
-    return list(section.model_fields)
+    names = [key for key in loc if key in sections]
+    return list((sections[str(names[-1])] if names else StudyConfig).model_fields)
 
 
 class _Loader(yaml.SafeLoader):
@@ -304,6 +325,11 @@ class _Loader(yaml.SafeLoader):
         return super().construct_mapping(node, deep)
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
-)
+class _Dumper(yaml.SafeDumper):
+    """Puts into quotes what _Loader would take for something else than text."""
+
+
+for _kind in (_Loader, _Dumper):
+    _kind.add_implicit_resolver(
+        "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*(\.[0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789")
+    )

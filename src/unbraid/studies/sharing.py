@@ -36,11 +36,11 @@ MODEL = (
 IMAGES = ("content", "dataset_options")
 
 
-def write_records(study: StudyRecord, folder: Path, *, organisation: str = UNKNOWN, now: float | None = None) -> int:
+def write_records(*studies: StudyRecord, folder: Path, organisation: str = UNKNOWN, now: float | None = None) -> int:
     """Write a record for each finished run below a new folder, all or none, and say how many.
 
     Args:
-        study: with its folder.
+        studies: with their folders; of several datasets that of each.
         folder: there is none of that name yet.
         organisation: who trained and measured the models.
         now: seconds since 1970, when the records are made; by default now.
@@ -53,9 +53,10 @@ def write_records(study: StudyRecord, folder: Path, *, organisation: str = UNKNO
         raise ValueError(f"{folder} is there already; records are written into a new folder")
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"{folder}: the folder {folder.parent} does not exist")
-    found = list(records(study, results(study), organisation=organisation, now=time.time() if now is None else now))
+    now = time.time() if now is None else now
+    found = [each for study in studies for each in records(study, results(study), organisation=organisation, now=now)]
     if not found:
-        raise ValueError(f"{study.known_folder()}: no run has a score yet")
+        raise ValueError(f"{studies[0].known_folder()}: no run has a score yet")
     working = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         for record in found:

@@ -1,19 +1,23 @@
 """What can be done with a study; nothing else of studies imports this."""
 
-from collections.abc import Callable, Collection
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from unbraid._files import atomic_write
+from unbraid._stopping import terminable
+from unbraid.analysis.merging import write_table
 from unbraid.analysis.ranking import Ranking
-from unbraid.studies.execution import run_study
+from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_study
 from unbraid.studies.page import table
 from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun
 from unbraid.studies.results import results
-from unbraid.studies.schema import read
+from unbraid.studies.several import check_home, joined, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import local_folder
+from unbraid.studies.storage.remote import address, local_folder
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 
@@ -33,7 +37,7 @@ class Study(StudyRecord):
 
     @classmethod
     def load(cls, path: str | Path, out: str | Path | None = None, *, trust: Collection[str] = ()) -> "Study":
-        """Open a study by its YAML file or by its folder.
+        """Open a study by its YAML file or by its folder; one of several `datasets` is a `Studies`.
 
         Networks and metrics of one's own ("my_lab.nets:pair") are executed where the YAML is a file of the user's. The
         copy that a folder holds may be anybody's: what it names is executed only where it is named here as well.
@@ -50,19 +54,36 @@ class Study(StudyRecord):
             ValueError: the YAML is not that of a study; the line names the key. Or the folder is of another version.
         """
         path = local_folder(path)
-        folder = local_folder(out, new=True) if out is not None else None
         own = not path.is_dir()
-        if path.is_dir():
-            if out is not None:
-                raise ValueError(f"{path} is a folder of results already; out is for a YAML file")
-            folder = path
-            path = folder / store.YAML
-            if not path.is_file():
-                raise FileNotFoundError(f"{folder}: not the folder of a study; there is no {store.YAML}")
-        if folder is not None:
-            store.check_folder(folder)
-        config, text = read(path)
-        return cls(config.trusting(None if own else trust), folder, text)
+        if not own and out is not None:
+            raise ValueError(f"{path} is a folder of results already; out is for a YAML file")
+        file = path if own else path / store.YAML
+        if not own and not file.is_file():
+            raise FileNotFoundError(f"{path}: not the folder of a study; there is no {store.YAML}")
+        config, text, parts = read(file)
+        names = None if own else trust
+        if parts and out is not None and address(out):
+            raise ValueError(f"{address(out)}: a study of several datasets is kept in a folder, not in an object store")
+        folder = path if not own else local_folder(out, new=True) if out is not None else None
+        if not parts:
+            if folder is not None:
+                store.check_folder(folder)
+            return Study(config.trusting(names), folder, text)
+        studies = {
+            part.label: Study(part.config.trusting(names), folder and folder / part.label, part.text) for part in parts
+        }
+        for home, check in [(folder, check_home), *((each.folder, store.check_folder) for each in studies.values())]:
+            if home is not None:
+                check(home)
+        return Studies(config.trusting(names), folder, text, studies)
+
+    def parts(self) -> "Mapping[str, Study]":
+        """The study of each of its datasets, by label; of a study of one dataset that itself, under ""."""
+        return {"": self}
+
+    def alone(self) -> "Study":
+        """The study itself; ValueError where it is of several datasets, for what takes one."""
+        return self
 
     def run(
         self,
@@ -117,3 +138,71 @@ class Study(StudyRecord):
     def _repr_html_(self) -> str:
         known = self.folder is not None and self.folder.is_dir()
         return table(self, results(self) if known else None)
+
+
+@dataclass(frozen=True)
+class Studies(Study):
+    """A study of several datasets: one of each, in folders of their own below its folder.
+
+    What takes the images of one dataset, such as a ranking, is asked of that one: `studies.datasets["sprites"].rank()`.
+    `config` is that of the first dataset, but for what that has in place of the study's own keys.
+    """
+
+    datasets: Mapping[str, Study] = field(default_factory=dict)  # by label
+
+    def parts(self) -> Mapping[str, Study]:
+        return self.datasets
+
+    def run(
+        self,
+        executor: str | None = None,
+        *,
+        retry: Literal["failed"] | None = None,
+        retrain: bool = False,
+        shard: str | None = None,
+        progress: Callable[[StudyProgress], None] | None = None,
+        **options: Any,
+    ) -> list[StudyRun]:
+        """As `Study.run`, dataset by dataset; what cannot be right of any is said before anything is written."""
+        name, options = self.config.executor_with(executor, options)
+        part, folder = None if shard is None else parse_shard(shard), self.known_folder()
+        told = {label: progress and _told(progress, label) for label in self.datasets}
+        prepared = {
+            label: ready(study, name, retrain=retrain, progress=told[label], options=options)
+            for label, study in self.datasets.items()
+        }
+        for each in prepared.values():
+            needed_disk(each.tasks, each.datasets)
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as stack:
+            stack.enter_context(terminable())
+            stack.enter_context(claim(folder, part))
+            with atomic_write(folder / store.YAML) as temporary:
+                temporary.write_text(self.text, encoding="utf-8")
+            for label, each in prepared.items():
+                run_ready(each, name, retry=retry, shard=part, progress=told[label], options=options)
+            write_table(self.results(), folder / store.RESULTS)
+        return self.runs()
+
+    def runs(self) -> list[StudyRun]:
+        return [run for study in self.datasets.values() for run in study.runs()]
+
+    def results(self) -> "pandas.DataFrame":
+        """One row per run and a column `label`; the other columns are those of the studies of each dataset."""
+        return joined({label: study.results() for label, study in self.datasets.items()})
+
+    def _one_only(self, *_: Any, **__: Any) -> NoReturn:
+        first, *_ = labels = list(self.datasets)
+        one = (self.folder or Path("study")) / first
+        raise ValueError(
+            f"the study is of {len(labels)} datasets, {', '.join(labels)}; take one of them, such as {one}"
+        )
+
+    alone = environment = meet = dataset = rank = _one_only
+
+    def _repr_html_(self) -> str:
+        return "".join(study._repr_html_() for study in self.datasets.values())
+
+
+def _told(progress: Callable[[StudyProgress], None], label: str) -> Callable[[StudyProgress], None]:
+    return lambda sent: progress(replace(sent, label=label))

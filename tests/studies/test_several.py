@@ -1,0 +1,206 @@
+"""Several datasets in one study: each an ordinary study, and the table of all of them theirs joined."""
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
+from tests.studies.examples import same_but_for_times, written
+from unbraid import Study
+from unbraid.datasets import DATASETS
+from unbraid.datasets.described import COMMON_OPTIONS, options_of
+from unbraid.studies.schema import parse
+from unbraid.studies.several import OWN, read
+from unbraid.studies.study import Studies
+
+REST = """
+families:
+  - {name: beta_vae, beta: 1, network: dense, latents: 2, learning_rate: 1e-3}
+  - {name: pca, latents: 2}
+seeds: 2
+steps: 2
+batch_size: 8
+precision: float32
+device: cpu
+metrics: [mig, sap]
+udr: {similarity: spearman}
+"""
+WIDE = (
+    """
+name: wide
+datasets:
+  - {name: square, positions: 4, shrink: 8, label: whole}
+  - {name: square, positions: 4, shrink: 8, without: x > 1 and y > 1, label: part, steps: 3, metrics: [mig]}
+"""
+    + REST
+)
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the study, trained; its YAML lies beside it."""
+    home = tmp_path_factory.mktemp("several")
+    runs = Study.load(written(home, WIDE), out=home / "wide").run(processes=0)
+    assert [run.state for run in runs] == ["finished"] * 8
+    return home / "wide"
+
+
+def test_the_table_joins_those_of_ordinary_studies(wide: Path, tmp_path: Path) -> None:
+    study = Study.load(wide)
+    assert isinstance(study, Studies)
+    frame = study.results()
+    assert frame["label"].tolist() == ["whole"] * 4 + ["part"] * 4
+    assert frame["steps"].tolist() == [2] * 4 + [3] * 4
+    assert len(frame["content"].unique()) == 2
+    kept = pd.read_parquet(wide / "results.parquet")
+    pd.testing.assert_frame_equal(kept, frame, check_dtype=False)
+    rest = REST.replace("steps: 2", "steps: 3").replace("mig, sap", "mig")
+    alone = "name: n\ndataset: {name: square, positions: 4, shrink: 8, without: x > 1 and y > 1}\n" + rest
+    by_itself = Study.load(written(tmp_path, alone), out=tmp_path / "alone")
+    by_itself.run(processes=0)
+    own = frame.loc[frame["label"] == "part"].drop(columns="label").dropna(axis=1, how="all").reset_index(drop=True)
+    for single in (by_itself, Study.load(wide / "part")):
+        assert same_but_for_times(single.results().dropna(axis=1, how="all"), own)
+    udr = {label: set(rows["ranked_by"]) for label, rows in frame.groupby("label")}
+    assert all(json.loads(*told)["models"] == 4 for told in udr.values()), "among models of the same images alone"
+
+
+def test_what_is_added_to_the_file_is_all_that_is_trained(wide: Path, tmp_path: Path, monkeypatch) -> None:
+    begun: list[str] = []
+    from unbraid.studies.executors import EXECUTORS
+
+    def counted(tasks, datasets, *, report=None):
+        begun.extend(task.folder for task in tasks)
+        return EXECUTORS["local"](tasks, datasets, report=report, processes=0)
+
+    monkeypatch.setattr("unbraid.studies.execution.EXECUTORS", {**EXECUTORS, "local": counted})
+    more = WIDE.replace("\nfamilies", "\n  - {name: square, positions: 2, shrink: 8, label: more}\nfamilies")
+    study = Study.load(written(tmp_path, more), out=wide)
+    study.run(shard="1/2")
+    study.run(shard="2/2")
+    assert begun == [str(wide / "more" / "runs")] * 4
+    assert len(study.results()) == 12
+    study = Study.load(written(tmp_path, WIDE), out=wide)  # taken out again, it stays in the folder
+    assert len(study.run()) == 8
+    assert len(begun) == 4
+    assert (wide / "more" / "runs").is_dir()
+
+
+def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_path: Path) -> None:  # noqa: F811
+    def said(command: str, *options: object) -> str:
+        code, printed, error = unbraid_cli("study", command, str(wide), *map(str, options))
+        assert (code, error) == (0, ""), error
+        return printed
+
+    assert [line.strip() for line in said("status").splitlines() if line.startswith("wide")] == [
+        "wide whole",
+        "wide part",
+    ]
+    assert [each["label"] for each in json.loads(said("status", "--json"))] == ["whole"] * 4 + ["part"] * 4
+    ranked = json.loads(said("rank", "--json"))
+    for label in ("whole", "part"):
+        alone = unbraid_cli("study", "rank", str(wide / label), "--json")[1]
+        assert ranked[label] == json.loads(alone)
+        agreed = json.loads(said("agreement", "--json"))[label]["agreement"]
+        alone = json.loads(unbraid_cli("study", "agreement", str(wide / label), "--json")[1])["agreement"]
+        assert agreed["correlations"] == alone["correlations"] != []
+    assert {"whole", "part"} <= set(said("rank", "--top", "1").splitlines())
+    said("export", "--out", tmp_path / "r.csv")
+    said("export", "--records", "--out", tmp_path / "records")
+    assert len(list((tmp_path / "records").rglob("*.json"))) == 8
+    merged = tmp_path / "all.csv"
+    table, one = str(tmp_path / "r.csv"), str(wide / "part")
+    assert unbraid_cli("study", "merge", table, one, "--out", str(merged))[1].endswith(
+        "8 runs of 12 rows in 2 tables\n"
+    )
+    by_family = said("compare", "--json", "--columns", "mig.score")
+    assert by_family == unbraid_cli("study", "compare", str(merged), "--json", "--columns", "mig.score")[1]
+    groups = [(each["first"], each["second"]) for each in json.loads(by_family)["differences"]]
+    assert groups == [("part beta_vae", "part pca"), ("whole beta_vae", "whole pca")]
+    by_label = json.loads(said("compare", "--by", "label", "--json"))["differences"]
+    assert [(each["first"], each["second"]) for each in by_label] == [("part", "whole")]
+    for command in (
+        f"study compare {wide} --by dataset",  # the groups would mix images
+        f"study add {wide} codes.npz --family mine", f"figure boxes {wide} --out {tmp_path}/a.png",
+        f"study published {wide}", f"study generalisation {wide}",
+    ):  # fmt: skip
+        code, printed, error = unbraid_cli(*command.split())
+        assert (code, printed, error.count("\n")) == (2, "", 1), command
+    code, printed, _ = unbraid_cli("study", "run", str(wide / "study.yaml"), "--out", str(wide), "--dry-run")
+    assert code == 0
+    assert "in all 0 of 8 runs to do, 0 steps: " in printed
+
+
+def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+    second = "label: part, steps: 3, metrics: [mig]"
+    for old, new, said in (
+        ("datasets:", "dataset: square\ndatasets:", "dataset and datasets are both given; write one of them"),
+        ("positions: 4, shrink: 8, without", "shrnk: 8, without", "datasets[1].shrnk: unknown; did you mean 'shrink'?"),
+        ("name: square, positions: 4, shrink: 8, label", "name: squares, label", "datasets[0].name: unknown dataset"),
+        (second, "label: whole", "datasets[1].label: 'whole' is that of datasets[0] as well; give each its own"),
+        (second, "label: Whole", "datasets[1].label: 'Whole' is that of datasets[0] as well"),
+        (second, "label: ../x", "datasets[1].label: '../x' cannot be the name of a folder; write letters"),
+        (second, "label: /tmp/x", "datasets[1].label: '/tmp/x' cannot be the name of a folder"),
+        (second, "label: ''", "datasets[1].label: '' cannot be the name of a folder"),
+        (second, "label: .hidden", "datasets[1].label: '.hidden' cannot be the name of a folder"),
+        (second, 'label: "a\\n"', "cannot be the name of a folder"),
+        (second, "label: Runs", "datasets[1].label: 'Runs' is kept for something else"),
+        (second, "label: x.part", "datasets[1].label: 'x.part' is kept for something else"),
+        (second, "label: 3", "datasets[1].label: input should be a valid string; got 3"),
+        (second, "label: part, steps: 0", "datasets[1].steps: input should be greater than or equal to 1; got 0"),
+        (
+            second,
+            "label: part, zero_shot: {gap: x > 1, gapp: 1}",
+            "datasets[1].zero_shot.gapp: unknown; did you mean 'gap'?",
+        ),
+        (second, "label: part, metrics: [mig, zero_shot]", "metrics[1]: zero_shot needs a gap"),
+        ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
+        ("beta: 1,", "betta: 4,", "families[0].betta: unknown; did you mean 'beta'?"),
+        ("name: wide", "name: 5", "study.yaml: name: input should be a valid string; got 5"),
+        ("name: square, positions: 4, shrink: 8, label: whole", "name: ./mine/", "give one"),
+    ):
+        text = WIDE.replace(old, new)
+        assert text != WIDE, old
+        code, printed, error = unbraid_cli("study", "run", str(written(tmp_path, text)), "--out", f"{tmp_path}/out")
+        assert (code, printed, error.count("\n")) == (2, "", 1), (new, error)
+        assert said in error, (new, error)
+        assert not (tmp_path / "out").exists()
+    for datasets, said in (("[]", "datasets: list should have"), ("square", "list"), ("[5]", "datasets[0]: input")):
+        with pytest.raises(ValueError, match=said.replace("[", r"\[")):
+            Study.load(written(tmp_path, f"name: n\ndatasets: {datasets}\n" + REST))
+    with pytest.raises(ValueError, match="s3://bucket/x: a study of several datasets is kept in a folder"):
+        Study.load(written(tmp_path, WIDE), out="s3://bucket/x")
+
+
+def test_folders_of_something_else_are_left_alone(wide: Path, tmp_path: Path) -> None:
+    one = "name: n\ndataset: square\n" + REST
+    (tmp_path / "thesis").mkdir()
+    (tmp_path / "thesis" / "thesis.tex").write_text("years of work")
+    for text, out, said in (
+        (WIDE, wide / "part", "holds a study of one dataset"),
+        (WIDE, tmp_path / "thesis", "holds something else"),
+        (WIDE, tmp_path / "thesis" / "thesis.tex", "is a file"),
+        (one, wide, "holds something else than a study"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            Study.load(written(tmp_path, text), out=out)
+
+
+def test_the_file_of_each_dataset_says_what_the_whole_does(tmp_path: Path) -> None:
+    text = 'name: "a: b"\ndatasets: [square, {name: arrow, seeds: [3], label: "1e-4"}]\n' + REST.replace(
+        "metrics: [mig, sap]", 'metrics: ["1e-4", "mig(bins=10)", "on", "0o17", "12:30", "é"]'
+    )
+    config, _, parts = read(written(tmp_path, text))
+    assert [part.label for part in parts] == ["square", "1e-4"]
+    assert config.name == "a: b"
+    for part in parts:
+        assert parse(part.text, "part") == part.config
+    assert parts[1].config.seeds == [3]
+    assert parts[0].config == config.model_copy(update={"name": "a: b square"})
+
+
+def test_no_dataset_has_an_option_that_a_study_takes_for_its_own() -> None:
+    options = {name for row in DATASETS.values() for name in options_of(row.open)} | {*COMMON_OPTIONS}
+    assert not options & {*OWN, "label", "name"}
