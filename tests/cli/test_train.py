@@ -92,21 +92,26 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
 
 
 @pytest.mark.parametrize(
-    ("asked", "code", "said"),
+    ("asked", "code", "said", "workers"),
     [
-        (signal.SIGINT, 130, "unbraid: stopped; the same command continues"),
+        (signal.SIGINT, 130, "unbraid: stopped; the same command continues", False),
         pytest.param(
-            signal.SIGTERM, 143, "unbraid: stopped by SIGTERM; the same command continues", marks=pytest.mark.slow
+            *(signal.SIGINT, 130, "unbraid: stopped; the same command continues", True), marks=pytest.mark.slow
+        ),
+        pytest.param(
+            *(signal.SIGTERM, 143, "unbraid: stopped by SIGTERM; the same command continues", True),
+            marks=pytest.mark.slow,
         ),
     ],
 )
 def test_stopped_it_says_so_and_the_same_command_continues(
-    unbraid_cli, tmp_path, monkeypatch, asked, code, said
+    unbraid_cli, tmp_path, monkeypatch, asked, code, said, workers
 ) -> None:
-    """Interrupted in worker processes, continued in this one."""
+    """Interrupted in worker processes or in its own, continued in this one."""
     arguments = ["train", "vae", "--dataset", "square", "--steps", "120", *DENSE, "--out", str(tmp_path / "runs")]
     script = (
-        "import sys, unbraid.cli.app, unbraid.cli._progress\n"
+        "import sys, unbraid.cli.app, unbraid.cli._progress, unbraid.training.workers\n"
+        f"if not {workers}: unbraid.training.workers.can_leave = lambda *_: False\n"
         "unbraid.cli._progress.PLAIN_SECONDS = 0\n"
         f"sys.argv = ['unbraid', *{arguments!r}]\n"
         "unbraid.cli.app.main()\n"
