@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from graphlib import TopologicalSorter
 from importlib import metadata
 from pathlib import Path
@@ -38,14 +39,15 @@ RANKS = {
 METRICS_SHARE = ("_chance", "_compiled", "_inputs", "_interventions", "_probes", "_sharing", "_trial")
 
 
-def imports(path: Path) -> set[str]:
-    found = set()
+@cache
+def imports(path: Path) -> frozenset[str]:
+    found: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
-    return found
+    return frozenset(found)
 
 
 def test_every_package_has_a_rank() -> None:
