@@ -148,9 +148,9 @@ def test_a_score_no_better_than_its_best_baseline_is_marked_in_every_view() -> N
         assert row == f"{score:.3f}{'†' if marked else ''}"
         assert "† no better than the best of PCA" in footnote({"a": card})
     lower = next(row for row in METRICS.values() if not row.higher_is_better)
-    assert no_better(lower, 0.3, {"a": 0.5, "b": 0.3})
-    assert not no_better(lower, 0.2, {"a": 0.5, "b": 0.3})
-    assert not no_better(lower, 0.2, {})
+    assert no_better(lower.higher_is_better, 0.3, {"a": 0.5, "b": 0.3})
+    assert not no_better(lower.higher_is_better, 0.2, {"a": 0.5, "b": 0.3})
+    assert not no_better(lower.higher_is_better, 0.2, {})
 
 
 def test_baselines_that_are_not_of_the_rows_are_refused_and_weights_and_gaps_are_theirs_too() -> None:
@@ -194,12 +194,12 @@ def test_the_untrained_encoder_is_the_network_that_training_begins_with(run: unb
     members = [Member(run.config["seed"], completed(family, run.config["hyperparameters"]))]
     context = make_context(family, members, dataset, batch_size=4, steps=2)
     start = make_population(family, members, dataset, context, device=torch.device("cpu")).state(0)
-    weights = run._untrained().modules.state_dict()
+    weights = run.untrained().modules.state_dict()
     assert weights.keys() == {name.removeprefix("model/") for name in start if name.startswith("model/")}
     assert all(torch.equal(value, start[f"model/{name}"]) for name, value in weights.items())
     assert not all(torch.equal(value, run.modules.state_dict()[name]) for name, value in weights.items())
     held = run.baselines()["untrained encoder"].representation
-    codes, log_variances = run._untrained().posterior(dataset.images(np.arange(64)))
+    codes, log_variances = run.untrained().posterior(dataset.images(np.arange(64)))
     assert (held.codes == codes).all()
     assert held.log_variances is not None
     assert (held.log_variances == log_variances).all()
@@ -211,7 +211,7 @@ def test_the_command_scores_baselines_of_a_run_and_of_its_whole_objects(run: unb
     shown = CliRunner().invoke(app, given)
     assert shown.exit_code == 0, shown.output
     card = ScoreCard.load(run.path / "scores.json")
-    beside = baselines_of(run.dataset(), 4, 10_000, 256, 0, run._untrained().encode)
+    beside = baselines_of(run.dataset(), 4, 10_000, 256, 0, run.untrained().encode)
     for name, baseline in beside.items():
         own = mig(baseline.representation.codes, baseline.representation.factors, kinds=("cyclic", "cyclic")).score
         assert card.scored["mig"].baselines[name] == pytest.approx(own), name

@@ -127,7 +127,8 @@ def test_parts_score_as_those_rows_do_alone() -> None:
     codes = np.hstack([codes, np.rint(codes[:, :1]), np.full((90, 1), 0.1), -codes[:, :1], np.eye(90)[:, :1]])
     names = ["mig", "med", "modularity", "factor_leakage", "mcc", *(n for n, row in METRICS.items() if row.of_parts)]
     chosen = {name: METRICS[name] for name in names}
-    for kinds in (("ordinal", "ordinal", "ordinal"), ("categorical", "categorical", "continuous")):
+    both: tuple[tuple[Kind, ...], ...] = (("ordinal",) * 3, ("categorical", "categorical", "continuous"))
+    for kinds in both:
         given = Representation(1e3 * codes, factors, kinds=kinds)
         scorer = part_scorer(given, chosen, 3, None)
         for one_in in (2, 5):

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:  # half a second, which no command waits for in vain
-    from unbraid.metrics import Metric
     from unbraid.representation import Representation
 
 PROJECTION, COMPONENTS, UNTRAINED = "random projection", "PCA", "untrained encoder"
-NO_BETTER = "no better than its best baseline"
+NO_BETTER, MARK = "no better than its best baseline", "†"  # beside a score that a baseline has as well
+ABOVE = "above_baselines"  # the column of a study's results that says so of a run
 
 
 class Baseline(NamedTuple):
@@ -18,20 +18,20 @@ class Baseline(NamedTuple):
     objects: "Callable[[], Representation] | None" = None
 
 
-def best_baseline(metric: "Metric", scores: Mapping[str, float]) -> float | None:
+def best_baseline(higher_is_better: bool, scores: Mapping[str, float]) -> float | None:
     """The best score of the baselines, by name, that a metric is defined for; None without any."""
-    return (max if metric.higher_is_better else min)(scores.values(), default=None)
+    return (max if higher_is_better else min)(scores.values(), default=None)
 
 
-def no_better(metric: "Metric", headline: float, scores: Mapping[str, float]) -> bool:
+def no_better(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -> bool:
     """Whether one of the baselines scores as well."""
-    best = best_baseline(metric, scores)
-    return best is not None and (headline <= best if metric.higher_is_better else headline >= best)
+    best = best_baseline(higher_is_better, scores)
+    return best is not None and (headline <= best if higher_is_better else headline >= best)
 
 
-def told(metric: "Metric", headline: float, scores: Mapping[str, float]) -> tuple[str, ...]:
+def told(higher_is_better: bool, headline: float, scores: Mapping[str, float]) -> tuple[str, ...]:
     """The note on a score; none without baselines."""
     if not scores:
         return ()
     each = ", ".join(f"{name} {score:.3f}" for name, score in scores.items())
-    return (f"{NO_BETTER if no_better(metric, headline, scores) else 'baselines'}: {each}",)
+    return (f"{NO_BETTER if no_better(higher_is_better, headline, scores) else 'baselines'}: {each}",)

@@ -75,7 +75,7 @@ class Scored:
             notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
         if self.null is not None:
             notes.append(self.null.note)
-        notes += baselines_told(self.metric, self.headline, self.baselines)
+        notes += baselines_told(self.metric.higher_is_better, self.headline, self.baselines)
         method = self.metric.interval
         if self.intervals is not None and isinstance(method, Resampling) and not method.checked:
             notes.append(UNCHECKED)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import unbraid
-from unbraid._baselines import no_better
+from unbraid._baselines import MARK, no_better
 from unbraid._files import atomic_write
 from unbraid._shown import WITHIN
 
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 Rows = Sequence[Sequence[str]]
 FORMATS = (".tex", ".md", ".csv")
-NO_BETTER = "†"  # beside a score that a baseline has as well
 WITHIN_NULL = "°"  # beside a score that is not told from those of shuffled rows
 ESCAPED = str.maketrans(
     {each: f"\\{each}" for each in "&%$#_{}"}
@@ -63,7 +62,7 @@ def _score(scored: "Scored", digits: int) -> str:
     reach = f" ± {known.half_width:.{digits}f}" if known else ""
     within = scored.null is not None and scored.null.p > WITHIN
     marks = WITHIN_NULL if within else ""
-    marks += NO_BETTER if no_better(scored.metric, scored.headline, scored.baselines) else ""
+    marks += MARK if no_better(scored.metric.higher_is_better, scored.headline, scored.baselines) else ""
     return f"{scored.headline:.{digits}f}{reach}{marks}"
 
 
@@ -80,7 +79,7 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
     if any(each.null is not None for each in scored):
         said.append(f"{WITHIN_NULL} not told from shuffled rows (p > {WITHIN:g})")
     if beside := dict.fromkeys(name for each in scored for name in each.baselines):
-        said.append(f"{NO_BETTER} no better than the best of {', '.join(beside)}")
+        said.append(f"{MARK} no better than the best of {', '.join(beside)}")
     said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
     return f"{'; '.join(said)}; unbraid {unbraid.__version__}."
 

@@ -86,6 +86,8 @@ def test_images_kept_out_are_part_of_what_runs_are():
         ({"dataset": 3}, "dataset: "),
         ({"metrics": "mig"}, "metrics: "),
         ({"metrics": [3]}, "metrics[0]: input should be a valid string; got 3"),
+        ({"baselines": True}, "baselines: there is nothing to score them by; name metrics under `metrics`"),
+        ({"baselines": "yes", "metrics": ["mig"]}, "baselines: input should be a valid boolean; got 'yes'"),
         ({"udr": {"similarty": "lasso"}}, "udr.similarty: unknown; did you mean 'similarity'?"),
         ({"udr": {"similarity": "cosine"}}, "udr.similarity: input should be 'lasso' or 'spearman'; got 'cosine'"),
         ({"udr": {"alpha": "auto"}}, "udr.alpha: "),

@@ -66,10 +66,10 @@ def test_every_run_is_a_row_of_what_its_folder_holds(whole):
         ("pca", SHORT, 0, "finished"), ("pca", SHORT, 1, "finished"),
     ]  # fmt: skip
     assert list(frame.run) == [run.id for run in runs]
-    assert list(frame.columns[:25]) == [
+    assert list(frame.columns[:26]) == [
         "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "steps",
         "batch_size", "hold_out", "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy",
-        "processor", "accelerator", "decided_by", "ranked_by", "published", "seconds",
+        "processor", "accelerator", "decided_by", "ranked_by", "published", "above_baselines", "seconds",
     ]  # fmt: skip
     for run, (_, row) in zip(runs, frame.iterrows(), strict=True):
         loaded = load_run(run.path)

@@ -10,6 +10,7 @@ from unbraid.metrics.arguments import find_metric
 from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
+PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best of what nobody learnt
 LEAST_RUNS = 3  # of a correlation
 
 
@@ -42,7 +43,7 @@ def hyperparameter_columns(frame: DataFrame) -> list[str]:
 
 def higher_is_better(column: str) -> bool | None:
     """Of a column of results; None where there is no better, as for a hyperparameter."""
-    metric, _, value = column.removeprefix("published.").rpartition(".")
+    metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
     if known is not None and known.headline == value:
         return known.higher_is_better
@@ -112,6 +113,8 @@ def _carried_over(column: str) -> bool:
 
 
 def _headline(column: str) -> bool:
+    if column.startswith((PUBLISHED, BASELINE)):
+        return False
     metric, _, value = column.rpartition(".")
     if (known := find_metric(metric)) is not None:
         return known.headline == value

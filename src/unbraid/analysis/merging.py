@@ -25,7 +25,7 @@ NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
     "run", "family", "setting", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
     "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "decided_by",
-    "ranked_by", "published",
+    "ranked_by", "published", "above_baselines",
 )  # fmt: skip
 FIRST = (
     *TEXTS[:3], "seed", *TEXTS[3:9], "steps", "batch_size", *TEXTS[9:12], "training_version", *TEXTS[12:], "seconds",

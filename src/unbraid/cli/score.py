@@ -475,10 +475,10 @@ def _print_one(
         for value, number in scored.values.items()
         if value != metric.headline
     ]
-    beside = told(metric, scored.headline, scored.baselines)
+    beside = told(metric.higher_is_better, scored.headline, scored.baselines)
     notes = [note for note in scored.notes if (scored.null is None or note != scored.null.note) and note not in beside]
     for line in beside:
-        mark = "! " if no_better(metric, scored.headline, scored.baselines) else ""
+        mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
         console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
     for line in ([", ".join(others)] if others else []) + notes:
         console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)

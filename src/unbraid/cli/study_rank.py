@@ -2,9 +2,10 @@
 
 import json as json_format
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -12,6 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from unbraid._baselines import ABOVE, MARK
 from unbraid.analysis.settings import brief_settings, with_brief_settings
 from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
@@ -72,7 +74,8 @@ def rank(
     """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
 
     Models that agree with the others, latent by latent, are disentangled. The best setting is that of the highest
-    median, the best model that of the highest score. Metrics that need labels are shown beside it where there are any.
+    median, the best model that of the highest score. Metrics that need labels are shown beside it where there are any,
+    and where the YAML says `baselines: true`, what nobody learnt scores by them; † marks what is no better.
     What is found is kept in DIR/udr/, so that a new model costs its own comparisons alone.
 
     Examples:
@@ -93,6 +96,7 @@ def rank(
     from unbraid.analysis.ranking import NothingToRank
     from unbraid.analysis.suitability import best_suitable
     from unbraid.cli.study import opened
+    from unbraid.studies.baselines import beside_baselines, no_better_runs
     from unbraid.studies.storage.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
@@ -112,7 +116,10 @@ def rank(
         frame = part.results()
         checks = _checks(frame, ranking, metric)
         paths = {run.id: run.path for run in part.runs()}
-        found[label] = _Ranked(ranking, _beside(frame, ranking), checks, paths, best_suitable(ranking, checks))
+        found[label] = _Ranked(
+            ranking, _beside(frame, ranking), checks, paths, best_suitable(ranking, checks), part.config.baselines,
+            beside_baselines(part), no_better_runs(frame),
+        )  # fmt: skip
     if not found:
         raise ValueError(f"{folder}: no dataset has two runs that can be compared")
     _save(together({label: each.table for label, each in found.items()}), tables)
@@ -136,18 +143,24 @@ class _Ranked:
     checks: "Sequence[Suitability]"
     paths: Mapping[str, Path]
     chosen: "Choice | None"
+    asked: bool  # whether the study has baselines
+    beside: Sequence[Mapping[str, Any]]  # what these score
+    worse: Mapping[str, Collection[str]]  # runs that are no better, by column
 
 
 def _print(console: Console, found: _Ranked, top: int) -> None:
     table, chosen = found.table, found.chosen
     brief = with_brief_settings(table)
-    _print_runs(console, brief, top)
+    _print_runs(console, brief, top, found.worse)
     _print_settings(console, brief)
+    _print_baselines(console, found)
     _print_notes(console, found.ranking, found.checks)
     named = brief_settings(zip(table["family"], table["setting"], strict=True))
     _print_choice(console, found.checks, chosen, found.paths, named)
     if chosen is not None:
         _print_labels(console, table, chosen.run)
+        if by := [_short(column) for column, runs in found.worse.items() if chosen.run in runs]:
+            _say(console, f"it is no better than its best baseline by {', '.join(by)}")
 
 
 def _options(
@@ -164,7 +177,8 @@ def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
     from unbraid.analysis.columns import headline_columns
 
-    return ranking.to_frame().merge(frame[["run", "seed", *headline_columns(frame)]], on="run", how="left")
+    judged = [ABOVE] if frame[ABOVE].notna().any() else []
+    return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
 
 
 def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
@@ -191,15 +205,16 @@ def _content(found: _Ranked) -> dict[str, Any]:
         "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
         "runs": rows,
         "suitability": [asdict(each) for each in found.checks],
+        **({"baselines": found.beside} if found.beside else {}),
     }
 
 
 def _metrics(table: Any) -> list[str]:
-    fixed = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed"}
+    fixed = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE}
     return [name for name in table.columns if name not in fixed]
 
 
-def _print_runs(console: Console, table: Any, top: int) -> None:
+def _print_runs(console: Console, table: Any, top: int, worse: Mapping[str, Collection[str]]) -> None:
     metrics = _fitting(console, table, (9, 10, 7, 18))
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("", "UDR", "latents", *map(_short, metrics)):
@@ -208,7 +223,7 @@ def _print_runs(console: Console, table: Any, top: int) -> None:
         shown.add_column(name, justify="right" if name == "seed" else "left", no_wrap=name != "setting")
     for row in table.head(top).to_dict("records"):
         shown.add_row(
-            str(row["rank"]), f"{row['udr.score']:.3f}", str(row["udr.informative"]), *_numbers(row, metrics),
+            str(row["rank"]), f"{row['udr.score']:.3f}", str(row["udr.informative"]), *_numbers(row, metrics, worse),
             row["family"], row["setting"], str(row["seed"]), row["run"],
         )  # fmt: skip
     console.print(shown, markup=False)
@@ -260,11 +275,24 @@ def _fitting(console: Console, table: Any, taken: Sequence[int]) -> list[str]:
     room = console.width - sum(taken) - 6 - sum(int(table[name].str.len().max()) for name in ("family", "setting"))
     shown: list[str] = []
     for name in _metrics(table):
-        room -= max(len(_short(name)), 5) + 3
+        room -= max(len(_short(name)), 6) + 3
         if room < 0:
             break
         shown.append(name)
     return shown
+
+
+def _print_baselines(console: Console, found: _Ranked) -> None:
+    from unbraid.cli._study_baselines import baselines_table
+    from unbraid.studies.baselines import summaries
+
+    measured = [name for name in _metrics(found.table) if any(name in each["scores"] for each in found.beside)]
+    if measured:
+        console.print(baselines_table(summaries(found.beside), measured), markup=False)
+    elif found.asked:
+        _say(console, "note: the baselines that the YAML asks for are not scored yet; unbraid study run scores them")
+    if any(found.worse.values()):
+        _say(console, f"{MARK} no better than its best baseline")
 
 
 def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitability]") -> None:
@@ -331,5 +359,8 @@ def _short(column: str) -> str:
     return column.rpartition(".")[0]
 
 
-def _numbers(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [f"{row[name]:.3f}" if row[name] == row[name] else "-" for name in names]
+def _numbers(
+    row: Mapping[str, Any], names: Sequence[str], worse: Mapping[str, Collection[str]] = MappingProxyType({})
+) -> list[str]:
+    marks = {name: MARK * (row.get("run") in worse.get(name, ())) for name in names}
+    return [f"{row[name]:.3f}{marks[name]}" if row[name] == row[name] else "-" for name in names]

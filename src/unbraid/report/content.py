@@ -232,7 +232,10 @@ def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:
     if not scores:
         return None
     listed = [(name, number_text(score)) for name, score in scores.items()]
-    return {"scores": listed, "no_better": NO_BETTER if no_better(scored["metric"], scored["headline"], scores) else ""}
+    return {
+        "scores": listed,
+        "no_better": NO_BETTER if no_better(scored["metric"].higher_is_better, scored["headline"], scores) else "",
+    }
 
 
 def _interval(intervals: Intervals, headline: str) -> str:

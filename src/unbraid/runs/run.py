@@ -238,11 +238,15 @@ class Run:
             dataset, n: as for `representation`.
             seed: of the draw of images, and of the projection.
         """
-        untrained = None if self._family.fit else self._untrained()._encoded
+        untrained = None if self._family.fit else self.untrained()._encoded
         return baselines_of(self.dataset(dataset), self.n_codes, n, BATCH, seed, untrained)
 
-    def _untrained(self) -> "Run":
-        """The same with the weights that its training began with."""
+    def untrained(self) -> "Run":
+        """The same with the weights that its training began with.
+
+        Raises:
+            UntrustedCode: its network is somebody's own, and was not named by who opened the run.
+        """
         self._check_trust()
         fresh, shape = replace(self), tuple(self.config["dataset"]["image_shape"])
         with self.described():

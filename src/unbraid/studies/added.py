@@ -17,6 +17,7 @@ from unbraid.metrics._inputs import check_inputs
 from unbraid.representation import Representation
 from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes, read_folder
 from unbraid.runs.run import N_CODES
+from unbraid.studies.baselines import score_baselines
 from unbraid.studies.expand import metric_names, setting_of, setting_text
 from unbraid.studies.record import StudyRecord, StudyRun, added_runs
 from unbraid.studies.results import write_results
@@ -89,6 +90,7 @@ def add(
     finally:
         for part in parts:
             shutil.rmtree(part, ignore_errors=True)
+    score_baselines(study, progress)
     rank_when_done(study, progress)
     write_results(study)
     publish(folder)

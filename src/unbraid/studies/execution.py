@@ -18,6 +18,7 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
 from unbraid.scoring import choose
 from unbraid.studies.added import score_added
+from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import FILE as ANSWERS
@@ -68,7 +69,12 @@ def _carried(study: StudyRecord) -> AbstractContextManager[Listener]:
     return carried_study(study.known_folder())
 
 
-EXTRAS = (Extra(write_generalisation, held_out_tasks), Extra(score_added), Extra(rank_when_done))
+EXTRAS = (
+    Extra(write_generalisation, held_out_tasks),
+    Extra(score_added),
+    Extra(score_baselines),
+    Extra(rank_when_done),
+)
 LISTENERS: tuple[Callable[[StudyRecord], AbstractContextManager[Listener]], ...] = (_carried, tracked)
 
 

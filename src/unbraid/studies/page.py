@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import quote
 
 import unbraid
+from unbraid._baselines import ABOVE, MARK
 from unbraid.analysis.settings import with_brief_settings
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render
@@ -18,6 +19,7 @@ from unbraid.runs.pictures import pictures
 from unbraid.runs.run import open_run
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
+from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
 from unbraid.studies.record import StudyRecord
 from unbraid.types import DataFrame, Progress
 
@@ -48,9 +50,11 @@ def table(study: StudyRecord, frame: DataFrame | None) -> str:
     shown = [each for each in _study_columns.columns(frame) if each["shown"]]
     if shown:
         frame = frame.sort_values(shown[0]["id"], ascending=shown[0]["higher"] is False, kind="stable")
-    counts = frame["state"].value_counts()
+    counts, names = frame["state"].value_counts(), [each["id"] for each in shown]
+    worse = no_better_runs(frame)
     rows = [
-        {name: _text(row[name]) for name in RUN_COLUMNS} | {"numbers": [_text(row[each["id"]]) for each in shown]}
+        {name: _text(row[name]) for name in RUN_COLUMNS}
+        | {"numbers": [_text(row[name]) + MARK * (row["run"] in worse.get(name, ())) for name in names]}
         for row in frame.head(TABLE_ROWS).to_dict("records")
     ]
     content = {
@@ -59,6 +63,7 @@ def table(study: StudyRecord, frame: DataFrame | None) -> str:
         "heads": [each["label"] for each in shown],
         "rows": rows,
         "more": len(frame) - len(rows),
+        "marked": any(worse.values()),
     }
     return render("study_table.html", content)
 
@@ -114,7 +119,17 @@ def study_data(
         "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
         "agreement": _study_matrices.correlations(frame),
         "udr": rankings,
+        **_baselines(study, frame),
     }
+
+
+def _baselines(study: StudyRecord, frame: DataFrame) -> dict[str, Any]:
+    """What the baselines of the runs score, and the places of the runs that are no better; empty without any."""
+    if ABOVE not in frame.columns or not frame[ABOVE].notna().any():
+        return {"baselines": [], "no_better": {}}
+    places = {run: place for place, run in enumerate(frame["run"])}
+    worse = {column: sorted(places[run] for run in runs) for column, runs in no_better_runs(frame).items()}
+    return {"baselines": summaries(beside_baselines(study)), "no_better": worse}
 
 
 def duel(frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] = ()) -> dict[str, Any] | None:

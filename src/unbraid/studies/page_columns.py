@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._baselines import ABOVE
 from unbraid._shown import printable
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.natural_order import natural
@@ -20,6 +21,7 @@ GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
     "metric": "Metrics",
     "published": "Published",
+    "baseline": "Best baseline",
     "compositional": "Compositional generalisation",
     "zero_shot": "Zero-shot",
     "train": "Training",
@@ -47,6 +49,10 @@ def columns(frame: DataFrame) -> list[dict[str, Any]]:
     described.sort(key=lambda each: (list(GROUPS).index(each["group"]), not each["headline"]))
     for each in [each for each in described if each["headline"]][:FIRST_SHOWN]:
         each["shown"] = True
+    for each in described:
+        if each["id"] == ABOVE:
+            about = "Whether the run is better than its best baseline, by every metric"
+            each |= {"label": "above baselines", "about": about, "shown": True}
     return described
 
 
@@ -85,7 +91,7 @@ def _group(name: str) -> str:
     if not dot:
         return "run"
     # zero_shot.* is generalisation over held-out runs, though a metric bears the same name.
-    return head if head in {"udr", "published", "compositional", "zero_shot", "train", "hyper"} else "metric"
+    return head if head in GROUPS and head != "run" else "metric"
 
 
 def _value(value: Any) -> float | int | str | None:

@@ -9,12 +9,14 @@ Columns, in this order:
                                    by which code and on what they were trained
     decided_by, ranked_by          what decided the numbers, by metric, and of UDR; as JSON
     published                      where numbers of papers stand that the YAML names, and why ours may differ; as JSON
+    above_baselines                "yes", or "no: mig, sap" with the metrics by which one of the run's baselines scores
+                                   as well; missing where the YAML does not ask for them
     seconds                        of training
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
                                    failed (`reason` says why), or where what is kept is on other terms than the study's
-    and what the tables of COLUMNS add, such as udr.score and published.mig.score.
+    and what the tables of COLUMNS add, such as udr.score, published.mig.score and baseline.mig.score, of the best.
 """
 
 import json
@@ -22,16 +24,18 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
+from unbraid._baselines import ABOVE
 from unbraid._extras import require
 from unbraid._records import read_record
 from unbraid.analysis.merging import write_table
 from unbraid.metrics.arguments import find_metric
 from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, read_folder
+from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
 from unbraid.studies.published import published_columns
 from unbraid.studies.record import StudyRecord, StudyRun
-from unbraid.studies.scores import missing_metrics, read_scores, wanted_scores
+from unbraid.studies.scores import current_metrics, read_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.study_ranking import udr_columns
@@ -41,7 +45,9 @@ MADE = ("commit", "torch", "numpy", "processor", "accelerator")  # of what is ke
 
 # Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
 Columns: TypeAlias = Callable[[StudyRecord, list[StudyRun]], Mapping[str, Mapping[str, Any]]]
-COLUMNS: tuple[Columns, ...] = (udr_columns, generalisation_columns, published_columns)
+COLUMNS: tuple[Columns, ...] = (
+    udr_columns, generalisation_columns, published_columns, baseline_columns,
+)  # fmt: skip
 
 
 def results(study: StudyRecord) -> DataFrame:
@@ -83,7 +89,7 @@ def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, A
     row |= conditions({**(config or {}), "dataset": images})
     made = status.get("provenance") or {}
     row |= {"unbraid": status.get("unbraid")} | {name: made.get(name) for name in MADE}
-    row |= {"decided_by": None, "ranked_by": None, "published": None, "seconds": status.get("seconds")}
+    row |= {"decided_by": None, "ranked_by": None, "published": None, ABOVE: None, "seconds": status.get("seconds")}
     row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
     return row | {f"train.{name}": value for name, value in status.get("last", {}).items()}
 
@@ -114,10 +120,8 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, Any]:
     if not run.kept and not run.path.is_dir():
         return {}
     scores = run.kept.scores if run.kept else read_scores(run.path)
-    terms = {**wanted_scores(name for name in scores.metrics if name not in wanted), **wanted}
-    outdated = missing_metrics(scores, terms)
     numbers: dict[str, Any] = {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
-    current = {name: entry for name, entry in scores.metrics.items() if name not in outdated}
+    current = current_metrics(scores, wanted)
     for metric, entry in current.items():
         numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
     decisions = scores.decisions()

@@ -178,12 +178,20 @@ class StudyConfig(Section):
     hold_out_every: Count = 500  # steps between two evaluations of their ELBO
     patience: Annotated[int, Field(ge=0, strict=True)] = 0  # of these without a new best; 0: no end
     metrics: Literal["all"] | list[str] = []
+    baselines: Annotated[bool, Field(strict=True)] = False  # whether to score what nobody learnt beside the runs
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
     published: list[PublishedSection] = []
     track: list[Literal["tensorboard", "wandb", "mlflow"]] = []
     executor: ExecutorSection | None = None
+
+    @field_validator("baselines")
+    @classmethod
+    def _scored(cls, value: bool, info: ValidationInfo) -> bool:
+        if value and info.data.get("metrics") == []:
+            raise PydanticCustomError("baselines", "there is nothing to score them by; name metrics under `metrics`")
+        return value
 
     @property
     def gap(self) -> str | None:

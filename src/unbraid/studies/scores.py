@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
-from unbraid._score_each import score_each
+from unbraid._score_each import Objects, score_each
 from unbraid._seal import BLANK, KEY, seal
 from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
@@ -42,6 +42,7 @@ def complete_scores(
     seed: int = 0,
     retry: bool = False,
     dataset: FactorDataset | None = None,
+    objects: Objects | None = None,
     trust: Collection[str] = (),
     progress: Progress | None = None,
 ) -> None:
@@ -56,6 +57,7 @@ def complete_scores(
         gap, seed, progress: as for `unbraid.score`.
         retry: try again what failed.
         dataset: of the run, which encodes whole objects of it where a metric needs them; by default opened by its name.
+        objects: as for `unbraid.score`; by default of the model in the folder, where there is one.
         trust: as for `unbraid.load_run`.
 
     Raises:
@@ -71,7 +73,8 @@ def complete_scores(
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed = {name: _failure(error) for name, error in errors.items() if name in missing}
-    objects = objects_of(folder, dataset, trust) if (folder / WEIGHTS).is_file() else None
+    if objects is None and (folder / WEIGHTS).is_file():
+        objects = objects_of(folder, dataset, trust)
     chosen = {name: rows[name] for name in missing if name in rows}
     working = score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)
     try:
@@ -145,6 +148,13 @@ def missing_metrics(scores: SavedScores, wanted: Mapping[str, Decision], *, retr
     decisions = scores.decisions()
     held = {*scores.metrics, *scores.skipped, *(() if retry else scores.failed)}
     return [name for name, each in wanted.items() if name not in held or not same(decisions.get(name, {}), each)]
+
+
+def current_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, SavedMetric]:
+    """Those that stand there on the terms wanted, or on terms of today where they are not wanted."""
+    terms = {**wanted_scores(name for name in scores.metrics if name not in wanted), **wanted}
+    outdated = missing_metrics(scores, terms)
+    return {name: entry for name, entry in scores.metrics.items() if name not in outdated}
 
 
 def failed_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, str]:

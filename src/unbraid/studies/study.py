@@ -6,10 +6,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
+from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._stopping import terminable
+from unbraid.analysis.columns import together
 from unbraid.analysis.merging import write_table
 from unbraid.analysis.ranking import Ranking
+from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_study
 from unbraid.studies.page import table
 from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun
@@ -122,6 +125,17 @@ class Study(StudyRecord):
         """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""
         return results(self)
 
+    def baselines(self) -> "pandas.DataFrame":
+        """What nobody learnt scores on the images of the study, where its YAML says `baselines: true`.
+
+        One row for each random projection, PCA and untrained network: `baseline`, `codes` (how many), `id` (its folder
+        within `baselines/`), `runs` (how many are held against it), and the headline of each metric.
+        """
+        rows = beside_baselines(self)
+        columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
+        pandas = require("pandas", "table", "baselines of a study")
+        return pandas.DataFrame([{**row, **row["scores"]} for row in rows], columns=list(columns))
+
     def rank(self, *, progress: Progress | None = None, **options: Any) -> Ranking:
         """Rank the finished runs without labels.
 
@@ -190,6 +204,10 @@ class Studies(Study):
     def results(self) -> "pandas.DataFrame":
         """One row per run and a column `label`; the other columns are those of the studies of each dataset."""
         return joined({label: study.results() for label, study in self.datasets.items()})
+
+    def baselines(self) -> "pandas.DataFrame":
+        """As `Study.baselines`, with a column `label`."""
+        return together({label: study.baselines() for label, study in self.datasets.items()})
 
     def _one_only(self, *_: Any, **__: Any) -> NoReturn:
         first, *_ = labels = list(self.datasets)

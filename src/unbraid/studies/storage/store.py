@@ -18,7 +18,7 @@ from unbraid.studies.storage.records import FORMAT, EnvironmentRecord, FailureRe
 from unbraid.studies.storage.remote import LOCK, discard
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
-RUNS, FAILED, ADDED = "runs", "failed", "added"
+RUNS, FAILED, ADDED, BASELINES = "runs", "failed", "added", "baselines"
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,8 @@ What is absent here is brought here, and never taken for removed: from the store
 is never of a finished run. What differs is as the store has it, but for changes that a process of ours could not upload
 any more. The files of a finished run that never change (FIXED) go up once and are replaced by nothing.
 
-A folder beneath `runs/` or `added/` counts in the store once its config.json is there, which is uploaded last: one that
-is still on its way up is never taken for whole.
+A folder beneath `runs/`, `added/` or `baselines/` counts in the store once its config.json is there, which is uploaded
+last: one that is still on its way up is never taken for whole.
 """
 
 import json
@@ -25,7 +25,7 @@ from unbraid.runs.folder import ADDED_CODES, CHECKPOINT, CODES, CONFIG, CURVES, 
 from unbraid.studies.storage.agreed import agree, agreed, may_have_changed
 
 INCOMING = ".incoming"
-WHOLE = ("runs", "added")  # their folders appear whole or not at all
+WHOLE = ("runs", "added", "baselines")  # their folders appear whole or not at all
 FIXED = {CONFIG, STATUS, WEIGHTS, CODES, ADDED_CODES, CURVES}
 OPENED = {"study.yaml", "study.json"}  # what changes in them goes up before anything is trained
 PASSING = ("failed", "tracking")  # beside folders of runs at work, what a study may remove

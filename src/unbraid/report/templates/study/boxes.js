@@ -23,6 +23,12 @@ function boxesOf(key) {
   });
 }
 
+// The best of what nobody learnt, a line beside which every run can be seen.
+function bestBaseline(key) {
+  const found = study.baselines.map((each) => each.scores[key]).filter(Boolean).map(([, low, high]) => (bestFirst(key) ? high : low));
+  return found.length ? Math[bestFirst(key) ? "max" : "min"](...found) : null;
+}
+
 function showBoxes() {
   const place = byId("boxes-plot"), key = byId("boxes-column").value, byMedian = byId("boxes-order").value === "median";
   const boxes = boxesOf(key);
@@ -31,7 +37,7 @@ function showBoxes() {
   const width = Math.max(260, Math.min(place.clientWidth, 1000)), left = Math.min(230, Math.max(112, width * 0.26)), right = width - 14, line = 23;
   const letters = Math.floor((left - 22) / 6.6), cut = (text) => (text.length > letters ? text.slice(0, letters - 1) + "…" : text);
   let y = 8, family = null;
-  const parts = [], points = [], values = boxes.flatMap((each) => each.points.map((point) => point.value)), toX = scale(values, left, right, false);
+  const parts = [], points = [], values = boxes.flatMap((each) => each.points.map((point) => point.value)), best = bestBaseline(key), toX = scale(best === null ? values : [...values, best], left, right, false);
   for (const each of boxes) {
     if (!byMedian && each.family !== family) {
       family = each.family; y += parts.length ? 10 : 0;
@@ -50,7 +56,7 @@ function showBoxes() {
     y += line;
   }
   const height = y + 48, svg = draw("svg", { width, height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "group", "aria-roledescription": "box plot", "aria-label": `${labelOf(key)} per setting, ${boxes.length} settings. Arrow keys go from run to run, Enter opens one; the numbers follow as a table.` },
-    xAxis(toX, 4, y + 4, left, right, labelOf(key)), ...parts);
+    xAxis(toX, 4, y + 4, left, right, labelOf(key)), ...parts, best === null ? null : draw("line", { class: "baseline", x1: toX(best), x2: toX(best), y1: 4, y2: y + 4 }, draw("title", {}, `best baseline: ${numberText(best)}`)));
   inspectable(svg, points, [key], byId("boxes-said"));
   place.replaceChildren(svg);
   showBoxNumbers(boxes);

@@ -64,7 +64,19 @@ function rowOf(run) {
 function valueCell(run, column) {
   const value = valueOf(run, column.id), [low, high] = column.number ? extent(column.id) : [0, 0];
   const bar = column.number && column.group !== "hyper" && value !== null && high > low;
-  return make("td", { class: column.number ? (bar ? "num bar" : "num") : "", style: bar ? `--p:${((100 * (value - low)) / (high - low)).toFixed(1)}%` : null }, numberText(value, column.whole));
+  return make("td", { class: column.number ? (bar ? "num bar" : "num") : "", style: bar ? `--p:${((100 * (value - low)) / (high - low)).toFixed(1)}%` : null }, numberText(value, column.whole), noBetter(run, column.id) ? make("abbr", { class: "dagger", title: "no better than its best baseline" }, "†") : null);
+}
+
+const noBetter = (run, key) => study.no_better[key]?.includes(run) ?? false;
+
+// What nobody learnt, by the columns that are shown: one row for each kind and number of codes.
+function showBaselines() {
+  const measured = study.columns.filter((column) => study.baselines.some((each) => column.id in each.scores));
+  byId("baselines").hidden = !measured.length;
+  const cell = (told) => (told ? [numberText(told[0]), told[1] < told[2] ? make("small", {}, ` (${numberText(told[1])} to ${numberText(told[2])})`) : null] : ["–"]);
+  byId("baselines-table").replaceChildren(
+    make("thead", {}, make("tr", {}, make("th", { scope: "col" }, "Baseline"), ...["Codes", "Number", ...measured.map((column) => column.label)].map((text) => make("th", { scope: "col", class: "num" }, text)))),
+    make("tbody", {}, ...study.baselines.map((each) => make("tr", {}, make("th", { scope: "row" }, each.baseline), make("td", { class: "num" }, String(each.codes)), make("td", { class: "num" }, String(each.number)), ...measured.map((column) => make("td", { class: "num" }, ...cell(each.scores[column.id])))))));
 }
 
 const extents = new Map();
@@ -107,7 +119,7 @@ function setUpRanking() {
   ranking.key = first || "family";
   ranking.down = first !== "" && bestFirst(first);
   for (const column of study.columns) if (column.shown) ranking.shown.add(column.id);
-  whenRenewed(() => { ranking.rows.clear(); extents.clear(); offerRankingColumns(); });
+  whenRenewed(() => { ranking.rows.clear(); extents.clear(); offerRankingColumns(); showBaselines(); });
   narrow.addEventListener("change", () => { ranking.rows.clear(); showRanking(); });
   whenChanged(showRanking);
 }

@@ -1,0 +1,229 @@
+"""What nobody learnt, scored once for a study beside its runs: in no group, and compared with no model by UDR.
+
+Each baseline is a folder `baselines/<id>/` of codes and scores, named by a digest of what decides the codes: runs of
+as many codes share the random projection and PCA, runs of one network and seed that network before its first step.
+"""
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any, TypeAlias
+
+from unbraid._baselines import ABOVE, COMPONENTS, PROJECTION, UNTRAINED, best_baseline, no_better
+from unbraid._encoding import encoded, encoded_objects
+from unbraid._pixels import principal_components, random_projection
+from unbraid.analysis.columns import BASELINE, headline_columns, higher_is_better
+from unbraid.datasets.base import FactorDataset
+from unbraid.families.table import FAMILIES
+from unbraid.metrics.deciding import Decision
+from unbraid.representation import Representation
+from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes
+from unbraid.runs.run import BATCH, N_CODES, open_run
+from unbraid.studies.expand import metric_names
+from unbraid.studies.record import StudyRecord, StudyRun
+from unbraid.studies.scores import complete_scores, current_metrics, missing_metrics, read_scores
+from unbraid.studies.storage import store
+from unbraid.types import DataFrame, Progress
+
+MADE = 1  # raised where a baseline of the same images comes out otherwise
+FOLDERS = {PROJECTION: "projection", COMPONENTS: "pca", UNTRAINED: "untrained"}
+
+Encode: TypeAlias = Callable[[], Representation]
+
+
+@dataclass(frozen=True, eq=False)
+class StudyBaseline:
+    """One of a study; `decided_by` holds all that its codes follow from."""
+
+    title: str
+    n_codes: int
+    decided_by: Mapping[str, Any]
+
+    @cached_property
+    def id(self) -> str:
+        text = json.dumps([MADE, self.title, self.n_codes, self.decided_by], sort_keys=True)
+        return f"{FOLDERS[self.title]}-{self.n_codes}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+def baselines_of(run: StudyRun, content: str) -> list[StudyBaseline]:
+    """What a finished run is held against; a representation that was added has no network to be untrained.
+
+    Args:
+        run: of the study.
+        content: digest of the images of the study.
+    """
+    images = {"content": content}
+    if run.kept is None:
+        width, networks = read_codes(run.path).codes.shape[1], None
+    else:
+        config = run.kept.config
+        parts = config.get("codes") or [{"size": config["hyperparameters"]["latents"]}]
+        width, networks = sum(part["size"] for part in parts), _networks(config)
+    found = [StudyBaseline(title, width, images) for title in (PROJECTION, COMPONENTS)]
+    return found if networks is None else [*found, StudyBaseline(UNTRAINED, width, images | networks)]
+
+
+def _networks(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What decides the networks of a run before its first step; None of a family that is fitted."""
+    row, settings = FAMILIES.get(config["family"]), config["hyperparameters"]
+    made_by = [str(config["family"])]
+    if row is not None:
+        if row.fit:
+            return None
+        functions = (row.build, row.encode, *([row.log_prior] if row.log_prior else []))
+        made_by = [f"{each.__module__}.{each.__qualname__}" for each in functions]
+        settings = {name: value for name, value in settings.items() if row.hyperparameters[name].is_structural}
+    others = {name: config[name] for name in ("facts", "code", "training_version") if config.get(name)}
+    return {"networks": made_by, "settings": dict(settings), "seed": config["seed"], **others}
+
+
+def score_baselines(study: StudyRecord, progress: Progress | None = None) -> bool:
+    """Score the baselines of the finished runs by the study's metrics, as far as that is not done.
+
+    False where there was nothing to do: the YAML does not ask for it, or all are scored.
+    """
+    lacking: dict[str, tuple[StudyBaseline, StudyRun]] = {}
+    wanted = study.wanted_scores()
+    for run, each in _of_study(study, study.runs()):
+        if each.id not in lacking and missing_metrics(read_scores(_folder(study, each)), wanted, retry=True):
+            lacking[each.id] = each, run
+    if not lacking:
+        return False
+    dataset = study.dataset()
+    for number, (each, run) in enumerate(lacking.values()):
+        if progress is not None:
+            progress(f"scoring {each.title}", number, len(lacking))
+        _score(study, each, run, dataset)
+    return True
+
+
+def _of_study(study: StudyRecord, runs: Sequence[StudyRun]) -> Iterator[tuple[StudyRun, StudyBaseline]]:
+    """Each finished run with each of its baselines; nothing where the YAML does not ask for any."""
+    if not study.config.baselines:
+        return
+    content = study.environment().dataset["content"]
+    for run in runs:
+        if run.state == "finished":
+            for each in baselines_of(run, content):
+                yield run, each
+
+
+def _score(study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: FactorDataset) -> None:
+    """Its codes, where they are not there yet, and the scores that it lacks."""
+    encode, objects = _encoders(study, baseline, run, dataset)
+    folder = _folder(study, baseline)
+    if not folder.is_dir():
+        part = folder.with_name(f".{folder.name}{WORKING}")
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        encode().save(part / ADDED_CODES)
+        store.write_json(part / CONFIG, asdict(baseline))
+        part.rename(folder)
+    complete_scores(folder, metric_names(study.config), gap=study.config.gap, retry=True, objects=objects)
+
+
+def _encoders(
+    study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: FactorDataset
+) -> tuple[Encode, Encode]:
+    """What makes its codes of the images on which runs are scored, and of whole objects."""
+    if baseline.title == UNTRAINED:
+        untrained = open_run(run.path, trust=study.trusted).untrained()
+        return partial(untrained.representation, dataset), partial(untrained.objects, dataset)
+    encode = (
+        random_projection(dataset, baseline.n_codes, 0)
+        if baseline.title == PROJECTION
+        else principal_components(dataset, baseline.n_codes, BATCH, 0)
+    )
+    of_images = encode, dataset, N_CODES, BATCH, 0
+    return partial(encoded, *of_images), partial(encoded_objects, *of_images)
+
+
+def beside_baselines(study: StudyRecord) -> list[dict[str, Any]]:
+    """Each baseline of a study: `baseline`, `codes`, `id`, of how many `runs`, `scores` by column of a headline."""
+    wanted, order = study.wanted_scores(), list(FOLDERS)
+    held = [each for _, each in _of_study(study, study.runs())]
+    runs = Counter(each.id for each in held)
+    distinct = {each.id: each for each in sorted(held, key=lambda each: (order.index(each.title), each.n_codes))}
+    return [
+        {
+            "baseline": each.title, "codes": each.n_codes, "id": name, "runs": runs[name],
+            "scores": {column: value for column, (value, _) in _headlines(_folder(study, each), wanted).items()},
+        }
+        for name, each in distinct.items()
+    ]  # fmt: skip
+
+
+def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """One for each kind of baseline and number of codes.
+
+    `number` is how many there are, more than one of untrained networks alone, and `scores` has by column their mean,
+    the least and the greatest.
+    """
+    kinds: dict[tuple[str, int], list[Mapping[str, float]]] = {}
+    for row in rows:
+        kinds.setdefault((row["baseline"], row["codes"]), []).append(row["scores"])
+    found = []
+    for (title, n_codes), scores in kinds.items():
+        columns = dict.fromkeys(column for each in scores for column in each)
+        known = {column: [each[column] for each in scores if column in each] for column in columns}
+        told = {column: (fmean(each), min(each), max(each)) for column, each in known.items()}
+        found.append({"baseline": title, "codes": n_codes, "number": len(scores), "scores": told})
+    return found
+
+
+def baseline_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Any]]:
+    """above_baselines of each run, and baseline.<column>, the score of its best baseline, by metric.
+
+    `above_baselines` is "yes", or "no: mig, sap" with the metrics by which one of its baselines scores as well.
+    """
+    wanted, known = study.wanted_scores(), {}
+    beside: dict[str, dict[str, dict[str, float]]] = {}  # by run, column and title
+    for run, each in _of_study(study, runs):
+        if each.id not in known:
+            known[each.id] = _headlines(_folder(study, each), wanted)
+        for column, (value, _) in known[each.id].items():
+            beside.setdefault(run.id, {}).setdefault(column, {})[each.title] = value
+    found: dict[str, dict[str, Any]] = {}
+    for run in runs:
+        scores = beside.get(run.id, {})
+        own = _headlines(run.path, wanted) if scores else {}
+        judged = {column: each for column, each in own.items() if column in scores}
+        if judged:
+            worse = [name for name, (value, higher) in judged.items() if no_better(higher, value, scores[name])]
+            said = f"no: {', '.join(name.rpartition('.')[0] for name in worse)}" if worse else "yes"
+            best = {
+                f"{BASELINE}{column}": best_baseline(higher, scores[column]) for column, (_, higher) in judged.items()
+            }
+            found[run.id] = {ABOVE: said, **best}
+    return found
+
+
+def no_better_runs(frame: DataFrame) -> dict[str, set[str]]:
+    """The runs that are no better than their best baseline, by column of a headline, of a table of results."""
+    found: dict[str, set[str]] = {}
+    for column in headline_columns(frame):
+        if f"{BASELINE}{column}" in frame.columns:
+            higher = higher_is_better(column) is not False
+            rows = zip(frame["run"], frame[column], frame[f"{BASELINE}{column}"], strict=True)
+            found[column] = {run for run, own, best in rows if best == best and no_better(higher, own, {"": best})}
+    return found
+
+
+def _folder(study: StudyRecord, baseline: StudyBaseline) -> Path:
+    return study.known_folder() / store.BASELINES / baseline.id
+
+
+def _headlines(folder: Path, wanted: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:
+    """What scores.json of a folder holds on the study's terms: headlines by column, and whether higher is better."""
+    current = current_metrics(read_scores(folder), wanted)
+    return {
+        f"{name}.{each.headline}": (each.values[each.headline], each.higher_is_better)
+        for name in (*wanted, *(current.keys() - wanted.keys()))
+        if (each := current.get(name))
+    }
