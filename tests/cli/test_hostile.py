@@ -106,7 +106,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
         ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("information run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
-    "explore": [("run --port 0", 0), ("study --port 0", 0), ("wide --port 0", 2)],
+    "explore": [("run --port 0", 0), ("study --port 0", 0), ("wide --port 0", 0)],
     "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("wide", 2), ("run/scores.json", 0)],
     "export": [("run --onnx a.onnx", 2)],
     "cite": [("mig", 0)],

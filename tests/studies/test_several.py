@@ -1,8 +1,12 @@
 """Several datasets in one study: each an ordinary study, and the table of all of them theirs joined."""
 
 import json
+import os
+import re
+import shutil
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -11,6 +15,8 @@ from tests.studies.examples import same_but_for_times, written
 from unbraid import Study
 from unbraid.datasets import DATASETS
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
+from unbraid.explore.server import Refused, html
+from unbraid.explore.site import open_site
 from unbraid.studies.schema import parse
 from unbraid.studies.several import OWN, read
 from unbraid.studies.study import Studies
@@ -131,6 +137,59 @@ def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_pa
     code, printed, _ = unbraid_cli("study", "run", str(wide / "study.yaml"), "--out", str(wide), "--dry-run")
     assert code == 0
     assert "in all 0 of 8 runs to do, 0 steps: " in printed
+
+
+def test_the_page_of_all_shows_medians_by_dataset_and_leads_to_the_pages_of_each(
+    unbraid_cli,  # noqa: F811
+    wide: Path,
+    tmp_path: Path,
+) -> None:
+    code, _, error = unbraid_cli("report", str(wide), "--out", str(tmp_path / "all.html"))
+    assert code == 0, error
+    page = (tmp_path / "all.html").read_text(encoding="utf-8")
+    frame = Study.load(wide).results()
+    for label in ("whole", "part"):
+        address = os.path.relpath(wide / label / "report.html", tmp_path)
+        assert f'<a href="{address}">{label}</a>' in page
+        assert "<title>Study: wide " + label in (wide / label / "report.html").read_text(encoding="utf-8")
+    for number, column in enumerate(("udr.score", "mig.score", "sap.score"), start=1):
+        section = page.partition(f'<section id="score-{number}"')[2].partition("</section>")[0]
+        medians = frame.groupby(["family", "label"])[column].median().unstack()[["whole", "part"]]
+        shown = [re.findall(r"<td>(?:([^<]+) <small>\(2\)</small>|–)", row) for row in section.split("<tr>")[2:]]
+        read = np.array([[float(cell or "nan") for cell in row] for row in shown])
+        np.testing.assert_allclose(read, medians.to_numpy(), atol=6e-4)
+    low, high = frame.loc[frame["label"] == "whole"].groupby("family")["mig.score"].agg(["min", "max"]).loc["beta_vae"]
+    assert f"left:{round(100 * low, 2)}%;width:{round(100 * (high - low), 2)}%" in page
+
+
+def test_the_explorer_serves_the_page_of_all_and_below_it_the_study_of_each(
+    wide: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "unbraid.explore.site.run_reply",
+        lambda folder, *, home, compare, **_: html(f"{folder.name} {home} {compare and compare.name}"),
+    )
+    copied = tmp_path / "wide"
+    shutil.copytree(wide, copied, ignore=shutil.ignore_patterns("more"))
+    shutil.move(copied / "part", tmp_path / "part")
+    (copied / "part").symlink_to(tmp_path / "part")
+    site = open_site(copied)
+    text = site.get("/").body.decode()  # pyright: ignore[reportAttributeAccessIssue]
+    assert '<a href="whole/">whole</a>' in text
+    assert (site.get("/whole").status, site.get("/whole").headers["Location"]) == (301, "whole/")
+    run = Study.load(copied / "whole").runs()[0].id
+    alone = open_site(copied / "whole")
+    for path in ("/data", "/files/runs/", f"/files/runs/{run}", f"/files/runs/{run}/config.json"):
+        assert site.get(f"/whole{path}") == alone.get(path)
+    assert site.get(f"/whole/run/{run}").body == f"{run} ../ None".encode()
+    assert site.get(f"/whole/compare/{run}/{run}").body == f"{run} ../../ {run}".encode()
+    assert b'<a href="../../">Back to the page</a>' in site.get("/whole/files/runs/").body
+    assert b'<a href="../">Back to the page</a>' in site.get("/whole/files/").body
+    with pytest.raises(Refused, match="the study has no finished run of that name"):
+        site.post("/whole/score", {"run": "../part", "metric": "mig"})
+    for path in ("/part/", "/more/", "/runs/", "/data", "/../", "//", "/whole/files/../part/", "/.lock/"):
+        with pytest.raises(Refused):
+            site.get(path)
 
 
 def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbraid_cli, tmp_path: Path) -> None:  # noqa: F811

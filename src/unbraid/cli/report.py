@@ -1,8 +1,10 @@
 """`unbraid report`: one standalone page of a study, a run, or saved scores."""
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -63,15 +65,19 @@ def report(
         raise FileNotFoundError(
             f"{path}: neither the folder of a study nor of a run; there is no study.yaml or {CONFIG}"
         )
-    from unbraid._files import atomic_write
-
-    with atomic_write(out) as temporary:
-        temporary.write_text(html, encoding="utf-8")
+    _write(out, html)
     if path != given:
         from unbraid.studies.storage.remote import publish
 
         publish(path)
     say(f"wrote {out}")
+
+
+def _write(path: Path, html: str) -> None:
+    from unbraid._files import atomic_write
+
+    with atomic_write(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
 
 
 def _checked(out: Path) -> Path:
@@ -83,12 +89,26 @@ def _checked(out: Path) -> Path:
 
 
 def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
+    """The page of a study; of several datasets that of them all, with those of each written into their folders."""
+    from unbraid._files import below
     from unbraid.studies.page import study_page
+    from unbraid.studies.several_page import studies_page
     from unbraid.studies.study import Study
 
     with stage_progress("reading runs") as progress:
-        study = Study.load(path, trust=trust).alone()
-        return study_page(study, study.results(), base=home, progress=progress)
+        study = Study.load(path, trust=trust)
+        pages = {
+            label: study_page(part, part.results(), base=home if not label else None, progress=progress)
+            for label, part in study.parts().items()
+        }
+    if "" in pages:
+        return pages[""]
+    addresses = {}
+    for label, html in pages.items():
+        own = below(path, label) / "report.html"
+        _write(own, html)
+        addresses[label] = quote(Path(os.path.relpath(own, home)).as_posix())
+    return studies_page(study, study.results(), addresses)
 
 
 def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:

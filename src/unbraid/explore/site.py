@@ -22,6 +22,7 @@ from unbraid.runs.run import open_run
 from unbraid.scorecard import ScoreCard
 from unbraid.studies.page import page_content, study_data
 from unbraid.studies.scores import complete_scores, missing_metrics, read_scores, wanted_scores
+from unbraid.studies.several_page import studies_page
 from unbraid.studies.storage.remote import publish
 from unbraid.studies.storage.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study
@@ -78,9 +79,9 @@ class RunSite:
     def page(self, path: str) -> Reply:
         if path != "/":
             raise Refused(404, "no such page")
-        return self.run_page(self.folder, home=False)
+        return self.run_page(self.folder, home="")
 
-    def run_page(self, folder: Path, *, home: bool, compare: Path | None = None) -> Reply:
+    def run_page(self, folder: Path, *, home: str, compare: Path | None = None) -> Reply:
         return run_reply(folder, home=home, compare=compare, trust=self.trust)
 
     def run_folder(self, name: str) -> Path:
@@ -110,7 +111,7 @@ class StudySite(RunSite):
         super().__init__(folder, trust)
 
     def check(self) -> None:
-        Study.load(self.folder, trust=self.trust).alone()
+        Study.load(self.folder, trust=self.trust)
 
     def kept(self, path: str) -> Reply | None:
         tag, reply = self._kept.get({"/": "page", "/data": "data"}.get(path, ""), ("", None))
@@ -125,10 +126,10 @@ class StudySite(RunSite):
         if kind == "picture":
             return as_json(picture_or_reason(self.run_folder(rest), self.trust))
         if kind == "run":
-            return self.run_page(self.run_folder(rest), home=True)
+            return self.run_page(self.run_folder(rest), home="../")
         if kind == "compare":
             one, _, other = rest.partition("/")
-            return self.run_page(self.run_folder(one), home=True, compare=self.run_folder(other))
+            return self.run_page(self.run_folder(one), home="../../", compare=self.run_folder(other))
         raise Refused(404, "no such page")
 
     def run_folder(self, name: str) -> Path:
@@ -169,7 +170,39 @@ class StudySite(RunSite):
         return f'"{digest.hexdigest()[:16]}"'
 
 
-def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite:
+class StudiesSite:
+    """What the server of several datasets answers: `/` the page of them all, and `/LABEL/...` what a study's does."""
+
+    def __init__(self, study: Study, trust: Collection[str] = ()) -> None:
+        self.study, self.trust = study, trust
+        self._sites: dict[str, StudySite] = {}
+
+    def get(self, path: str) -> Reply:
+        if path == "/":
+            addresses = {label: f"{quote(label)}/" for label in self.study.parts()}
+            return html(studies_page(self.study, self.study.results(), addresses))
+        label, site, rest = self._site(path)
+        if not rest:  # the addresses on its page are relative
+            return Reply(b"", "text/plain", 301, {"Location": f"{quote(label)}/"})
+        return site.get(rest)
+
+    def post(self, path: str, content: Mapping[str, Any]) -> Reply:
+        _, site, rest = self._site(path)
+        return site.post(rest, content)
+
+    def _site(self, path: str) -> tuple[str, StudySite, str]:
+        label, slash, rest = path.removeprefix("/").partition("/")
+        if label not in self.study.parts():
+            raise Refused(404, "no dataset of that name")
+        folder = file_within(self.study.known_folder(), label)
+        if not (folder / YAML).is_file():
+            raise Refused(404, "its runs have not begun")
+        if label not in self._sites:
+            self._sites[label] = StudySite(folder, self.trust)
+        return label, self._sites[label], slash + rest
+
+
+def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite | StudiesSite:
     """The site of a study's folder, or of a run's.
 
     Args:
@@ -183,14 +216,18 @@ def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite:
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
     if (folder / YAML).is_file():
-        return StudySite(folder, trust)
+        study = Study.load(folder, trust=trust)
+        return StudySite(folder, trust) if "" in study.parts() else StudiesSite(study, trust)
     if (folder / CONFIG).is_file():
         return RunSite(folder, trust)
     raise FileNotFoundError(f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG})")
 
 
-def run_reply(folder: Path, *, home: bool, compare: Path | None = None, trust: Collection[str] = ()) -> Reply:
-    """The page of a run, of two beside each other, or of a representation that was added; with scores on demand."""
+def run_reply(folder: Path, *, home: str, compare: Path | None = None, trust: Collection[str] = ()) -> Reply:
+    """The page of a run, of two beside each other, or of a representation that was added; with scores on demand.
+
+    `home`: from there to the page of the study, "" where there is none.
+    """
     served = {"run": folder.name, "metrics": _unscored(folder) if compare is None else [], "home": home}
     if not (folder / WEIGHTS).is_file():
         if not (folder / SCORES).is_file():
@@ -207,7 +244,7 @@ def file_reply(folder: Path, path: str) -> Reply:
     found = file_within(folder, path)
     if found.is_dir():
         if path and not path.endswith("/"):  # its links are relative
-            return Reply(b"", "text/plain", 301, {"Location": f"/files/{quote(path)}/"})
+            return Reply(b"", "text/plain", 301, {"Location": f"{quote(found.name)}/"})
         return html(_listing(found, path.strip("/")))
     if not found.is_file() or not os.access(found, os.R_OK):  # a pipe would be waited for
         raise Refused(404, "no such file")
@@ -227,7 +264,11 @@ def _unscored(folder: Path) -> list[str]:
 def _listing(folder: Path, path: str) -> str:
     entries = sorted(each for each in folder.iterdir() if not each.name.startswith("."))
     names = [(f"{each.name}/" if each.is_dir() else each.name, each) for each in entries]
-    content = {"path": path, "entries": [(f"./{quote(name)}", name, _size(each)) for name, each in names]}
+    content = {
+        "path": path,
+        "home": "../" * len(["files", *filter(None, path.split("/"))]),
+        "entries": [(f"./{quote(name)}", name, _size(each)) for name, each in names],
+    }
     return render("folder.html", content)
 
 

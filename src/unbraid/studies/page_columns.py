@@ -13,7 +13,7 @@ from unbraid.metrics.arguments import find_metric
 from unbraid.types import DataFrame
 
 GIVEN = (
-    "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "hold_out",
+    "run", "family", "setting", "seed", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
     "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy", "processor", "accelerator",
     "decided_by", "ranked_by", "published",
 )  # fmt: skip  # no scores; the page shows the first of them apart

@@ -3,7 +3,7 @@ const LOOK_EVERY = 4000; // milliseconds
 const asked = new Map();
 
 function askForPicture(name) {
-  if (!asked.has(name)) asked.set(name, ask(`/picture/${encodeURIComponent(name)}`).catch((error) => ({ missing: error.message })));
+  if (!asked.has(name)) asked.set(name, ask(`${servedAt}picture/${encodeURIComponent(name)}`).catch((error) => ({ missing: error.message })));
   return asked.get(name);
 }
 
@@ -14,8 +14,8 @@ function liveParts(run) {
   const select = make("select", { "aria-label": "Metric" }, ...metrics.map((metric) => option(metric, metric, "")));
   const start = make("button", { type: "button", class: "act", onclick: () => scoreRun(run, select.value, said) }, "Score");
   const best = sorted(shown().filter((each) => study.runs.state[each] === "finished" && each !== run), ranking.key, bestFirst(ranking.key))[0];
-  const links = [make("a", { href: `/run/${encodeURIComponent(name)}` }, "Page of the run")];
-  if (best !== undefined) links.push(" · ", make("a", { href: `/compare/${encodeURIComponent(name)}/${encodeURIComponent(study.runs.run[best])}` }, `Beside ${runText(best)}`));
+  const links = [make("a", { href: `${servedAt}run/${encodeURIComponent(name)}` }, "Page of the run")];
+  if (best !== undefined) links.push(" · ", make("a", { href: `${servedAt}compare/${encodeURIComponent(name)}/${encodeURIComponent(study.runs.run[best])}` }, `Beside ${runText(best)}`));
   return [make("p", {}, ...links), metrics.length ? make("p", { class: "on-demand" }, "Score by ", select, start, said) : null];
 }
 
@@ -32,7 +32,7 @@ async function scoreRun(run, metric, said) {
 }
 
 async function look() {
-  const data = await ask("/data", { headers: { "If-None-Match": study.live.tag } });
+  const data = await ask(`${servedAt}data`, { headers: { "If-None-Match": study.live.tag } });
   if (!data) return;
   take(data);
   for (const renew of renewals) renew();
