@@ -68,7 +68,7 @@ def _represented(parts: list[list[FloatArray]], index: IntArray, dataset: Factor
         **told,
         names=space.names,
         kinds=space.kinds,
-        sizes=space.sizes,
+        sizes=space.turns,
         levels=space.levels,
     )
 

@@ -63,7 +63,8 @@ class Representation(Shown):
         names: one per factor; default factor_0, factor_1, ...
         kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
             or continuous where a factor has values that are not whole.
-        sizes: number of levels of each factor in the dataset, which may exceed those present; optional.
+        sizes: number of levels of each factor in the dataset, which may exceed those present; of a cyclic one, levels
+            once around, one less than there are where the last is the first again (`FactorSpace.turns`); optional.
         prior_kl: (n_samples, n_codes) KL of each posterior from the model's prior, code by code, in nats, where that is
             not the standard normal; optional, and only beside log_variances.
         levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.

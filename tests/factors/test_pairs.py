@@ -3,7 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unbraid.datasets import DATASETS
+from unbraid._encoding import encoded
+from unbraid.datasets import DATASETS, load
+from unbraid.datasets.subset import SubsetDataset
 from unbraid.factors import FactorSpace, Series, labelled_pairs, turntables, walks, weak_pairs
 
 TORUS = FactorSpace(("y", "x"), (64, 64), ("cyclic", "cyclic"))
@@ -224,3 +226,14 @@ def test_a_full_turn_of_every_dataset_is_whole(name: str) -> None:
 )
 def test_a_level_repeats_the_first_where_the_values_say_so(kind: Any, values: Any, turn: int) -> None:
     assert FactorSpace(("angle",), (4,), (kind,), (values,)).turns == (turn,)
+
+
+def test_a_part_of_a_dataset_turns_as_the_whole_does() -> None:
+    """Whichever levels are left: what is encoded of some sprites knows that 39 steps go around."""
+    sprites = load("sprites", shrink=4)
+    rows = np.sort(np.random.default_rng(0).choice(len(sprites), 60, replace=False))
+    early = rows[sprites.space.factors(rows)[:, 2] < 20]
+    for part in (SubsetDataset(sprites, rows), SubsetDataset(sprites, early)):
+        held = encoded(lambda images: images.reshape(len(images), -1)[:, :2], part, 50, 50, 0)
+        assert held.sizes == part.space.turns
+        assert held.sizes[:3] == (3, 6, 39)

@@ -8,6 +8,7 @@ import pytest
 from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, d_lsbd
 from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._regression import as_blocks
 from unbraid.metrics.d_lsbd import d_lsbd_of_noise, turned_back
 from unbraid.types import FloatArray
 
@@ -313,3 +314,29 @@ def test_points_turned_back_are_where_they_began() -> None:
         points = (1 + 2j) * np.exp(1j * sense * 3 * angle)
         back = turned_back(np.column_stack([points.real, points.imag]), angle, 3)
         np.testing.assert_allclose(back, np.tile([1.0, 2.0], (10, 1)), atol=1e-12)
+
+
+def test_a_level_that_is_the_first_again_is_taken_for_it() -> None:
+    """40 orientations from 0 to 2 pi, both ends among them, as of dSprites: codes that turn by their angles score 0.
+
+    Taken for 40 levels around they would not, nor would their cosine and sine be read exactly.
+    """
+    turns = np.linspace(0, 2 * np.pi, 40)
+    space = FactorSpace(("size", "turn"), (2, 40), ("ordinal", "cyclic"), ((0.0, 1.0), tuple(turns)))
+    assert space.turns == (2, 39)
+    size, level = space.grid().T
+    angle = turns[level]
+    codes = np.column_stack([np.cos(angle), np.sin(angle), 3 * size])
+    order = np.random.default_rng(0).permutation(80)
+    result = d_lsbd(codes[order], space.grid()[order], kinds=space.kinds, sizes=space.turns)
+    assert result.score == pytest.approx(0, abs=1e-12)
+    assert "factor 1: level 39 is level 0 again, 39 levels go around" in result.notes
+    np.testing.assert_allclose(np.exp(1j * result.angles[:, 0]), np.exp(1j * angle[order]), atol=1e-12)
+    found = dict(zip(map(tuple, space.grid()[order].tolist()), result.projected[0], strict=True))
+    assert (found[1, 39] == found[1, 0]).all()
+    wrong = d_lsbd(codes, space.grid(), kinds=space.kinds)
+    assert wrong.score > 0.001
+    read = as_blocks(check_inputs(codes, space.grid(), space.kinds), space.turns).columns
+    np.testing.assert_allclose(read[:, 1:], codes[:, :2], atol=1e-12)
+    with pytest.raises(NotDefined, match="1 of 78 cells missing"):
+        d_lsbd(np.delete(codes, 0, 0), np.delete(space.grid(), 0, 0), kinds=space.kinds, sizes=space.turns)

@@ -235,3 +235,16 @@ def test_not_defined_without_two_factors_to_step_along() -> None:
 def test_levels_of_a_cyclic_factor_out_of_range_are_refused() -> None:
     with pytest.raises(ValueError, match="factors column 0 is cyclic with 5 levels"):
         score_of(TORUS, sizes=(5, 8))
+
+
+def test_a_level_that_is_the_first_again_is_taken_for_it() -> None:
+    """The torus with the first row of a circle of 10 once more at level 10: every step is still a rotation.
+
+    About a centre, though, that the row moves by 1 / 11: 1 / 121 of its squared length is left, and far more where 11
+    levels go around.
+    """
+    first = GRID[:, 0] == 0
+    closed, codes = np.concatenate([GRID, GRID[first] + [10, 0]]), np.concatenate([TORUS, TORUS[first]])
+    result = independence_score(codes, closed, kinds=SPACE.kinds, sizes=SPACE.sizes)
+    np.testing.assert_allclose(result.fit_error, [[1 / 121] * 2, [0, 0]], atol=1e-9)
+    assert independence_score(codes, closed, kinds=SPACE.kinds).fit_error.max() > 0.05

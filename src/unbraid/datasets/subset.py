@@ -54,7 +54,8 @@ class SubsetDataset:
             return FactorTable(whole.names, whole.kinds, table, levels=whole.levels)
         names, kinds = zip(*((whole.names[column], whole.kinds[column]) for column in kept), strict=True)
         levels = tuple(whole.levels[column] for column in kept) if whole.levels else ()
-        return FactorTable(names, kinds, table[:, kept], complete, levels)
+        around = tuple(whole.turns[column] if whole.kinds[column] == "cyclic" else 0 for column in kept)
+        return FactorTable(names, kinds, table[:, kept], complete, levels, around)
 
     @property
     def image_shape(self) -> ImageShape:

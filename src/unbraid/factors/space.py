@@ -118,6 +118,8 @@ class FactorTable:
         complete: the same images as a grid, in the same order, where they have every combination of the levels that
             are left of a larger grid; its levels are counted anew.
         levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
+        around: levels once around of each cyclic factor, where a larger set that these are of has more of them, or its
+            last is its first again; 0 for the others.
 
     Raises:
         ValueError: the shapes disagree, names repeat, a kind is unknown, or a discrete factor holds anything but
@@ -134,6 +136,7 @@ class FactorTable:
     table: FloatArray | IntArray
     complete: FactorSpace | None = None
     levels: tuple[tuple[str, ...], ...] = ()
+    around: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(map(printable, self.names)))
@@ -163,6 +166,12 @@ class FactorTable:
         discrete = [kind != "continuous" for kind in self.kinds]
         top = self.table.max(axis=0) if len(self) else np.full(len(self.names), -1)
         return tuple(int(level) + 1 if is_discrete else 0 for level, is_discrete in zip(top, discrete, strict=True))
+
+    @property
+    def turns(self) -> tuple[int, ...]:
+        """Levels once around, as `FactorSpace.turns`: those of the set that these are of, where that is known."""
+        known = self.around or (0,) * len(self.names)
+        return tuple(turn or size for turn, size in zip(known, self.sizes, strict=True))
 
     def column(self, name: str) -> int:
         """Position of a factor among the columns.

@@ -192,7 +192,7 @@ def _full_circles(source: Source) -> Representation:
     dataset = source.run.dataset()
     held = Representation(
         source.run.encode(dataset.images(index)), space.factors(index),
-        names=space.names, kinds=space.kinds, sizes=space.sizes, levels=space.levels,
+        names=space.names, kinds=space.kinds, sizes=space.turns, levels=space.levels,
     )  # fmt: skip
     return held.keep_factors([name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"])
 

@@ -489,7 +489,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
             whole_objects=True,
-            version=2,
+            version=3,
             interval=GRID,
         ),
         "independence_score": Metric(

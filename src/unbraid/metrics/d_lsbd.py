@@ -70,7 +70,9 @@ def d_lsbd(
         kinds: kind of each factor; at least one "cyclic".
         seed: unused; the score is deterministic.
         sizes: number of levels of each factor; default the highest level present + 1. Level v of a cyclic factor is
-            the angle 2 pi v / size. Sizes of the others only serve to note how many of all objects there are.
+            the angle 2 pi v / size, so that v = size is level 0 again, as the last orientation of dSprites is: give
+            39 for its 40 (`FactorSpace.turns`), and rows of the last are taken for those of the first, which must be
+            there. Sizes of the others only serve to note how many of all objects there are.
         max_frequency: largest |omega| tried. omega = 0 gives 1 and never wins; the sign of omega cannot be
             identified, since a plane has no orientation.
         norm: "unit": mean squared norm in the plane 1 (appendix C), so that the score is at most 1. "axes":
@@ -89,8 +91,8 @@ def d_lsbd(
         names factors whose best frequency that is.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, levels of a cyclic factor negative or not
-            below its size, or an argument out of range.
+        ValueError: shapes disagree, values not finite, a factor is constant, levels of a cyclic factor negative or
+            above its size, or an argument out of range.
         NotDefined: no factor is cyclic, or the rows do not fill the grid of the cyclic factors.
 
     Reference:
@@ -114,7 +116,7 @@ def d_lsbd(
         why = ", in steps: angles have no grid" if inputs.angles else ""
         raise NotDefined(f"needs at least one cyclic factor{why}")
     lengths = cyclic_sizes(inputs, cyclic, sizes)
-    rows = _grid(inputs, cyclic, lengths)
+    rows, cell_of_row = _grid(inputs, cyclic, lengths)
     # One unit for all codes, in which no square leaves the range of floats.
     in_range = in_unit(inputs.codes.reshape(-1, 1)).reshape(inputs.codes.shape)
     embedding = in_range[rows].reshape(len(rows), *lengths, inputs.n_codes)
@@ -123,7 +125,7 @@ def d_lsbd(
 
     projected = np.empty((len(cyclic), inputs.n_samples, 2))
     for subgroup, fit in enumerate(fits):
-        projected[subgroup, rows.ravel()] = fit.projected.reshape(-1, 2)
+        projected[subgroup] = fit.projected.reshape(-1, 2)[cell_of_row]
     planes = np.stack([fit.plane for fit in fits], axis=1)
     moves = np.stack([fit.moves for fit in fits], axis=1)
     plane_angles = _plane_angles(planes, moves)
@@ -140,10 +142,11 @@ def d_lsbd(
         plane_angles=plane_angles,
         planes=planes,
         projected=projected,
-        angles=2 * np.pi * inputs.factors[:, cyclic] / lengths,
+        angles=2 * np.pi * (inputs.factors[:, cyclic] % lengths) / lengths,
         notes=(
             f"scale: {SCALES[norm]}",
             *single_code(inputs, "it spans a line, on which the best is .5"),
+            *notes_on_closed(inputs, cyclic, lengths),
             *_notes_on_parity(cyclic, lengths, fits),
             *_note_on_objects(len(rows), cyclic, sizes),
             *_notes(cyclic, lengths, max_frequency, moves[..., 0], plane_angles, pairs),
@@ -163,10 +166,10 @@ def turned_back(points: FloatArray, angles: FloatArray, frequency: int) -> Float
 
 
 def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[int, ...]:
-    """Number of levels around the circle of each of these factors.
+    """Number of levels around the circle of each of these factors; the level of that number is level 0 again.
 
     Raises:
-        ValueError: a level is negative or not below the size given, or sizes has another length than factors.
+        ValueError: a level is negative or above the size given, or sizes has another length than factors.
     """
     if sizes is not None:
         check_entries("sizes", sizes, inputs.n_factors)
@@ -175,7 +178,7 @@ def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | N
         column = inputs.factors[:, factor]
         top = int(column.max()) + 1
         length = top if sizes is None else check_whole(f"sizes[{factor}]", sizes[factor], 1, MOST_LEVELS)
-        if column.min() < 0 or top > length:
+        if column.min() < 0 or top > length + 1:
             raise ValueError(
                 f"factors column {factor} is cyclic with {length} levels and must hold 0 to {length - 1}; "
                 f"got {column.min():g} to {column.max():g}"
@@ -184,25 +187,36 @@ def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | N
     return tuple(lengths)
 
 
-def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> IntArray:
-    """(n_objects, n_cells) the row of each cell."""
+def notes_on_closed(inputs: Inputs, cyclic: Sequence[int], lengths: Sequence[int]) -> tuple[str, ...]:
+    """Cyclic factors whose last level is their first again."""
+    return tuple(
+        f"factor {factor}: level {length} is level 0 again, {length} levels go around"
+        for factor, length in zip(cyclic, lengths, strict=True)
+        if inputs.factors[:, factor].max() == length
+    )
+
+
+def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> tuple[IntArray, IntArray]:
+    """(n_objects, n_cells) the row of each cell, and (n_samples,) the cell of each row, all objects in one line."""
     objects = combinations(np.delete(inputs.factors, cyclic, axis=1))
     n_objects, n_cells = int(objects.max()) + 1, prod(lengths)
     if n_objects * n_cells > np.iinfo(np.int64).max:
         raise NotDefined(f"rows must fill the grid of the cyclic factors, and it has {n_objects * n_cells} cells")
-    cells = np.ravel_multi_index(tuple(inputs.factors[:, cyclic].astype(np.int64).T), lengths)
-    places, rows = np.unique(objects * n_cells + cells, return_index=True)
+    levels = inputs.factors[:, cyclic].astype(np.int64)
+    first = np.flatnonzero((levels < lengths).all(axis=1))
+    cell_of_row = objects * n_cells + np.ravel_multi_index(tuple((levels % lengths).T), lengths)
+    places, rows = np.unique(cell_of_row[first], return_index=True)
     missing = n_objects * n_cells - len(places)
     if missing:
         raise NotDefined(
             f"rows must fill the grid of the cyclic factors: {missing} of {n_objects * n_cells} cells missing"
         )
-    if len(places) < inputs.n_samples:
+    if len(places) < len(first):
         raise NotDefined(
             "rows must fill the grid of the cyclic factors, each cell once: "
-            f"{inputs.n_samples - len(places)} rows repeat a cell"
+            f"{len(first) - len(places)} rows repeat a cell"
         )
-    return rows.reshape(n_objects, n_cells)
+    return first[rows].reshape(n_objects, n_cells), cell_of_row
 
 
 @dataclass(frozen=True, eq=False)

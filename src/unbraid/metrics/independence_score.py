@@ -50,7 +50,8 @@ def independence_score(
             all else equal. A full grid is best. Where several rows share a cell, a step leads to their mean.
         kinds: kind of each factor. Categorical and continuous factors have no steps.
         seed: unused; the score is deterministic.
-        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
+        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1. Where
+            the last level is the first again, one less than there are (`FactorSpace.turns`).
 
     Returns:
         IndependenceScore. `score` in [0, 1], higher is better. Factors that move no code are left out; with fewer
@@ -172,7 +173,7 @@ def _neighbours(factors: FloatArray, centred: FloatArray, factor: int, wrap: int
     """The step up and the step down."""
     others = combinations(np.delete(factors, factor, axis=1))
     level = factors[:, factor].astype(np.int64)
-    level -= 0 if wrap else level.min()
+    level = level % wrap if wrap else level - level.min()
     size = wrap or int(level.max()) + 1
     cells, cell_of_row, counts = np.unique(others * size + level, return_inverse=True, return_counts=True)
     sums = [np.bincount(cell_of_row, weights=column) for column in centred.T]

@@ -75,7 +75,8 @@ def mcc(
             least squares with an intercept ("weak" MCC): blind to rotation. "cca": the canonical correlations of codes
             and factors, as many as the smaller number of columns, from the largest on: they tell whether the spans
             agree, and no factor has one of its own (`per_factor` is in that order, 0 where there are no more).
-        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
+        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1. Where
+            the last level is the first again, one less than there are (`FactorSpace.turns`).
         test_codes: (n, n_codes) rows to judge on; matching and signs are then taken from all rows of `codes`.
         test_factors: (n, n_factors) their factors.
 

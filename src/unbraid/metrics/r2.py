@@ -59,7 +59,8 @@ def r2(
             rows) have the highest mean R^2 over three folds of the rows fitted to, the same for all targets; or "mlp",
             one hidden layer of 256 rectified units, 75 epochs of Adam at .001 in batches of 64.
         max_train: rows that the kernel is fitted to at most, 10 to 10 000; `seed` draws them.
-        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
+        sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1. Where
+            the last level is the first again, one less than there are (`FactorSpace.turns`).
         test_codes: (n, n_codes) rows to predict instead; all rows of `codes` are then fitted to.
         test_factors: (n, n_factors) their factors.
 

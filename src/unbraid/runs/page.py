@@ -85,7 +85,7 @@ def circle_figures(run: Run, card: ScoreCard, dataset: FactorDataset | None = No
         return []
     turned = Representation(
         run.encode(opened.images(index)), space.factors(index), names=space.names, kinds=space.kinds,
-        sizes=space.sizes, levels=space.levels,
+        sizes=space.turns, levels=space.levels,
     )  # fmt: skip
     cyclic = [name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"]
     chosen = turned.keep_factors(cyclic)

@@ -235,7 +235,7 @@ def _checked(given: Representation, space: Space, where: str) -> Representation:
         check_inputs(given.codes, expected, space.kinds)
     except ValueError as error:
         raise ValueError(f"{where}: {error}") from None
-    sizes = tuple(space.sizes)
+    sizes = space.turns
     return replace(given, factors=expected, names=space.names, kinds=space.kinds, sizes=sizes, levels=space.levels)
 
 
