@@ -25,6 +25,18 @@ def test_sound_and_collapsed_ones_are_not_doubted(tmp_path, settings) -> None:
     assert "note" not in trained(tmp_path, **settings).status
 
 
+def test_one_that_has_hardly_begun_is_not(tmp_path) -> None:
+    """Before .1 of steps times learning rate; after it the same reconstructions are told."""
+    run = trained(tmp_path, 9, learning_rate=1e-3)
+    assert "note" not in run.status
+    pixels = TINY.images(np.arange(243)) / 255
+    decoded = run.decode(run.encode(TINY.images(np.arange(243))))
+    assert ((decoded - pixels) ** 2).sum() > 2 * ((pixels - pixels.mean(0)) ** 2).sum()
+    said = doubt(Run(run.path, run.config, {**run.status, "step": 100}), TINY, reconstructs=True)
+    assert said is not None
+    assert "times as far from the images as their mean image is" in said
+
+
 def test_one_that_holds_more_than_the_image_is(tmp_path, capsys) -> None:
     """A single step at a learning rate of .1 is finite. 64 pixels of a byte have 64 * 8 * log 2 = 354.9 nats."""
     run = trained(tmp_path, 1, learning_rate=0.1)
