@@ -10,6 +10,8 @@ other work on the machine slows every row alike. `CPU` is processor time, which 
 - pythae: its BetaVAE around the same encoder and decoder, as its trainer steps it, images in memory. Where installed.
 - unbraid: everything a step of `unbraid.train` does, fetching and casting images and drawing noise included, in the
   environment of its worker processes.
+- convolutions: the convolutions of the same step alone, forward and backward by oneDNN's kernels, channels last in
+  memory, inputs and gradients there already: what is left of a step where all around them costs nothing.
 - dense: a beta-TCVAE of the small dense pair on sprites of 16 x 16, where what surrounds the networks weighs most: a
   plain loop that draws and fetches as well, with the estimator as its equation reads, and ours.
 - two processes: as many steps in two workers at once, on two cores; the ratio is that of steps per second to one.
@@ -91,7 +93,7 @@ def two_cores(name: str, steps: int) -> float:
 
 
 def started(name: str, steps: int) -> "subprocess.Popen[str]":
-    environment = worker_environment() if "unbraid" in name else dict(os.environ)
+    environment = worker_environment() if "unbraid" in name or "convolutions" in name else dict(os.environ)
     command = [sys.executable, __file__, "--only", name, "--steps", str(steps)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
@@ -117,6 +119,33 @@ def ours(precision: str) -> Callable[[int], object]:
     context = Context(SETTINGS, len(dataset), BATCH, 1_000_000)
     population = make_population(FAMILY, [MEMBER], dataset, context, device=CPU, precision=dtype_of(precision))
     return population.advance
+
+
+def convolutions(precision: str) -> Callable[[int], object]:
+    """Each is a convolution and both its gradients; a transposed one is the same kernels in another order."""
+    dtype, shapes = dtype_of(precision), [(1, 32, 64), (32, 32, 32), (32, 64, 16), (64, 64, 8)]
+    geometry = ((2, 2), (1, 1), (1, 1), False, (0, 0), 1)
+
+    def tensor(*shape: int) -> Tensor:
+        return torch.randn(shape).to(dtype, memory_format=torch.channels_last)
+
+    layers = [
+        (tensor(BATCH, outer, side, side), tensor(BATCH, inner, side // 2, side // 2), tensor(inner, outer, 4, 4))
+        for outer, inner, side in shapes
+    ]
+    biases = [torch.randn(inner).to(dtype) for _, inner, _ in shapes]
+
+    def step(_: int) -> None:
+        for (fine, coarse, weight), bias in zip(layers, biases, strict=True):
+            # Of the encoder; its first layer owes the images no gradient.
+            nn.functional.conv2d(fine, weight, bias, 2, 1)
+            wanted = (weight.shape[1] > 1, True, True)
+            torch.ops.aten.convolution_backward(coarse, fine, weight, [len(bias)], *geometry, wanted)
+            # Of the decoder: forward is the gradient of the images, the gradient of its input is forward.
+            torch.ops.aten.convolution_backward(coarse, fine, weight, None, *geometry, (True, True, False))
+            nn.functional.conv2d(fine, weight, None, 2, 1)
+
+    return step
 
 
 def batch() -> Tensor:
@@ -221,6 +250,8 @@ ROWS: dict[str, Callable[[], Callable[[int], object]]] = {
     "pythae": pythae,
     "unbraid float32": lambda: ours("float32"),
     "unbraid bfloat16": lambda: ours("bfloat16"),
+    "convolutions float32": lambda: convolutions("float32"),
+    "convolutions bfloat16": lambda: convolutions("bfloat16"),
     "dense plain": dense_plain,
     "dense unbraid": dense_ours,
 }
