@@ -119,7 +119,7 @@ def many_samples(count: int, home: Path) -> None:
     Representation(rng.standard_normal((count, 64)).astype(np.float32), factors).save(path)
     print(f"{count} samples of 64 codes: a file of {path.stat().st_size / 1e6:.0f} MB")
     apart("  read", lambda: Representation.load(path).codes.sum())
-    for metric in ("mig", "modularity", "sap", "snc", "irs"):
+    for metric in ("mig", "modularity", "sap", "snc", "irs", "dci_lasso"):
         apart(f"  {metric}", lambda metric=metric: score(Representation.load(path), metrics=[metric]))
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from unbraid.factors import predicate
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
-from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix
+from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
 from unbraid.metrics._sharing import Store, alone, sharing
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.scorecard import Scored, fields_of
@@ -94,7 +94,7 @@ def context_of(representation: Representation, seed: int, gap: Gap | None) -> di
 def inputs_of(representation: Representation) -> Inputs:
     codes, factors = representation.codes, representation.factors
     if not representation.names:
-        matrix = check_matrix(codes, "codes", "n_codes")
+        matrix = finite_matrix(codes, "codes", "n_codes")
         return Inputs(matrix, np.empty((len(matrix), 0)), ())
     return check_inputs(codes, factors, representation.kinds)
 
@@ -112,12 +112,14 @@ def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], 
             result = _of_its_own(metric.function(inputs.codes, **chosen))
     elif ":" in name:
         codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
+        chosen |= {name: check_matrix(chosen[name], name, "n_codes") for name in POSTERIOR if name in chosen}
         chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
         with interruptible():
             result = alone(metric.function)(codes, factors, **chosen)
     else:
         with interruptible(), sharing(store):
-            result = _of_its_own(metric.function(inputs.codes, inputs.factors, **chosen))
+            known_as_checked(inputs)
+            result = _of_its_own(metric.function(inputs.held, inputs.factors, **chosen))
     if isinstance(result, int | float | np.number):
         return _Number(float(result))
     if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):

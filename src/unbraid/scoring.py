@@ -23,7 +23,7 @@ from unbraid._shown import with_names
 from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
 from unbraid.metrics import BLOCKED, LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
-from unbraid.metrics._inputs import check_inputs, check_matrix
+from unbraid.metrics._inputs import check_inputs, check_matrix, finite_matrix
 from unbraid.metrics.arguments import find_metric, full_name
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
@@ -298,7 +298,7 @@ def _representation(
             check_entries("sizes", sizes, len(representation.names))
             representation = replace(representation, sizes=tuple(sizes))
     given = {name: getattr(representation, name) for name in POSTERIOR}
-    checked = {name: check_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
+    checked = {name: finite_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
     representation = replace(representation, **checked).without_idle_rows()
     if representation.weights is not None:
         said = (

@@ -12,7 +12,7 @@ from functools import cache
 import numba
 import numpy as np
 
-from unbraid.metrics._inputs import check_matrix
+from unbraid.metrics._inputs import finite_matrix
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 NODES = 16  # per panel
@@ -32,9 +32,9 @@ class DensityPanels:
     densities: FloatArray  # (n_slices, n_panels, NODES)
 
 
-def check_log_variances(log_variances: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
-    """Float64 log-variances of the posteriors whose means have this shape, or a ValueError."""
-    checked = check_matrix(log_variances, "log_variances", "n_codes")
+def check_log_variances(log_variances: ArrayLike, shape: tuple[int, ...]) -> FloatArray | IntArray:
+    """Log-variances of the posteriors whose means have this shape, of the type they have, or a ValueError."""
+    checked = finite_matrix(log_variances, "log_variances", "n_codes")
     if checked.shape != shape:
         raise ValueError(f"log_variances must have the shape of codes, {shape}; got {checked.shape}")
     if checked.max() > 700:

@@ -5,7 +5,7 @@ import numpy as np
 from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._information import mutual_information
 from unbraid.metrics._inputs import Levels
-from unbraid.metrics._sharing import shared
+from unbraid.metrics._sharing import alone, shared
 from unbraid.metrics._trial import Trial, live_codes
 from unbraid.types import BoolArray, FloatArray, IntArray
 
@@ -37,7 +37,12 @@ def align_live(trial: Trial, worth: FloatArray) -> IntArray:
 def training_information(trial: Trial, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of binned codes and factors, by the training rows alone."""
     levels = Levels(trial.levels.levels[trial.train], trial.sizes, ())
-    return mutual_information(bin_codes(trial.codes[trial.train], BINS, binning), levels)
+    return np.concatenate(
+        [
+            mutual_information(alone(bin_codes)(values[trial.train], BINS, binning), levels)
+            for _, values in trial.rows.column_blocks()
+        ]
+    )
 
 
 def gaps(worth: FloatArray) -> FloatArray:

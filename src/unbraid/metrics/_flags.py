@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from unbraid.metrics._bins import Binning, bin_codes
+from unbraid.metrics._bins import Binning
 from unbraid.metrics._chance import unreadable
-from unbraid.metrics._information import factor_entropy, mutual_information
+from unbraid.metrics._information import factor_entropy, mutual_information, rows_in_bins
 from unbraid.metrics._inputs import Inputs, Levels, as_levels
 from unbraid.metrics._sharing import remarks, shared
 
@@ -16,15 +16,14 @@ DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what 
 @shared
 def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...]:
     """Rows too few for the tables of bins and levels, and codes that lie nearly all in one of their bins."""
-    binned, sizes = bin_codes(inputs.codes, bins, binning, inputs.weights), as_levels(inputs).sizes
-    occupied = max(len(np.unique(column)) for column in binned.T)
+    by_bin, sizes = rows_in_bins(inputs, bins, binning), as_levels(inputs).sizes
+    occupied = max(int(np.count_nonzero(counts)) for counts in by_bin)
     notes = []
     if inputs.n_samples < occupied * max(sizes):
         notes.append(unreadable(f"{inputs.n_samples} rows for tables of {occupied} bins and {max(sizes)} levels"))
-    for code, column in enumerate(binned.T):
-        counts = np.bincount(column)
+    for code, counts in enumerate(by_bin):
         most = int(counts.max())
-        if CROWDED * inputs.n_samples <= most < inputs.n_samples and len(np.unique(inputs.codes[:, code])) > bins:
+        if CROWDED * inputs.n_samples <= most < inputs.n_samples and len(np.unique(inputs.code(code))) > bins:
             notes.append(
                 f"code {code}: {most} of {inputs.n_samples} rows lie in one bin, since others lie far off; "
                 "binning='mass' cuts bins of equal mass"

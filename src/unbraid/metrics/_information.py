@@ -1,5 +1,6 @@
 """Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from unbraid._arguments import check_bins
 from unbraid.metrics._bins import Binning, bin_codes, bin_equal_width
-from unbraid.metrics._inputs import Inputs, Levels, as_levels
+from unbraid.metrics._inputs import Inputs, Levels, as_levels, of_block
 from unbraid.metrics._sharing import shared
 from unbraid.types import FloatArray, IntArray
 
@@ -16,7 +17,20 @@ from unbraid.types import FloatArray, IntArray
 @shared
 def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of each code, in bins, with each factor."""
-    return mutual_information(bin_codes(inputs.codes, bins, binning, inputs.weights), as_levels(inputs))
+    levels = as_levels(inputs)
+    return np.concatenate([mutual_information(binned, levels) for _, binned in bins_of_codes(inputs, bins, binning)])
+
+
+def bins_of_codes(inputs: Inputs, bins: int, binning: Binning) -> Iterator[tuple[slice, IntArray]]:
+    """Which codes, and the bins of their values: as `Inputs.column_blocks`, and kept for others only if all come."""
+    for columns, values in inputs.column_blocks():
+        yield columns, of_block(bin_codes, inputs, values)(values, bins, binning, inputs.weights)
+
+
+@shared
+def rows_in_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[IntArray, ...]:
+    """Of each code how many rows lie in each bin, whatever they stand for."""
+    return tuple(np.bincount(column) for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
 
 
 class Tables(NamedTuple):
@@ -38,15 +52,17 @@ def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None)
         columns = [np.unique(column, return_inverse=True)[1] for column in coarse.T]
         sizes = tuple(int(column.max()) + 1 for column in columns)
         levels = Levels(np.stack(columns, axis=1).astype(np.int64), sizes, levels.notes, inputs.weights)
-        information = mutual_information(bin_codes(inputs.codes, bins, binning, inputs.weights), levels)
+        parts = [mutual_information(binned, levels) for _, binned in bins_of_codes(inputs, bins, binning)]
+        information = np.concatenate(parts)
     return Tables(information, code_entropy(inputs, bins, binning), factor_entropy(levels), levels)
 
 
 @shared
 def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
     """(n_codes,) entropy of each code in bins."""
-    weights = inputs.weights
-    counts = [np.bincount(column, weights) for column in bin_codes(inputs.codes, bins, binning, weights).T]
+    counts = [
+        np.bincount(column, inputs.weights) for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T
+    ]
     return np.array([_entropy_of(count / count.sum()) for count in counts])
 
 
@@ -75,10 +91,9 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
 
     rng = np.random.default_rng(0)
     n_draws = max(10, -(-100 // inputs.n_codes))
-    by_bin = [np.bincount(column) for column in bin_codes(inputs.codes, bins, binning).T]
     by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
     information = np.zeros((n_draws, inputs.n_codes, inputs.n_factors))
-    for code, rows in enumerate(by_bin):
+    for code, rows in enumerate(rows_in_bins(inputs, bins, binning)):
         if np.count_nonzero(rows) == 1:
             continue  # a dead code, of which SciPy draws wrong tables
         for factor, columns in enumerate(by_level):

@@ -1,22 +1,25 @@
 """The one door through which codes and factors enter a metric."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
-from unbraid._arrays import as_array, check_weights
+from unbraid._arrays import ROWS, as_array, check_weights
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
-from unbraid.metrics._sharing import hand_out, shared
+from unbraid.metrics._sharing import P, R, alone, hand_out, shared
 from unbraid.metrics.resampling import Numbers, permutation
 from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies
+AT_ONCE = 1 << 22  # numbers of codes that are made float64 at a time, where a metric reads them by columns
+CELL = 8  # bytes of a float64
 TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
 
 
@@ -26,18 +29,34 @@ class NotDefined(UnbraidError, ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    codes: FloatArray  # (n_samples, n_codes) float64
+    held: FloatArray | IntArray  # (n_samples, n_codes) codes as they are kept, often in single precision
     factors: FloatArray  # (n_samples, n_factors) float64, as given
     kinds: tuple[Kind, ...]
     weights: FloatArray | None = None  # (n_samples,) above 0: how many rows each row stands for
 
+    @cached_property
+    def codes(self) -> FloatArray:
+        """(n_samples, n_codes) float64: all at once, for metrics that cannot do with `column_blocks`."""
+        return self.held.astype(np.float64, copy=False)
+
+    def column_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Which codes, and these as float64; `codes` themselves where they are few."""
+        blocks = column_slices(*self.held.shape)
+        for columns in blocks:
+            part = np.ascontiguousarray(self.held[:, columns], dtype=np.float64) if len(blocks) > 1 else self.codes
+            yield columns, part
+
+    def code(self, column: int) -> FloatArray:
+        """(n_samples,) of one code."""
+        return self.held[:, column].astype(np.float64)
+
     @property
     def n_samples(self) -> int:
-        return self.codes.shape[0]
+        return self.held.shape[0]
 
     @property
     def n_codes(self) -> int:
-        return self.codes.shape[1]
+        return self.held.shape[1]
 
     @property
     def n_factors(self) -> int:
@@ -90,14 +109,14 @@ def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
     counted = check_weights(weights, inputs.n_samples)
     kept = counted > 0
     if not kept.all():
-        inputs = Inputs(inputs.codes[kept], inputs.factors[kept], inputs.kinds)
+        inputs = Inputs(inputs.held[kept], inputs.factors[kept], inputs.kinds)
         _refuse_constant(inputs.factors)
     return replace(inputs, weights=counted[kept])
 
 
 @shared
 def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None) -> Inputs:
-    code_matrix = check_matrix(codes, "codes", "n_codes")
+    code_matrix = finite_matrix(codes, "codes", "n_codes")
     factor_matrix = check_matrix(factors, "factors", "n_factors")
     if len(code_matrix) != len(factor_matrix):
         hint = " Factors are (n_samples, n_factors): transpose?" if len(code_matrix) in factor_matrix.shape else ""
@@ -139,6 +158,11 @@ def _angles(kinds: Sequence[Kind], factors: FloatArray) -> list[int]:
 
 def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
     """(n_samples, columns) finite float64 in C order, or a ValueError that names the cell."""
+    return finite_matrix(values, name, columns).astype(np.float64, copy=False)
+
+
+def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
+    """`check_matrix` that leaves whole numbers, and floats of up to eight bytes, of the type that they have."""
     matrix = as_array(values)
     if matrix.dtype.kind not in "biuf":
         raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}")
@@ -149,9 +173,10 @@ def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
         )
     if matrix.shape[1] == 0:
         raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
-    matrix = np.ascontiguousarray(matrix, dtype=np.float64)
-    finite = np.isfinite(matrix)
-    if not finite.all():
+    longer = matrix.dtype.kind == "f" and matrix.itemsize > CELL
+    matrix = np.ascontiguousarray(matrix, dtype=np.float64 if longer else None)
+    if not all(np.isfinite(matrix[start : start + ROWS]).all() for start in range(0, len(matrix), ROWS)):
+        finite = np.isfinite(matrix)
         row, column = np.argwhere(~finite)[0]
         raise ValueError(
             f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
@@ -211,6 +236,33 @@ def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
     return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes), inputs.weights)
 
 
+def known_as_checked(inputs: Inputs) -> None:
+    """Within `sharing`, metrics that are given these `held` codes and factors take them as they are."""
+    hand_out(inputs, _converted, inputs.held, inputs.factors, inputs.kinds)
+
+
+def of_block(step: Callable[P, R], inputs: Inputs, values: FloatArray) -> Callable[P, R]:
+    """A `@shared` step for what `column_blocks` gives: its result is kept where these are all codes."""
+    return step if values.shape[1] == inputs.n_codes else alone(step)
+
+
+def column_slices(n_samples: int, n_columns: int) -> list[slice]:
+    """Columns of a matrix in parts that may be copied at will.
+
+    At least two columns in each: of a single one NumPy adds up the rows in another order.
+    """
+    count = max(1, n_columns // max(2, AT_ONCE // max(n_samples, 1)))
+    return [slice(*ends) for ends in pairwise(np.linspace(0, n_columns, count + 1).astype(int).tolist())]
+
+
+def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
+    """(len(rows), n_columns) float64, a copy, without one of all of them in the type of the matrix."""
+    taken = np.empty((len(rows), matrix.shape[1]))
+    for start in range(0, len(rows), ROWS):
+        taken[start : start + ROWS] = matrix[rows[start : start + ROWS]]
+    return taken
+
+
 class Part:
     """Different rows of a sample, in the order of `part_of_rows`, as metrics take them.
 
@@ -230,8 +282,8 @@ class Part:
     @cached_property
     def inputs(self) -> Inputs:
         whole = self._whole
-        part = Inputs(whole.codes.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds)
-        hand_out(part, _converted, part.codes, part.factors, part.kinds)
+        part = Inputs(whole.held.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds)
+        known_as_checked(part)
         if self._known is not None:
             hand_out(self._known, as_levels, part)
         return part
@@ -305,16 +357,21 @@ def mean_and_deviation(values: FloatArray, weights: FloatArray | None = None) ->
 
     Values are divided by their greatest first, so that squares of huge or tiny ones stay within the format.
     """
-    greatest = np.abs(values).max(axis=0)
-    unit = np.where(greatest > 0.0, greatest, 1.0)
-    mean, deviation = _moments(values / unit, weights)
-    return mean * unit, deviation * unit
+    found = []
+    for columns in column_slices(*values.shape):
+        part = values[:, columns]
+        greatest = np.abs(part).max(axis=0)
+        unit = np.where(greatest > 0.0, greatest, 1.0)
+        mean, deviation = _moments(part / unit, weights)
+        found.append((mean * unit, deviation * unit))
+    mean, deviation = np.concatenate(found, axis=1)
+    return mean, deviation
 
 
 def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Mean and standard deviation; a column that varies by rounding alone has an infinite scale, and so becomes 0."""
     mean, deviation = mean_and_deviation(values)
-    return mean, np.where(deviation > 1e-12 * np.abs(values).max(axis=0), deviation, np.inf)
+    return mean, np.where(deviation > 1e-12 * np.maximum(values.max(axis=0), -values.min(axis=0)), deviation, np.inf)
 
 
 @shared

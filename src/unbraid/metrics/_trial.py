@@ -1,6 +1,6 @@
 """Rows to learn from and other rows to be judged on: what every trained probe and single-code classifier needs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -8,9 +8,18 @@ import numba
 import numpy as np
 
 from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, check_matrix, in_unit, split_rows
+from unbraid.metrics._inputs import (
+    Inputs,
+    Levels,
+    as_levels,
+    check_inputs,
+    check_matrix,
+    column_slices,
+    in_unit,
+    split_rows,
+)
 from unbraid.metrics._sharing import remarks, shared
-from unbraid.metrics._solvers.trees import as_seen, own_order
+from unbraid.metrics._solvers.trees import as_seen, order_of
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TRAIN_FRACTION = 0.8
@@ -27,10 +36,15 @@ class Trial:
     """Codes and levels of training rows and of test rows."""
 
     inputs: Inputs  # what was given as codes and factors
-    codes: FloatArray  # (n_rows, n_codes) of training and test rows
+    rows: Inputs  # training and test rows
     levels: Levels  # of the same rows
     train: IntArray  # positions of the training rows
     test: IntArray  # positions of the test rows
+
+    @property
+    def codes(self) -> FloatArray:
+        """(n_rows, n_codes)"""
+        return self.rows.codes
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -72,13 +86,13 @@ def trial(
         np.vstack([inputs.codes, extra_codes]), np.vstack([inputs.factors, extra_factors]), inputs.kinds
     )
     rows = np.arange(both.n_samples)
-    return Trial(inputs, both.codes, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
+    return Trial(inputs, both, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
 
 
 @shared
 def _split(inputs: Inputs, seed: int) -> Trial:
     train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
-    return Trial(inputs, inputs.codes, as_levels(inputs), train, test)
+    return Trial(inputs, inputs, as_levels(inputs), train, test)
 
 
 @shared
@@ -122,19 +136,34 @@ def in_roles(
 @shared
 def live_codes(trial: Trial) -> tuple[IntArray, FloatArray]:
     """(n_live,) codes that vary over the training rows, beyond rounding, and a sign for each; see `own_order`."""
-    rows = trial.codes[trial.train]
-    live = np.flatnonzero(np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300))
-    order, signs = own_order(rows[:, live])
+    parts = []
+    for _, values in trial.rows.column_blocks():
+        rows = values[trial.train]
+        parts.append(np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300))
+    live = np.flatnonzero(np.concatenate(parts))
+    order, signs = order_of(len(live), lambda code: trial.rows.code(live[code])[trial.train])
     return live[order], signs
 
 
 @shared
 def standardised_codes(trial: Trial) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
+    return np.ascontiguousarray(_standardised(trial, *live_codes(trial)))
+
+
+def standardised_blocks(trial: Trial) -> Iterator[tuple[IntArray, FloatArray]]:
+    """`standardised_codes` in blocks of columns, and which codes they are."""
     live, signs = live_codes(trial)
-    columns = in_unit(trial.codes[:, live]) * signs
+    blocks = column_slices(trial.rows.n_samples, len(live))
+    for part in blocks:
+        own = standardised_codes(trial) if len(blocks) == 1 else _standardised(trial, live[part], signs[part])
+        yield live[part], own
+
+
+def _standardised(trial: Trial, live: IntArray, signs: FloatArray) -> FloatArray:
+    columns = in_unit(trial.rows.held[:, live].astype(np.float64)) * signs
     rows = columns[trial.train]
-    return np.ascontiguousarray((columns - rows.mean(axis=0)) / rows.std(axis=0))
+    return (columns - rows.mean(axis=0)) / rows.std(axis=0)
 
 
 @shared

@@ -8,7 +8,7 @@ from scipy.special import fdtrc
 
 from unbraid._arguments import check_number
 from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import Inputs, Part, check_inputs, mean_and_scale, split_rows, standardised
+from unbraid.metrics._inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_paths
 from unbraid.metrics.dci import (
@@ -93,10 +93,8 @@ def lasso_predicted(
 ) -> Predicted:
     split = train_valid_test(inputs, seed, test_codes, test_factors)
     rows = split.inputs
-    model = fit_lasso(rows.codes, rows.factors, split.train, split.valid)
-    missed = (model.predict(rows.codes[split.test]) - rows.factors[split.test]) / target_scale(
-        rows.factors, split.train
-    )
+    model = fit_lasso(rows.held, rows.factors, split.train, split.valid)
+    missed = (model.predict(rows.held[split.test]) - rows.factors[split.test]) / target_scale(rows.factors, split.train)
     explained = (model.luck * rows.n_factors < significance) | (significance == 1.0)
     full = model.rank >= len(split.train) - 1
     cause = unreadable(
@@ -130,7 +128,7 @@ class Lasso:
     factor_mean: FloatArray
     factor_scale: FloatArray
 
-    def predict(self, codes: FloatArray) -> FloatArray:
+    def predict(self, codes: FloatArray | IntArray) -> FloatArray:
         return self.factor_mean + (codes - self.code_mean) / self.code_scale @ self.weights * self.factor_scale
 
     @property
@@ -141,14 +139,17 @@ class Lasso:
         )
 
 
-def fit_lasso(codes: FloatArray, factors: FloatArray, train: IntArray, valid: IntArray) -> Lasso:
+def fit_lasso(codes: FloatArray | IntArray, factors: FloatArray, train: IntArray, valid: IntArray) -> Lasso:
     """One lasso per factor, its penalty of least validation error; both sides standardised by the training rows."""
-    code_mean, code_scale = mean_and_scale(codes[train])
-    factor_mean, factor_scale = mean_and_scale(factors[train])
-    x, y = (codes[train] - code_mean) / code_scale, (factors[train] - factor_mean) / factor_scale
+    x, y = rows_of(codes, train), factors[train]
+    (code_mean, code_scale), (factor_mean, factor_scale) = mean_and_scale(x), mean_and_scale(y)
+    x -= code_mean  # in their place: these may be most of the memory that there is
+    x /= code_scale
+    y = (y - factor_mean) / factor_scale
     x_valid, y_valid = (codes[valid] - code_mean) / code_scale, (factors[valid] - factor_mean) / factor_scale
     gram, moments = x.T @ x / len(x), x.T @ y / len(x)
-    rank, luck = _luck(gram, moments, len(x))
+    del x
+    rank, luck = _luck(gram, moments, len(train))
 
     def errors(paths: FloatArray) -> FloatArray:
         apart = [y_valid[:, [factor]] - x_valid @ path.T for factor, path in enumerate(paths)]

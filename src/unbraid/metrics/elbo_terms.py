@@ -107,7 +107,7 @@ def elbo_terms(
     check_draws(means.shape[1], n_samples=n_samples)
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
-    given = check_log_variances(log_variances, means.shape)
+    given = check_log_variances(log_variances, means.shape).astype(np.float64, copy=False)
     from_prior = None if prior_kl is None else _check_prior_kl(prior_kl, means.shape)
     scales = np.stack([deviations(*columns) for columns in zip(means.T, given.T, strict=True)], axis=1)
     rows = _spread_over_rows(len(means), n_samples, rng := np.random.default_rng(seed))

@@ -11,6 +11,7 @@ from unbraid._shown import Shown
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._sharing import shared
 from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -83,18 +84,21 @@ def irs(
     levels = as_levels(inputs)
     groups = _groups(inputs, factor_bins)
     notes = levels.notes if factor_bins is None else _merged(groups, levels.sizes, inputs.kinds)
-    largest = _largest(inputs.codes)
+    largest = _largest_of(inputs)
     moving = largest > 0.0
     robustness = np.zeros((inputs.n_codes, inputs.n_factors))
     if not moving.any():
         note = "every code is constant: the score is 0"
         no_factor = np.full(inputs.n_codes, -1)
         return IRS(0.0, np.zeros(inputs.n_codes), robustness, largest, no_factor, (*notes, note))
-    active = np.ascontiguousarray(inputs.codes[:, moving])
-    for factor in range(inputs.n_factors):
-        deviation, smallest = _deviation(active, groups[:, factor], quantile)
-        robustness[moving, factor] = 1 - deviation / largest[moving]
-        if smallest == 1:
+    ordered = [_by_group(column) for column in groups.T]
+    for columns, values in inputs.column_blocks():
+        known = moving[columns]
+        active, codes = np.ascontiguousarray(values[:, known]), np.arange(inputs.n_codes)[columns][known]
+        for factor, (order, counts) in enumerate(ordered):
+            robustness[codes, factor] = 1 - _deviation(active, order, counts, quantile) / largest[codes]
+    for factor, (_, counts) in enumerate(ordered):
+        if counts.min() == 1:
             notes += (f"factor {factor} has levels of a single row, which count as perfectly robust",)
     per_code = np.where(moving, robustness.max(axis=1), 0.0)
     return IRS(
@@ -112,14 +116,15 @@ def irs_of_noise(inputs: Inputs) -> Noise:
     # No law of its own: as many rows as tell the shape of codes and the counts of levels, shuffled.
     rng = np.random.default_rng(0)
     rows = rng.permutation(inputs.n_samples)[:NULL_ROWS]
-    largest = _largest(inputs.codes)
+    largest = _largest_of(inputs)
     if not largest.any():
         return Noise(0.0)
-    active, groups = inputs.codes[rows][:, largest > 0.0], _groups(inputs, BINS)[rows]
+    active, groups = inputs.held[rows].astype(np.float64)[:, largest > 0.0], _groups(inputs, BINS)[rows]
+    ordered = [_by_group(column) for column in groups.T]
     scores = []
     for _ in range(max(5, -(-50 // inputs.n_codes))):
         shuffled = rng.permutation(active)
-        deviations = [_deviation(shuffled, column, QUANTILE)[0] for column in groups.T]
+        deviations = [_deviation(shuffled, *each, QUANTILE) for each in ordered]
         scores.append(_weighted(1 - np.min(deviations, axis=0) / largest[largest > 0.0], largest[largest > 0.0]))
     return drawn(scores)
 
@@ -222,6 +227,11 @@ def _groups(inputs: Inputs, factor_bins: int | None) -> IntArray:
     return np.where(labels, levels, bin_equal_width(inputs.factors, factor_bins))
 
 
+@shared
+def _largest_of(inputs: Inputs) -> FloatArray:
+    return np.concatenate([_largest(values) for _, values in inputs.column_blocks()])
+
+
 def _largest(codes: FloatArray) -> FloatArray:
     """(n_codes,) largest deviation from the mean; 0 for a code that is constant but for rounding."""
     # A mean of values as large as floats go would overflow.
@@ -245,17 +255,20 @@ def _merged(binned: IntArray, sizes: tuple[int, ...], kinds: Sequence[Kind]) -> 
     )
 
 
-def _deviation(active: FloatArray, groups: IntArray, quantile: float) -> tuple[FloatArray, int]:
-    """(n_codes,) quantile of the deviation at one level, averaged over levels; and the rows of the rarest level."""
-    order = np.argsort(groups, kind="stable")
+def _by_group(groups: IntArray) -> tuple[IntArray, IntArray]:
+    """Rows by their group, and how many are in each group that has any."""
     counts = np.bincount(groups)
-    counts = counts[counts > 0]
+    return np.argsort(groups, kind="stable"), counts[counts > 0]
+
+
+def _deviation(active: FloatArray, order: IntArray, counts: IntArray, quantile: float) -> FloatArray:
+    """(n_codes,) quantile of the deviation at one level, averaged over levels; rows as `_by_group` has them."""
     # One row per code, so that each selection below runs over adjacent numbers.
     by_code = np.ascontiguousarray(active[order].T)
     total = np.zeros(len(by_code))
     for part in np.split(by_code, np.cumsum(counts)[:-1], axis=1):
         total += _quantile(np.abs(part - part.mean(axis=1, keepdims=True)), quantile)
-    return total / len(counts), int(counts.min())
+    return total / len(counts)
 
 
 def _quantile(values: FloatArray, quantile: float) -> FloatArray:

@@ -20,7 +20,7 @@ from unbraid.metrics._alignment import gaps
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._flags import notes_on_dependence, single_code
 from unbraid.metrics._information import factor_entropy
-from unbraid.metrics._inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, in_unit
+from unbraid.metrics._inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, exponents, in_unit
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 DRAWS = 1_500_000  # held at once
@@ -95,11 +95,11 @@ def mig_exact(
     check_whole("n_samples", n_samples, 2, MOST_DRAWS, why="the draws of a level have to fit in memory")
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
-    variances = check_log_variances(log_variances, inputs.codes.shape)
+    variances = check_log_variances(log_variances, inputs.held.shape)
     entropies = factor_entropy(levels)
     rng = np.random.default_rng(seed) if method == "monte_carlo" else None
     columns = [
-        _information(inputs.codes[:, code], variances[:, code], levels, rng, n_samples)
+        _information(inputs.code(code), variances[:, code].astype(np.float64), levels, rng, n_samples)
         for code in range(inputs.n_codes)
     ]
     information = np.clip(np.stack([value for value, _ in columns]), 0.0, entropies)
@@ -126,12 +126,16 @@ def mig_exact(
     )
 
 
-def _notes_on_rows(inputs: Inputs, log_variances: FloatArray, levels: Levels, entropies: FloatArray) -> tuple[str, ...]:
+def _notes_on_rows(
+    inputs: Inputs, log_variances: FloatArray | IntArray, levels: Levels, entropies: FloatArray
+) -> tuple[str, ...]:
     """That noise is told by few rows of sharp posteriors, as if codes lay in bins about as wide as these."""
     # Variance of the means over that of each posterior, by logarithms, in which neither leaves the range of floats.
-    exponent = np.frexp(np.abs(inputs.codes).max(axis=0))[1]
-    spread = np.log(in_unit(inputs.codes).var(axis=0) + 1e-300) + 2 * exponent * np.log(2) - log_variances
-    places = np.exp(np.minimum(0.5 * np.logaddexp(0.0, spread).mean(axis=0), 50.0))
+    apart = []
+    for columns, values in inputs.column_blocks():
+        spread = np.log(in_unit(values).var(axis=0) + 1e-300) + 2 * exponents(values) * np.log(2)
+        apart.append(np.logaddexp(0.0, spread - log_variances[:, columns]).mean(axis=0))
+    places = np.exp(np.minimum(0.5 * np.concatenate(apart), 50.0))
     freedom = np.outer(2 * (places - 1), np.array(levels.sizes) - 1)
     draws = np.random.default_rng(0).standard_gamma(freedom / 2, (NULL_DRAWS, *freedom.shape)) / inputs.n_samples
     noise = float(np.mean(gaps(np.minimum(draws, entropies)) / entropies))

@@ -1,6 +1,6 @@
 """Separated attribute predictability (SAP)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,14 +11,14 @@ from unbraid._shown import Shown
 from unbraid.metrics._alignment import gaps
 from unbraid.metrics._chance import Noise, drawn
 from unbraid.metrics._flags import single_code
-from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, split_rows, standardised
+from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
 from unbraid.metrics._trial import (
     TRAIN_FRACTION,
     Trial,
     codes_in_order,
     in_roles,
     live_codes,
-    standardised_codes,
+    standardised_blocks,
     trial,
 )
 from unbraid.metrics.resampling import Numbers
@@ -141,29 +141,39 @@ def _binned_notes(rows: Trial) -> list[tuple[int, str]]:
 def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:
     # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
     weights = rows.inputs.weights
-    codes, factors = standardised(rows.inputs.codes, weights), standardised(rows.inputs.factors, weights)
-    if weights is not None:
-        codes = codes * (weights / weights.mean())[:, None]
-    correlation = np.einsum("nd,nk->dk", codes, factors[:, columns]) / len(codes)
-    return np.clip(correlation**2, 0.0, 1.0)
+    factors = standardised(rows.inputs.factors, weights)[:, columns]
+    parts = []
+    for _, values in rows.inputs.column_blocks():
+        codes = of_block(standardised, rows.inputs, values)(values, weights)
+        if weights is not None:
+            codes = codes * (weights / weights.mean())[:, None]
+        parts.append(np.einsum("nd,nk->dk", codes, factors) / len(codes))
+    return np.clip(np.concatenate(parts) ** 2, 0.0, 1.0)
 
 
 def svm_worth(rows: Trial, factor: int, standardise: bool, above_chance: bool) -> FloatArray:
     """(n_codes,) accuracy on test rows of a linear SVM on each code alone, plain or balanced and above chance."""
-    live, _ = live_codes(rows)
-    codes = rows.codes
-    if standardise:
-        codes = np.zeros_like(codes)
-        codes[:, live] = standardised_codes(rows)
     levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
-    worth = np.zeros(codes.shape[1])
-    for code in live if above_chance else range(codes.shape[1]):
-        margins = svm_margins(codes[rows.train, code], levels[rows.train], size, codes[rows.test, code])
+    worth = np.zeros(rows.rows.n_codes)
+    for code, values in _one_by_one(rows, standardise, above_chance):
+        margins = svm_margins(values[rows.train], levels[rows.train], size, values[rows.test])
         if above_chance:
             worth[code] = _above_chance(margins, levels[rows.test])
         else:
             worth[code] = np.mean(margins.argmax(axis=0) == levels[rows.test])
     return worth
+
+
+def _one_by_one(rows: Trial, standardise: bool, live_alone: bool) -> Iterator[tuple[int, FloatArray]]:
+    """Codes and their values (n_rows,); those that do not vary are zeros, or left out with `live_alone`."""
+    live = live_codes(rows)[0]
+    if standardise:
+        for codes, values in standardised_blocks(rows):
+            yield from zip(codes.tolist(), values.T, strict=True)
+    own = [] if standardise else live.tolist()
+    dead = [] if live_alone else np.setdiff1d(np.arange(rows.rows.n_codes), live).tolist()
+    for code in (*own, *dead):
+        yield code, np.zeros(rows.rows.n_samples) if standardise else rows.rows.code(code)
 
 
 def _above_chance(margins: FloatArray, levels: IntArray) -> float:

@@ -120,7 +120,8 @@ def snc(
             notes.append(f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0")
             continue
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
-        found = [_judge(rows, factor, sign * rows.codes[:, code], bins, min_bin_size) for sign in (1.0, -1.0)]
+        values = rows.rows.code(code)
+        found = [_judge(rows, factor, sign * values, bins, min_bin_size) for sign in (1.0, -1.0)]
         accuracy[factor], by_luck = np.mean(found, axis=0)
         chance[factor] = max(chance[factor], by_luck)
     scores = adjusted(accuracy, chance)

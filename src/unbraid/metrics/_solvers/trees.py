@@ -1,5 +1,7 @@
 """What trained predictors share: an order of codes of their own, values as ranks, and random numbers."""
 
+from collections import Counter
+from collections.abc import Callable
 from typing import TypeVar, cast
 
 import numba
@@ -8,6 +10,7 @@ import numpy as np
 from unbraid.types import FloatArray, IntArray
 
 ClassArray = TypeVar("ClassArray", FloatArray, IntArray)
+FIRST = 4096  # rows that tell most codes apart
 
 
 def own_order(codes: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -16,13 +19,28 @@ def own_order(codes: FloatArray) -> tuple[IntArray, FloatArray]:
     What is drawn at random for a code is then the same wherever it stands, turned over or not, and however many
     constant codes stand beside it; rescaling changes nothing, since only the ranks of the values count.
     """
-    keys, signs = {}, {}
-    for code, column in enumerate(codes.T):
-        centred = np.unique(column, return_inverse=True)[1]
+    return order_of(codes.shape[1], lambda code: codes[:, code])
+
+
+def order_of(n_codes: int, column: Callable[[int], FloatArray]) -> tuple[IntArray, FloatArray]:
+    """`own_order` of codes that are given one by one."""
+    keys: dict[int, bytes] = {}
+    signs: dict[int, int] = {}
+
+    def key(code: int, n_rows: int | None) -> bytes:
+        centred = np.unique(column(code), return_inverse=True)[1]
         centred = 2 * centred - centred.max()
-        if centred.any():
-            signs[code] = np.sign(centred[np.flatnonzero(centred)[0]])
-            keys[code] = (signs[code] * centred).astype(np.int32).tobytes()
+        moved = np.flatnonzero(centred)
+        signs[code] = int(np.sign(centred[moved[0]])) if len(moved) else 0
+        return (signs[code] * centred[:n_rows]).astype(np.int32).tobytes()
+
+    for code in range(n_codes):
+        begun = key(code, FIRST)
+        if signs[code]:
+            keys[code] = begun
+    often = Counter(keys.values())
+    for code in [code for code, begun in keys.items() if often[begun] > 1]:  # to be told apart by later rows
+        keys[code] = key(code, None)
     order = sorted(keys, key=keys.__getitem__)
     return np.array(order, dtype=np.int64), np.array([signs[code] for code in order], dtype=float)
 
