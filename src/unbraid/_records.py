@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, 
 from pydantic_core import PydanticCustomError
 
 from unbraid._files import read_whole
-from unbraid._seal import check_sealed
+from unbraid._seal import KEY, check_sealed, without_seal
 
 LARGEST = 1 << 26  # bytes of a file
 DEEPEST, MOST_VALUES = 32, 1 << 22  # lists within lists, and what they hold in all
@@ -43,7 +43,7 @@ class Record(BaseModel):
 
 
 def read_object(path: str | Path) -> dict[str, Any]:
-    """The object in a JSON file, whose checksum is right if it has one.
+    """The object in a JSON file without its checksum, which is right if it has one.
 
     Raises:
         ValueError: there is none: no such file, no JSON, not an object, too large, too deep, or not as it was written.
@@ -56,13 +56,13 @@ def read_object(path: str | Path) -> dict[str, Any]:
             raise ValueError("it holds no object")
         if len(whole) > MOST_VALUES or whole.count(b"[") + whole.count(b"{") > DEEPEST:
             check_size(content)
+        return without_seal(content) if KEY in content else content
     except RecursionError:
         raise ValueError(f"{path} is damaged (it is nested too deeply)") from None
     except FileNotFoundError:
         raise ValueError(f"{path} is damaged (it is missing)") from None
     except (OSError, ValueError) as error:
         raise ValueError(f"{path} is damaged ({error})") from None
-    return content
 
 
 def check_record(record: type[BaseModel], content: Mapping[str, Any], path: str | Path) -> None:

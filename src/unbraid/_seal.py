@@ -1,13 +1,16 @@
-"""A checksum within each binary file that is written here: of other bytes nobody reads other numbers.
+"""A checksum within each file of numbers or settings that is written here: of other bytes nobody reads others.
 
-It is a text of the file's own metadata, so that the file is an ordinary one to all others. Files without it are read
-as they are.
+It is a text of the file's own metadata, or of a JSON object, so that the file is an ordinary one to all others. Files
+without it are read as they are.
 """
 
 import hashlib
+import json
 import mmap
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 KEY = "checksum"
 MARK, LENGTH = b"unbraid-sha256:", 64
@@ -25,6 +28,18 @@ def seal(path: Path) -> None:
         found = _digest(content, place)
         file.seek(place)
         file.write(found)
+
+
+def sealed_json(content: Mapping[str, Any]) -> bytes:
+    """An object as the content of a JSON file, its checksum under KEY."""
+    text = (json.dumps({**content, KEY: BLANK}, indent=2, allow_nan=False) + "\n").encode()
+    place = text.rfind(BLANK.encode()) + len(MARK)
+    return text[:place] + _digest(text, place) + text[place + LENGTH :]
+
+
+def without_seal(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The object that was given to `sealed_json`."""
+    return {name: value for name, value in content.items() if name != KEY or MARK.decode() not in str(value)}
 
 
 def check_seal(path: Path) -> None:

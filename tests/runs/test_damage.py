@@ -11,8 +11,12 @@ import pytest
 from tests.training.examples import blocks
 from unbraid import Representation, load_run, train
 from unbraid._seal import MARK
-from unbraid.runs.folder import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS, damage_of
+from unbraid.runs.folder import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS, damage_of, read_folder
 from unbraid.runs.run import Run
+from unbraid.studies.holdout.answers import read_answers
+from unbraid.studies.record import added_runs
+from unbraid.studies.storage import store
+from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.training.provenance import commit
 
@@ -103,6 +107,47 @@ def test_what_an_edited_file_is_told_is_how_to_have_it_read(run: Run, tmp_path: 
     del about["checksum"]
     pq.write_table(table.slice(0, 10).replace_schema_metadata({"unbraid": json.dumps(about)}), path)
     assert len(Representation.load(path)) == 10
+
+
+RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "runs/0f/config.json": (lambda folder: read_folder(folder / "runs" / "0f"), "delete the folder and train again"),
+    "runs/0f/status.json": (lambda folder: read_folder(folder / "runs" / "0f"), "delete the folder and train again"),
+    "study.json": (store.check_folder, "delete it, and unbraid study run writes it again"),
+    "failed/0f.json": (store.failures, "delete it"),
+    "added/mine/config.json": (lambda folder: added_runs(folder, {}), ""),
+    "runs/0f/held_out.json": (lambda folder: read_answers(folder / "runs" / "0f"), "delete it and it is computed"),
+}
+
+
+@pytest.fixture
+def study_of(run: Run, tmp_path: Path) -> Path:
+    """A folder with one of each record of a study."""
+    shutil.copytree(run.path, tmp_path / "runs" / "0f")
+    (tmp_path / "added" / "mine").mkdir(parents=True)
+    (tmp_path / "study.yaml").touch()
+    store.write_environment(tmp_path, {}, StudyEnvironment(run.config["dataset"], "cpu", "float32"))
+    store.write_failure(tmp_path, store.Failure("0f", "vae", "", 0, "it broke", 1))
+    about = {"family": "mine", "setting": "", "seed": 0, "run": dict(run.config), "status": dict(run.status)}
+    store.write_json(tmp_path / "added" / "mine" / "config.json", about)
+    store.write_json(tmp_path / "runs" / "0f" / "held_out.json", {})
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_of_a_record_no_other_setting_is_read(study_of: Path, name: str) -> None:
+    path, rng, (read, advice) = study_of / name, np.random.default_rng(2), RECORDS[name]
+    whole, before = path.read_bytes(), read(study_of)
+    for at in spots(whole, 40, rng):
+        path.write_bytes(flip(whole, at, rng))
+        with pytest.raises(ValueError, match=rf"\A[^\n]*{name}[^\n]*{advice}[^\n]*\Z"):
+            read(study_of)
+    content = json.loads(whole)
+    assert content.pop("checksum").startswith(MARK.decode())
+    path.write_text(json.dumps(content))  # edited on purpose, or of a version that kept none
+    assert read(study_of) == before
+    path.write_text(json.dumps(content | {"checksum": MARK.decode() + "0" * 64}))
+    with pytest.raises(ValueError, match="save it without 'checksum'"):
+        read(study_of)
 
 
 def test_a_run_tells_on_what_it_was_made(run: Run) -> None:

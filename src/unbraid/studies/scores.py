@@ -15,7 +15,7 @@ from typing import Any
 
 from unbraid._files import atomic_write, disk_is_full
 from unbraid._score_each import Objects, score_each
-from unbraid._seal import BLANK, KEY, seal
+from unbraid._seal import sealed_json
 from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import Metric, NotDefined
@@ -198,9 +198,7 @@ def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
     gaps = [each["gap"] for each in merged["decided_by"].values() if "gap" in each]
     merged["gap"] = gaps[0] if gaps else None
     with atomic_write(folder / SCORES) as temporary:
-        text = json.dumps({**merged, KEY: BLANK}, indent=2, allow_nan=False)
-        temporary.write_text(text + "\n", encoding="utf-8")
-        seal(temporary)
+        temporary.write_bytes(sealed_json(merged))
 
 
 def _terms(decided: Decision) -> dict[str, Any]:

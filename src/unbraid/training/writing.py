@@ -13,7 +13,7 @@ from safetensors.torch import save
 import unbraid
 from unbraid._extras import require
 from unbraid._files import fsync_directory, written
-from unbraid._seal import BLANK, KEY, seal
+from unbraid._seal import BLANK, KEY, seal, sealed_json
 from unbraid._trust import trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
@@ -76,7 +76,7 @@ def write_run(
             config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
             _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
-    _write(working / STATUS, {**status, KEY: BLANK})
+    _write(working / STATUS, status)
     fsync_directory(working)
     working.rename(target)
     tidy(target, continuable=continuable and not trained.diverged)
@@ -127,6 +127,4 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
     with written(path):
-        path.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        if KEY in content:
-            seal(path)
+        path.write_bytes(sealed_json(content))

@@ -12,6 +12,7 @@ import unbraid
 from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
+from unbraid._seal import sealed_json
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.families.table import find_family
 from unbraid.studies.storage.records import FORMAT, EnvironmentRecord, FailureRecord
@@ -125,8 +126,9 @@ def forget_failure(folder: Path, run: str) -> None:
 
 
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write an object with its checksum, whole or not at all."""
     with atomic_write(path) as temporary:
-        temporary.write_text(json.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        temporary.write_bytes(sealed_json(content))
 
 
 @contextmanager
