@@ -3,6 +3,7 @@
 Nothing that a file names is imported or opened, and nothing in it is believed before its type, range and size are seen.
 """
 
+from functools import lru_cache
 from keyword import iskeyword
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -24,6 +25,7 @@ Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
+@lru_cache(1 << 12)  # of thousands of files that hold the same names
 def _field(name: str) -> str:
     if not name.isidentifier() or name.startswith("_") or iskeyword(name) or len(name) > 200:
         raise ValueError(f"no name of a value: {name[:50]!r}")

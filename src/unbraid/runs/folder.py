@@ -5,6 +5,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any
 
 from unbraid._files import below
@@ -32,15 +33,9 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             another version.
     """
     place = os.fspath(path)  # of thousands of runs: pathlib would take a third of the time
-    if not os.path.isdir(place) or place.endswith(WORKING):
-        if os.path.isdir(place.removesuffix(WORKING) + WORKING):
-            raise ValueError(f"{path}: the training has not finished; the same command continues it")
-        raise FileNotFoundError(f"{path}: no such folder")
     described, ended = f"{place}/{CONFIG}", f"{place}/{STATUS}"
-    if not os.path.isfile(described):
-        if os.path.isfile(ended):
-            raise damaged(described, "it is missing")
-        raise FileNotFoundError(f"{path}: not the folder of a run; there is no {CONFIG}")
+    if place.endswith(WORKING) or not os.path.isfile(described):
+        raise _no_run(place)
     config, status = _read(described), _read(ended)
     if isinstance(found := config.get("format"), int) and found != FORMAT:
         raise ValueError(f"{path}: its format is {found}; this version of unbraid reads {FORMAT}")
@@ -48,6 +43,18 @@ def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     check_record(StatusRecord, status, ended)
     status.pop(KEY, None)
     return config, status
+
+
+def _no_run(place: str) -> Exception:
+    """Why a folder without a config is no finished run."""
+    described, ended = f"{place}/{CONFIG}", f"{place}/{STATUS}"
+    if not os.path.isdir(place) or place.endswith(WORKING):
+        if os.path.isdir(place.removesuffix(WORKING) + WORKING):
+            return ValueError(f"{place}: the training has not finished; the same command continues it")
+        return FileNotFoundError(f"{place}: no such folder")
+    if os.path.isfile(ended):
+        return damaged(described, "it is missing")
+    return FileNotFoundError(f"{place}: not the folder of a run; there is no {CONFIG}")
 
 
 def find_codes(path: Path) -> Path:
@@ -88,11 +95,19 @@ def damage_of(path: Path, status: Mapping[str, Any]) -> str | None:
     place = os.fspath(path)
     for name, size in status.get("files", {}).items():
         file = f"{place}/{name}" if name in LASTING else os.fspath(below(path, name))
-        found = os.path.getsize(file) if os.path.isfile(file) else None
+        found = _size(file)
         if found != size:
             reason = "it is missing" if found is None else f"it has {found:,} bytes and had {size:,}"
             return str(damaged(file, reason))
     return None
+
+
+def _size(file: str) -> int | None:
+    try:
+        about = os.stat(file)
+    except OSError:
+        return None
+    return about.st_size if S_ISREG(about.st_mode) else None
 
 
 def damaged(path: str | Path, reason: object) -> ValueError:

@@ -1,6 +1,6 @@
 """From a study to its runs: a function of the YAML and of what it meets here, and of nothing else."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 from typing import Any
@@ -57,12 +57,25 @@ def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:
             code = {name: digest for name, digest in around.code.items() if name in named} | code_of(plan, member)
             config = config_of(plan, member, around.dataset, code, around.version(plan.family))
             found.setdefault(run_id(config), (plan, member, config))
-    return [_planned(name, *each) for name, each in found.items()]
+    called = _settings()
+    return [
+        Planned(name, plan.family, called(plan, member), member.seed, config)
+        for name, (plan, member, config) in found.items()
+    ]
 
 
-def _planned(name: str, plan: Plan, member: Member, config: Mapping[str, Any]) -> Planned:
-    setting = setting_of(plan.family, member.hyper, plan.steps, plan.batch_size)
-    return Planned(name, plan.family, setting, member.seed, config)
+def _settings() -> Callable[[Plan, Member], str]:
+    """`setting_of` that is asked once for all seeds of a setting."""
+    known: dict[tuple[Any, ...], str] = {}
+
+    def called(plan: Plan, member: Member) -> str:
+        kinds = map(type, member.hyper.values())  # 1, 1.0 and True are equal
+        key = (plan.family, plan.steps, plan.batch_size, *member.hyper, *member.hyper.values(), *kinds)
+        if key not in known:
+            known[key] = setting_of(plan.family, member.hyper, plan.steps, plan.batch_size)
+        return known[key]
+
+    return called
 
 
 def family_members(section: FamilySection, study: StudyConfig, path: str) -> list[Member]:
