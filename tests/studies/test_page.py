@@ -426,6 +426,20 @@ def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path
 # Sizes
 
 
+def test_a_page_of_very_many_runs_holds_pictures_of_the_best(
+    study: ExampleStudy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unbraid.studies.page.PICTURED", 2)
+    monkeypatch.setattr("unbraid.studies.page.pictures", lambda runs, *_: {run: {"src": run} for run in runs})
+    first = next(each for each in columns(study.frame) if each["shown"])
+    frame = study.frame.assign(**{first["id"]: -study.frame.index.to_numpy(dtype=float)})
+    made = [run for run in frame.loc[[1, 2, 24], "run"]]
+    found = page_content(study, frame, study.folder)["pictures"]
+    said = f"Of 3 models this page has pictures of the best 2 by {first['label']}; unbraid explore draws any."
+    best, worst = (made[:2], made[2]) if first["higher"] is not False else (made[:0:-1], made[0])
+    assert found == {run: {"src": run} for run in best} | {worst: {"missing": said}}
+
+
 @pytest.mark.slow
 def test_a_study_of_300_runs_has_its_page_in_half_a_minute_and_30_megabytes(
     study: ExampleStudy, tmp_path: Path

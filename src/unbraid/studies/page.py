@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -20,10 +20,11 @@ from unbraid.runs.run import open_run
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
 from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.record import StudyRecord, StudyRun
 from unbraid.types import DataFrame, Progress
 
 TABLE_ROWS = 20
+PICTURED = 1000  # runs whose pictures a page holds: they take most of its time
 RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
@@ -84,7 +85,8 @@ def page_content(
             data it begins with, and the `metrics` that can be asked for.
     """
     folder = study.known_folder()
-    finished = _finished(study)
+    runs = study.runs()
+    finished = _finished(runs)
     return {
         "name": study.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
@@ -92,30 +94,40 @@ def page_content(
         "yaml": study.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,
-        "data": study_data(study, frame, base, live=live),
-        "pictures": {} if live else pictures(finished, progress, study.trusted),
+        "data": study_data(study, frame, base, live=live, runs=runs),
+        "pictures": {} if live else _pictures(frame, finished, progress, study.trusted),
         "duel": None if live else duel(frame, finished, study.trusted),
     }
 
 
 def study_data(
-    study: StudyRecord, frame: DataFrame, base: Path, *, live: Mapping[str, Any] | None = None
+    study: StudyRecord,
+    frame: DataFrame,
+    base: Path,
+    *,
+    live: Mapping[str, Any] | None = None,
+    runs: Sequence[StudyRun] | None = None,
 ) -> dict[str, Any]:
-    """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them."""
+    """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them.
+
+    Args:
+        study, frame, base, live: as for `page_content`.
+        runs: of the study, where they are known already.
+    """
+    places = {run.id: run.path for run in (study.runs() if runs is None else runs)}
     rankings = _study_matrices.rankings(study.known_folder(), frame)
     frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
-    runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
+    told: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
-        runs[name] = [each or "" for each in runs[name]]
-    places = {run.id: run.path for run in study.runs()}
-    runs["folder"] = [_link(places.get(run), base, "files/" if live else "") for run in runs["run"]]
+        told[name] = [each or "" for each in told[name]]
+    told["folder"] = [_link(places.get(run), base, "files/" if live else "") for run in told["run"]]
     return {
         "live": live,
         "groups": list(_study_columns.GROUPS.items()),
         "columns": columns,
         "settings": settings,
-        "runs": runs,
+        "runs": told,
         "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
         "agreement": _study_matrices.correlations(frame),
         "udr": rankings,
@@ -132,13 +144,32 @@ def _baselines(study: StudyRecord, frame: DataFrame) -> dict[str, Any]:
     return {"baselines": summaries(beside_baselines(study)), "no_better": worse}
 
 
+def _pictures(
+    frame: DataFrame, finished: Mapping[str, Path], progress: Progress | None, trust: Collection[str]
+) -> dict[str, dict[str, Any]]:
+    """The picture of each run, of very many those of the best by the first column of the ranking."""
+    if len(finished) <= PICTURED:
+        return pictures(finished, progress, trust)
+    first, known = _first_shown(frame), frame.loc[frame["run"].isin(list(finished))]
+    if first is not None:
+        known = known.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
+    drawn = {run: finished[run] for run in known["run"].tolist()[:PICTURED]}
+    by = f"best {PICTURED:,} by {first['label']}" if first else f"first {PICTURED:,}"
+    said = f"Of {len(finished):,} models this page has pictures of the {by}; unbraid explore draws any."
+    return pictures(drawn, progress, trust) | {run: {"missing": said} for run in finished if run not in drawn}
+
+
+def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
+    """The column that the ranking opens with."""
+    return next((each for each in _study_columns.columns(frame) if each["shown"]), None)
+
+
 def duel(frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] = ()) -> dict[str, Any] | None:
     """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
 
     None where there are no two of the same images, or a page cannot run their decoders.
     """
-    first = next((each for each in _study_columns.columns(frame) if each["shown"]), None)
-    if first is None:
+    if (first := _first_shown(frame)) is None:
         return None
     frame = with_brief_settings(frame)
     ranked = frame.loc[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
@@ -165,9 +196,9 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _finished(study: StudyRecord) -> dict[str, Path]:
+def _finished(runs: Iterable[StudyRun]) -> dict[str, Path]:
     """Folders of the runs that have a model; added representations have none."""
-    return {run.id: run.path for run in study.runs() if run.state == "finished" and (run.path / WEIGHTS).is_file()}
+    return {run.id: run.path for run in runs if run.state == "finished" and (run.path / WEIGHTS).is_file()}
 
 
 def _link(path: Path | None, base: Path, before: str) -> str | None:
