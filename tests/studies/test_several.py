@@ -32,6 +32,7 @@ precision: float32
 device: cpu
 metrics: [mig, sap]
 udr: {similarity: spearman}
+baselines: true
 """
 WIDE = (
     """

@@ -35,7 +35,7 @@ def studies_page(study: StudyRecord, frame: DataFrame, addresses: Mapping[str, s
             ["unbraid", "study", "run", "study.yaml", "--out", study.known_folder().resolve().name]
         ),
         "parts": [_part(label, addresses[label], rows) for label, rows in tables.items()],
-        "scores": [_score(column, tables) for column in columns(frame) if column["shown"]],
+        "scores": [_score(each, tables) for each in columns(frame) if each["shown"] and each["number"]],
     }
     return render("studies.html", content)
 
