@@ -29,7 +29,7 @@ def trained(family: str, out: Path, **settings: Any) -> Run:
     [
         ("beta_tcvae", {"latents": 3, "prior": "factorial_flow"}),
         ("parted_vae", {"latents": 2}),
-        ("mtd", {}),
+        ("mtd", {"value_sigma": 0.5}),
         ("vae", {"latents": 2}),
     ],
 )

@@ -63,6 +63,7 @@ def test_normal_draws_are_normal_and_uncorrelated():
     for member in draws:
         assert stats.kstest(member.flatten().numpy(), "norm").pvalue > 1e-3
         assert torch.corrcoef(member.T).sub(torch.eye(7)).abs().max() < 0.06
+        assert abs(torch.corrcoef(member.reshape(2, -1))[0, 1]) < 0.03  # the cosines and the sines of the same angles
     assert torch.corrcoef(draws.flatten(1)).sub(torch.eye(3)).abs().max() < 0.02
     later = batches.normal(KEYS, 6, (5000, 7)).double()
     assert abs(torch.corrcoef(torch.stack([draws[0].flatten(), later[0].flatten()]))[0, 1]) < 0.02
