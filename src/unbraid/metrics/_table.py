@@ -508,7 +508,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
             linear=False,
-            version=2,
+            version=3,
             interval=GRID,
         ),
         "mcc": Metric(
@@ -525,6 +525,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             misses="Whether other codes tell the same; straight lines only: no code reads an unordered factor whole.",
             source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
             stochastic=True,
+            version=2,
             interval=HALVES,
         ),
         "r2": Metric(
@@ -542,6 +543,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="von Kügelgen et al. 2021, experiments",
             stochastic=True,
             aligned=False,
+            version=2,
             interval=HALVES,
         ),
         "infomec": Metric(
