@@ -26,6 +26,7 @@ KILLS = {
     "killed before it": "kill before",
     "killed after it": "kill after",
     "killed, the file half written": "torn",
+    "asked to stop there, by SIGTERM": "SIGTERM",
     "disk full from there on": "ENOSPC",
     "no file handles from there on": "EMFILE",
     "not writable from there on": "EACCES",

@@ -12,6 +12,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from unbraid import Representation, Study, load_run, score, train
 from unbraid._device import out_of_memory
+from unbraid._stopping import Terminated, terminable
 from unbraid.datasets import _store, load
 from unbraid.datasets.digest import content_digest
 from unbraid.errors import UnbraidError
@@ -45,7 +47,7 @@ class Injection:
     """What happens at a write point, and which there were."""
 
     at: int = -1  # number of the point; -1: nowhere
-    how: str = "none"  # "kill before", "kill after", "torn", or the name of an error number
+    how: str = "none"  # "kill before", "kill after", "torn", "SIGTERM", or the name of an error number
     lasting: bool = True  # a full disk stays full
     points: list[str] = field(default_factory=list)
     dead: bool = False
@@ -57,6 +59,10 @@ class Injection:
         self.points.append(f"{name} {_shown(path)}")
         reached = number == self.at or (self.lasting and 0 <= self.at < number)
         if not reached or self.how == "none":
+            return call()
+        if self.how == "SIGTERM":
+            if number == self.at:
+                signal.raise_signal(signal.SIGTERM)
             return call()
         if self.how.startswith("E"):
             if name in ("unlink", "remove", "rmdir") and self.how == "ENOSPC":
@@ -395,9 +401,9 @@ class Bench:
         folder, injection = self.fresh(), Injection(at, how)
         what = f"{self.name}, {how} at {self.counted.points[at]}"
         try:
-            with injecting(injection, folder):
+            with terminable(), injecting(injection, folder):
                 self.work.act(folder)
-        except Killed:
+        except (Killed, Terminated):
             pass
         except Exception as error:
             if not is_one_line(error):

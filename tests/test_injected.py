@@ -16,7 +16,7 @@ QUICK = {"run": 17, "dataset cache": 5, "ranking": 4, "added codes": 13}  # ever
 def test_after_a_fault_the_same_command_gives_the_undisturbed_result(name: str, tmp_path: Path) -> None:
     bench, tally = Bench(name, tmp_path), Tally()
     for number, at in enumerate(range(1, len(bench.counted.points), QUICK[name])):
-        bench.interrupted(tally, at, ("kill before", "torn", "ENOSPC", "kill after", "EMFILE")[number % 5])
+        bench.interrupted(tally, at, ("kill before", "torn", "SIGTERM", "ENOSPC", "kill after", "EMFILE")[number % 6])
     assert not tally.faults
     assert (tally.same, tally.left) == (tally.cases, 0)
 
@@ -33,7 +33,7 @@ def test_a_damaged_file_is_named_or_does_no_harm(tmp_path: Path) -> None:
 def test_every_write_point_and_every_file(name: str, tmp_path: Path) -> None:
     bench, tally = Bench(name, tmp_path), Tally()
     for at in range(len(bench.counted.points)):
-        for how in ("kill before", "kill after", "torn", "ENOSPC"):
+        for how in ("kill before", "kill after", "torn", "SIGTERM", "ENOSPC"):
             bench.interrupted(tally, at, how)
     for file in bench.files() if bench.work.use else ():
         for how in DAMAGE:
