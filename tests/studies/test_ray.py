@@ -9,7 +9,9 @@ import socket
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from unbraid.cli import main
 from unbraid.models.networks import dense_pair
 from unbraid.runs.folder import CHECKPOINT as FILE
 from unbraid.studies.estimate import estimate
+from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
 from unbraid.studies.executors.work import DiskFull
@@ -148,8 +151,8 @@ def refused(
 
 
 def test_a_node_with_another_version_refuses(tmp_path: Path) -> None:
-    order = node.Order(Task("a", {}, str(tmp_path)), "", None, {}, "0.0.1")
-    outcome = node.work(order, {}, lambda _: None).outcome
+    order = node.Order((Task("a", {}, str(tmp_path)),), "", None, {}, "0.0.1")
+    outcome = (node.work(order, {}, lambda _: None).outcomes or {})["a"]
     assert isinstance(outcome, Outcome)
     assert outcome.state == "failed"
     assert "0.0.1" in str(outcome.reason)
@@ -238,6 +241,94 @@ def test_a_run_takes_a_whole_gpu_unless_told_otherwise() -> None:
     assert executor._gpus(Task("a", {"device": "cuda"}, ""), None) == 1
     assert executor._gpus(Task("a", {"device": "cuda"}, ""), 0.25) == 0.25
     assert executor._gpus(Task("a", {"device": "cpu"}, ""), None) == 0
+
+
+def test_packs_are_as_large_as_the_share_of_each_gpu_of_the_cluster(tmp_path: Path) -> None:
+    """Two machines of four GPUs, of which one has cores for three only, and one without any."""
+    nodes = [{"CPU": 16.0, "GPU": 4.0}, {"CPU": 3.0, "GPU": 4.0}, {"CPU": 64.0}]
+    assert [executor._places(nodes, share) for share in (1.0, 0.25, 0.1, 0.0)] == [7, 19, 19, 83]
+    text = SMALL.replace("seeds: 2", "seeds: 10")
+    study = Study.load(written(tmp_path, text), out=tmp_path / "study")
+    tasks = [
+        replace(task, config={**task.config, "device": "cuda"})  # of which this machine need have none
+        for task in all_tasks(study, *study.meet())[0]
+    ]
+    shares = dict.fromkeys((task.id for task in tasks), 1.0)
+    of = {kind: [task for task in tasks if task.config["family"] == kind] for kind in ("beta_vae", "pca")}
+    assert [len(own) for own in of.values()] == [20, 10]
+    for n_gpus, pack, expected in (
+        (7, 64, [5] * 4 + [5] * 2), (16, 64, [2] * 10 + [2] * 5), (7, 4, [4] * 5 + [4, 4, 2]), (100, 64, [1] * 30),
+    ):  # fmt: skip
+        found = executor._groups(tasks, shares, [{"CPU": 100.0, "GPU": float(n_gpus)}], pack)
+        assert [len(group) for group in found] == expected
+        assert [task for group in found for task in group] == of["beta_vae"] + of["pca"]
+    only = executor._groups(of["beta_vae"], shares, nodes, 64)
+    assert [len(group) for group in only] == [3] * 6 + [2]
+    for apart in (dict.fromkeys(shares, 0.5), dict.fromkeys(shares, 0.0)):
+        assert executor._groups(tasks, apart, nodes, 64) == [[task] for task in tasks]
+    tasks[0].target.mkdir(parents=True)
+    trained = executor._groups(tasks, shares, nodes, 64)
+    assert sum(map(len, trained[:-1])) == 29
+    assert trained[-1] == [tasks[0]], "it is only to be scored"
+    limited = [replace(task, time_limit=9.0) for task in tasks]
+    assert executor._groups(limited, shares, nodes, 64) == [[task] for task in limited], "a limit is of one run"
+
+
+def test_when_a_pack_dies_each_of_it_goes_on_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Died(Exception):
+        pass
+
+    def get(_: object) -> None:
+        raise Died("The node died. It says no more")
+
+    library = SimpleNamespace(get=get, exceptions=SimpleNamespace(RayTaskError=KeyError, RayError=Died))
+    pack = [Task(name, {}, "") for name in "ab"]
+    submitted = object.__new__(executor._Submitted)
+    vars(submitted).update(ray=library, over=set(), began={}, tries={"b": 2}, shares={"a": 1.0, "b": 1.0})
+    vars(submitted).update(running={"reference": (pack, False)})
+    again: list[tuple[list[Task], bool]] = []
+    monkeypatch.setattr(submitted, "submit", lambda tasks, *, trained: again.append((tasks, trained)))
+    assert [(each.id, each.reason) for each in submitted.outcomes(["reference"])] == [
+        ("b", "Died: The node died (3 times)")
+    ]
+    assert again == [([pack[0]], False)]
+    vars(submitted).update(running={"reference": ([pack[0]], True)})
+    assert list(submitted.outcomes(["reference"])) == []
+    assert again[1:] == [([pack[0]], True)], "trained by then, it is only scored"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("connected")
+@pytest.mark.parametrize("storage", ["shared", "apart"])
+def test_packs_are_trained_on_gpus_and_scored_off_them(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, storage: str
+) -> None:
+    """Two GPUs that exist in Ray's books alone: a run on the CPU may ask for one."""
+    if storage == "apart":
+        monkeypatch.setattr(executor, "MARK", ".elsewhere")
+    text = SMALL.replace("[mig, dci_lasso]", f'[mig, "{HERE}:gpus"]')
+    here, there = (Study.load(written(tmp_path, text), out=tmp_path / name) for name in ("here", "there"))
+    here.run(processes=0)
+    sent: list[tuple[int, bool]] = []
+    submit = executor._Submitted.submit
+
+    def counted(self: Any, tasks: Any, files: Any = None, *, trained: bool = False) -> None:
+        sent.append((len(tasks), trained))
+        submit(self, tasks, files, trained=trained)
+
+    monkeypatch.setattr(executor._Submitted, "submit", counted)
+    added = cluster.add_node(num_cpus=1, num_gpus=1, object_store_memory=MEMORY)
+    try:
+        runs = there.run("ray", gpus_per_run=1.0, pack=3)
+    finally:
+        cluster.remove_node(added)
+    assert [run.state for run in runs] == ["finished"] * 6
+    assert {size for size, trained in sent if not trained} == {1, 2, 3}, "of the VAEs three and one, of PCA two"
+    assert sum(size for size, trained in sent if trained) >= 6
+    frame = there.results()
+    assert frame[f"{HERE}:gpus.score"].tolist() == [0.0] * 6
+    np.testing.assert_allclose(frame["mig.score"], here.results()["mig.score"], atol=1e-4)
+    assert not list((tmp_path / "there" / "runs").glob("*.part"))
 
 
 @pytest.mark.slow

@@ -156,7 +156,8 @@ def _here(
 def _on_cluster(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
 ) -> Iterator[Place]:
-    with asked(tasks, datasets, **options) as (room, call):
+    asking = {name: value for name, value in options.items() if name != "pack"}  # one run is measured, alone
+    with asked(tasks, datasets, **asking) as (room, call):
         yield device == "cpu", room, call
 
 

@@ -154,7 +154,7 @@ class ExecutorSection(Section):
 
 Kind = TypeVar("Kind", bound=Section)
 
-OPTIONS = {"local": ("processes", "pack"), "ray": ("address", "gpus_per_run")}  # of each executor
+OPTIONS = {"local": ("processes", "pack"), "ray": ("address", "gpus_per_run", "pack")}  # of each executor
 
 
 class StudyConfig(Section):

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import chain
-from math import prod
+from math import ceil, prod
 from typing import cast
 
 import torch
@@ -112,9 +112,14 @@ def packs(tasks: Sequence[Task], size: int) -> list[list[Task]]:
     return [[task] for task in tasks if not _stacks(task)] + groups
 
 
+def spread(tasks: Sequence[Task], devices: int, largest: int) -> list[list[Task]]:
+    """`packs` as large as the share of the tasks that each of so many devices has, and no larger than `largest`."""
+    return packs(tasks, min(largest, max(1, ceil(len(tasks) / max(1, devices)))))
+
+
 def _stacks(task: Task) -> bool:
     plan, member = training_of(task.config)
-    return find_family(plan.family).stacks(plan.resolved().precision, member.hyper)
+    return find_family(plan.family).stacks(plan.precision, member.hyper)
 
 
 def check_memory(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], memory: Mapping[str, int]) -> None:

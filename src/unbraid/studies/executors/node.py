@@ -1,6 +1,6 @@
-"""One run on a node of a cluster: on storage shared with the driver, beside an object store, or far from both."""
+"""Runs on a node of a cluster: on storage shared with the driver, beside an object store, or far from both."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,7 +10,7 @@ import unbraid
 from unbraid._files import below
 from unbraid.datasets.base import FactorDataset
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import perform_alone
+from unbraid.studies.executors.work import perform, train
 from unbraid.studies.storage.remote import carried
 from unbraid.studies.storage.sync import Mirror, discard, pull
 
@@ -21,58 +21,66 @@ Files: TypeAlias = Mapping[str, bytes]  # by name, such as "3f2a/config.json", b
 
 @dataclass(frozen=True)
 class Order:
-    """A task, and what a node must know to do it."""
+    """Tasks, and what a node must know to do them."""
 
-    task: Task
+    tasks: tuple[Task, ...]  # in one folder; several are trained stacked
     mark: str  # content of MARK
     store: str | None  # address of the study, where that is in an object store
-    files: Files | None  # what there is of the run; None: not sent, as a node that shares storage needs no copy
+    files: Files | None  # what there is of the runs; None: not sent, as a node that shares storage needs no copy
     version: str  # of unbraid, where the study was started
+    scored: bool = True  # else they are trained only: what follows needs no accelerator
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a node gives back."""
 
-    outcome: Outcome | None  # None: nothing was done, because `Order.files` are needed
-    files: Files  # of the finished run, where the driver has no other way to them
+    # By task; of those that are trained only, of what failed. None: nothing was done, because `Order.files` are needed.
+    outcomes: Mapping[str, Outcome] | None
+    files: Files  # of the finished runs, where the driver has no other way to them
 
 
 def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[TaskProgress], None]) -> Answer:
-    """Do the task of an order, continuing from what there is of it.
+    """Do the tasks of an order, continuing from what there is of them.
 
     Raises:
         DiskFull: no room for what has to be written.
         OSError: the object store cannot be reached from here.
         KeyboardInterrupt: cancelled; checkpoints are saved where they outlast this node.
     """
-    task = order.task
     if order.version != unbraid.__version__:
         reason = f"its node has unbraid {unbraid.__version__}, the study was started with {order.version}"
-        return Answer(Outcome(task.id, "failed", reason), {})
+        return Answer({task.id: Outcome(task.id, "failed", reason) for task in order.tasks}, {})
+
+    def do(tasks: Sequence[Task]) -> Mapping[str, Outcome]:
+        if not order.scored:
+            return train(tasks, datasets, tell)
+        return {outcome.id: outcome for outcome in perform(tasks, datasets, tell)}
+
     if order.store is None and _shared(order):
-        return Answer(perform_alone(datasets, task, tell), {})
+        return Answer(do(order.tasks), {})
     if order.store is None and order.files is None:
         return Answer(None, {})
     with TemporaryDirectory(prefix="unbraid-") as scratch:
-        folder = Path(scratch) / Path(task.folder).name
-        here = replace(task, folder=str(folder))
+        folder = Path(scratch) / Path(order.tasks[0].folder).name
+        here = [replace(task, folder=str(folder)) for task in order.tasks]
         if order.store is not None:
-            names = [path.relative_to(scratch).as_posix() for path in (here.target, here.working)]
+            names = [path.relative_to(scratch).as_posix() for task in here for path in (task.target, task.working)]
             mirror = Mirror(order.store, Path(scratch))
             pull(mirror, *names)
             with carried(mirror, *names):
-                outcome = perform_alone(datasets, here, tell)
-                if here.target.exists():
-                    discard(mirror, names[1])
-            return Answer(outcome, {})
+                outcomes = do(here)
+                for task in here:
+                    if task.target.exists():
+                        discard(mirror, task.working.relative_to(scratch).as_posix())
+            return Answer(outcomes, {})
         unpack(order.files or {}, folder)
-        outcome = perform_alone(datasets, here, tell)
-        return Answer(outcome, pack(here.target))
+        outcomes = do(here)
+        return Answer(outcomes, pack(*(task.target for task in here)))
 
 
 def _shared(order: Order) -> bool:
-    mark = Path(order.task.folder) / MARK
+    mark = Path(order.tasks[0].folder) / MARK
     return mark.is_file() and mark.read_text(encoding="utf-8") == order.mark
 
 

@@ -18,8 +18,9 @@ from unbraid._device import worker_variables
 from unbraid._extras import require
 from unbraid._files import atomic_write, below
 from unbraid.datasets.base import FactorDataset
-from unbraid.studies.executors.local import TRIES, check_memory
-from unbraid.studies.executors.node import MARK, Answer, Files, Order, pack, unpack, work
+from unbraid.studies.executors.local import PACK, TRIES, check_memory, spread
+from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, work
+from unbraid.studies.executors.node import pack as pack_files
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import DiskFull, explain, out_of_time
 from unbraid.studies.storage.remote import mirror_of
@@ -38,8 +39,12 @@ def run(
     report: Callable[[TaskProgress], None] | None = None,
     address: str = "auto",
     gpus_per_run: float | None = None,
+    pack: int = PACK,
 ) -> Iterator[Outcome]:
     """Runs of a study on the nodes of a Ray cluster, one task with one core for each.
+
+    Those that have a GPU for themselves are trained stacked, as the executor "local" stacks them, in packs that leave
+    one for each GPU of the cluster, and are scored by tasks without a GPU. Those with a `time_limit` stay alone.
 
     A run whose node or process dies is begun again elsewhere: from its last checkpoint where the folder of the runs is
     on storage that the nodes share, or mirrors an object store; else from the start, and its files come back by Ray.
@@ -49,6 +54,7 @@ def run(
         address: of the cluster: "auto" for the one that this machine is part of, or host:port.
         gpus_per_run: share of a GPU that a run asks for, so that 0.25 puts four on each; by default 1 for runs whose
             device is "cuda", none for others.
+        pack: largest number of stacked runs on a GPU.
 
     Raises:
         ValueError: no cluster answers at the address, or none of its nodes has what a run asks for.
@@ -62,11 +68,30 @@ def run(
     if joined:
         _join(ray, address)
     try:
-        _checked_nodes(ray, tasks, datasets, address, shares)
+        nodes = _checked_nodes(ray, tasks, datasets, address, shares)
     except ValueError:
         _leave(ray, joined)
         raise
-    return _run(ray, joined, tasks, datasets, report or (lambda _: None), shares)
+    return _run(ray, joined, _groups(tasks, shares, nodes, pack), datasets, report or (lambda _: None), shares)
+
+
+def _groups(
+    tasks: Sequence[Task], shares: Mapping[str, float], nodes: Sequence[Mapping[str, float]], pack: int
+) -> list[list[Task]]:
+    """Which tasks go to the cluster together: packs of those with a GPU for themselves, the others alone."""
+    packed = {task.id for task in tasks if _on_whole_gpu(task, shares[task.id]) and not task.target.exists()}
+    whole = [task for task in tasks if task.id in packed]
+    return spread(whole, _places(nodes, 1.0), pack) + [[task] for task in tasks if task.id not in packed]
+
+
+def _on_whole_gpu(task: Task, share: float) -> bool:
+    return share == 1 and task.time_limit is None
+
+
+def _places(nodes: Sequence[Mapping[str, float]], share: float) -> int:
+    """How many tasks with one core and this share of a GPU the nodes do at once."""
+    room = [min(node.get("CPU", 0), node.get("GPU", 0) / share + 1e-9 if share else sys.maxsize) for node in nodes]
+    return sum(map(int, room))
 
 
 @contextmanager
@@ -91,7 +116,6 @@ def asked(
         _join(ray, address)
     try:
         nodes, share = _checked_nodes(ray, tasks, datasets, address, shares), max(shares.values())
-        room = [min(node.get("CPU", 0), node.get("GPU", 0) / share + 1e-9 if share else sys.maxsize) for node in nodes]
         environment = {"env_vars": worker_variables()}
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -101,7 +125,7 @@ def asked(
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None
 
-        yield sum(map(int, room)), call
+        yield _places(nodes, share), call
     finally:
         _leave(ray, joined)
 
@@ -181,15 +205,15 @@ def _check_cores(nodes: Sequence[Mapping[str, float]], address: str, gpus: float
 def _run(
     ray: Any,
     joined: bool,
-    tasks: Sequence[Task],
+    groups: Sequence[Sequence[Task]],
     datasets: Mapping[str, FactorDataset],
     told: Callable[[TaskProgress], None],
     shares: Mapping[str, float],
 ) -> Iterator[Outcome]:
     submitted = _Submitted(ray, datasets, shares)
     try:
-        for task in tasks:
-            submitted.submit(task)
+        for tasks in groups:
+            submitted.submit(tasks, trained=submitted.splits(tasks[0]) and tasks[0].target.exists())
         while submitted.running:
             ended = submitted.ended()
             for step in submitted.steps():
@@ -210,26 +234,29 @@ class _Submitted:
         self.board = _board(ray)
         self.mark = secrets.token_hex(8)
         self.marked: set[Path] = set()
-        self.running: dict[Any, Task] = {}  # by the reference to the answer
+        self.running: dict[Any, tuple[Sequence[Task], bool]] = {}  # by the reference to the answer; see Order.scored
         self.tries: dict[str, int] = {}
         self.began: dict[str, float] = {}  # by task, when it said its first word
         self.over: set[str] = set()  # tasks that were ended for their time
         environment = {"env_vars": worker_variables()}
         self.remote = ray.remote(num_cpus=1, max_retries=0, runtime_env=environment)(_on_node)
 
-    def submit(self, task: Task, files: Files | None = None) -> None:
-        folder = Path(task.folder)
+    def submit(self, tasks: Sequence[Task], files: Files | None = None, *, trained: bool = False) -> None:
+        """Give tasks to the cluster; with a GPU for themselves they are trained there, and scored once `trained`."""
+        folder, share = Path(tasks[0].folder), 0.0 if trained else self.shares[tasks[0].id]
+        scored = trained or not _on_whole_gpu(tasks[0], share)
         if folder not in self.marked:
             folder.mkdir(parents=True, exist_ok=True)
             with atomic_write(folder / MARK) as temporary:
                 temporary.write_text(self.mark, encoding="utf-8")
             self.marked.add(folder)
-        if files is None and not task.target.exists() and not task.working.exists():
+        if files is None and not any(path.exists() for task in tasks for path in (task.target, task.working)):
             files = {}
         mirror = mirror_of(folder.parent)
-        order = Order(task, self.mark, mirror.url if mirror else None, files, unbraid.__version__)
-        on_node = self.remote.options(num_gpus=self.shares[task.id])
-        self.running[on_node.remote(order, self.datasets, self.board)] = task
+        url = mirror.url if mirror else None
+        order = Order(tuple(tasks), self.mark, url, files, unbraid.__version__, scored)
+        on_node = self.remote.options(num_gpus=share)
+        self.running[on_node.remote(order, self.datasets, self.board)] = tasks, scored
 
     def ended(self) -> list[Any]:
         """References to answers that are there within POLL_SECONDS."""
@@ -237,7 +264,7 @@ class _Submitted:
 
     def steps(self) -> Iterator[TaskProgress]:
         """What the tasks at work said since the last call."""
-        at_work = {task.id for task in self.running.values()}
+        at_work = {task.id for tasks, _ in self.running.values() for task in tasks}
         for name, said in self.ray.get(self.board.take.remote()).items():
             if name in at_work:
                 self.began.setdefault(name, time.monotonic())
@@ -245,7 +272,7 @@ class _Submitted:
 
     def end_stragglers(self) -> None:
         """End tasks whose time is over: their places are free for others."""
-        for reference, task in self.running.items():
+        for reference, ((task, *_), _) in self.running.items():  # those with a limit are alone
             limit, began = task.time_limit, self.began.get(task.id)
             if limit is not None and began is not None and time.monotonic() - began > limit:
                 self.over.add(task.id)
@@ -253,35 +280,49 @@ class _Submitted:
 
     def outcomes(self, ended: Iterable[Any]) -> Iterator[Outcome]:
         for reference in ended:
-            task = self.running.pop(reference)
-            outcome = self._outcome(task, reference)
-            if outcome is not None:
-                yield outcome
+            tasks, scored = self.running.pop(reference)
+            yield from self._outcomes(tasks, scored, reference)
 
-    def _outcome(self, task: Task, reference: Any) -> Outcome | None:
-        """None where the task was submitted again."""
+    def _outcomes(self, tasks: Sequence[Task], scored: bool, reference: Any) -> Iterator[Outcome]:
+        """Of the tasks that were not submitted again."""
         errors = self.ray.exceptions
         try:
             answer: Answer = self.ray.get(reference)
         except errors.RayTaskError as error:
             if isinstance(error.cause, DiskFull):
                 raise error.cause from None
-            return Outcome(task.id, "failed", explain(error.cause), error.traceback_str)
+            for task in tasks:
+                yield Outcome(task.id, "failed", explain(error.cause), error.traceback_str)
         except errors.RayError as error:  # a node or process that died
-            if task.id in self.over:
-                return Outcome(task.id, "failed", out_of_time(f"it took longer than {task.time_limit:g} s"))
-            self.began.pop(task.id, None)
-            self.tries[task.id] = self.tries.get(task.id, 0) + 1
-            if self.tries[task.id] < TRIES:
-                self.submit(task)
-                return None
-            reason = str(error).partition(". ")[0].strip()
-            return Outcome(task.id, "failed", f"{type(error).__name__}: {reason} ({TRIES} times)")
-        if answer.outcome is None:
-            self.submit(task, pack(task.target, task.working))
-            return None
-        _fetch(task, answer)
-        return answer.outcome
+            for task in tasks:  # of a pack, each goes on by itself: one of them may have ended them all
+                yield from self._died(task, error, trained=scored and self.splits(task))
+        else:
+            if answer.outcomes is None:
+                paths = [path for task in tasks for path in (task.target, task.working)]
+                return self.submit(tasks, pack_files(*paths), trained=scored and self.splits(tasks[0]))
+            for task in tasks:
+                outcome = answer.outcomes.get(task.id)
+                _fetch(task, answer.files, failed=outcome is not None and outcome.state == "failed")
+                if outcome is None:
+                    self.submit([task], trained=True)
+                else:
+                    yield outcome
+
+    def splits(self, task: Task) -> bool:
+        """Whether it is trained with a GPU first, and scored without."""
+        return _on_whole_gpu(task, self.shares[task.id])
+
+    def _died(self, task: Task, error: Exception, *, trained: bool) -> Iterator[Outcome]:
+        if task.id in self.over:
+            yield Outcome(task.id, "failed", out_of_time(f"it took longer than {task.time_limit:g} s"))
+            return
+        self.began.pop(task.id, None)
+        self.tries[task.id] = self.tries.get(task.id, 0) + 1
+        if self.tries[task.id] < TRIES:
+            self.submit([task], trained=trained)
+            return
+        reason = str(error).partition(". ")[0].strip()
+        yield Outcome(task.id, "failed", f"{type(error).__name__}: {reason} ({TRIES} times)")
 
     def stop(self) -> None:
         """Cancel what runs, and wait for its checkpoints."""
@@ -321,29 +362,29 @@ def _on_node(order: Order, datasets: Mapping[str, FactorDataset], board: Any) ->
     def tell(step: TaskProgress) -> None:
         last[:] = [board.post.remote(step.id, (step.step, dict(step.logs), step.doing))]
 
-    tell(TaskProgress(order.task.id, 0))  # it waits in no queue any more: its time begins
+    for task in order.tasks:
+        tell(TaskProgress(task.id, 0))  # it waits in no queue any more: its time begins
     answer = work(order, datasets, tell)
     ray.get(last)  # the last word arrives before the answer
     return answer
 
 
-def _fetch(task: Task, answer: Answer) -> None:
+def _fetch(task: Task, files: Files, *, failed: bool) -> None:
     """Have the files of the run where the driver looks for them."""
-    outcome = answer.outcome
-    assert outcome
-    if answer.files:
-        _receive(task, answer.files)
+    own = {name: content for name, content in files.items() if name.startswith(f"{task.id}/")}
+    if own:
+        _receive(task, own)
     elif mirror := mirror_of(Path(task.folder).parent):
         names = [path.relative_to(mirror.folder).as_posix() for path in (task.target, task.working)]
         pull(mirror, *names)
-    elif outcome.state != "failed":
+    elif not failed:
         _wait_for(task.target)
 
 
 def _receive(task: Task, files: Files) -> None:
     """Place the folder of a run that came by Ray, whole."""
     if task.target.exists():
-        had = pack(task.target)
+        had = pack_files(task.target)
         for name, content in files.items():
             if had.get(name) != content:
                 with atomic_write(below(task.target.parent, name)) as temporary:
