@@ -90,13 +90,49 @@ def rotated(n_samples: int, rng: np.random.Generator) -> Representation:
 
 
 def trained(n_samples: int, rng: np.random.Generator) -> Representation:
-    """Rows of the shipped codes of a trained model, drawn with replacement: its 10 000 rows are the source."""
+    """Rows of the shipped codes of a trained model, each code moved by normal noise of a 20th of its deviation.
+
+    Rows alone would come back in samples of as many as there are, and a third of these samples would lack the outermost
+    row, which decides where bins of equal width lie.
+    """
     example = Representation.example()
-    return example.keep_rows(rng.integers(0, len(example), n_samples))
+    drawn = example.keep_rows(rng.integers(0, len(example), n_samples))
+    noise = 0.05 * example.codes.std(axis=0) * rng.standard_normal(drawn.codes.shape)
+    return replace(drawn, codes=drawn.codes + noise)
+
+
+def uneven(n_samples: int, rng: np.random.Generator) -> Representation:
+    """Four factors of unequal levels, partly entangled, in six codes of unequal noise, one of heavy tails.
+
+    The first code is of the first factor alone, two codes mix the second and the third, two more have the fourth on
+    an arc, and the last is heavy-tailed noise with a little of each.
+    """
+    levels = [rng.choice(size, n_samples, p=np.arange(size, 0, -1) / (size * (size + 1) / 2)) for size in (2, 4, 6, 10)]
+    first, second, third, fourth = (np.array(level) / level.max() for level in levels)
+    signal = [
+        first, second + 0.4 * third, third - 0.7 * second, np.sin(2 * fourth), np.cos(2 * fourth) + 0.2 * first,
+        0.1 * (first + second + third + fourth),
+    ]  # fmt: skip
+    noise = rng.standard_t(5, (n_samples, 6)) * np.array([0.05, 0.1, 0.3, 0.05, 0.2, 1.0])
+    factors = np.stack(levels, axis=1)
+    codes = np.stack(signal, axis=1) + noise
+    return Representation(codes, factors, log_variances=np.full(codes.shape, -2.0), kinds=("ordinal",) * 4)
+
+
+def bent(n_samples: int, rng: np.random.Generator) -> Representation:
+    """Dependent factors on curves in four codes, with noise that grows with a factor: drawn once all methods stood."""
+    factors = dependent_factors(n_samples, rng)
+    first, second, third = (factors / (SIZES - 1)).T
+    signal = np.stack(
+        [np.tanh(3 * first - 1) + 0.3 * second**2, second, np.exp(third) - 0.5 * first, 0 * first], axis=1
+    )
+    noise = (0.05 + 0.4 * third)[:, None] * rng.standard_normal((n_samples, 4)) * [1, 0.5, 1, 2]
+    return held(signal + noise, factors)
 
 
 SOURCES: dict[str, Callable[[int, np.random.Generator], Representation]] = {
     "perfect": perfect, "noisy": noisy, "rotated": rotated, "dependent": dependent, "trained": trained,
+    "uneven": uneven, "bent": bent,
 }  # fmt: skip
 
 

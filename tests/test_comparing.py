@@ -55,9 +55,9 @@ def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
     (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", resamples=20).differences
     rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
     first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
-    half = 2.776445 * 2 * (first - second).std(ddof=1)  # t of 4 degrees of freedom at .975
+    half = 3.182446 * 2 * (first - second).std(ddof=1)  # t of 3 degrees of freedom at .975
     assert own.high - own.difference == pytest.approx(half)
-    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 2.776445), 4))
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 3.182446), 3))
 
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:

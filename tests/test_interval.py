@@ -21,6 +21,7 @@ from unbraid.cli.app import app
 from unbraid.metrics import METRICS
 from unbraid.metrics._inputs import split_rows
 from unbraid.metrics.resampling import Resampling, part_of_rows
+from unbraid.tables import footnote
 from unbraid.types import FloatArray, Kind
 
 RNG = np.random.default_rng(0)
@@ -92,13 +93,18 @@ def test_few_degrees_of_freedom_widen_an_interval() -> None:
 
 
 def test_rows_needed_by_hand() -> None:
-    assert rows_needed(0.02, 1000, 0.95, 0.01) == pytest.approx(1000 * (1.959964 * 2) ** 2, abs=1)
-    assert rows_needed(0.0, 1000, 0.95, 0.01) == 40
-    card = unbraid.score(CODES, FACTORS, metrics=["mig", "d_lsbd"], confidence=0.95, resamples=20)
-    known = card.scored["mig"].intervals
-    assert known is not None
-    deviation = known.values["score"].deviation
-    assert card.rows_needed(0.02) == {"mig": pytest.approx(400 * (1.959964 * deviation / 0.02) ** 2, abs=1)}
+    assert rows_needed(0.02, 1000, 0.95, 0.01, 10**9) == pytest.approx(1000 * (1.959964 * 2) ** 2, abs=1)
+    assert rows_needed(0.02, 1000, 0.95, 0.01, 3) == pytest.approx(1000 * (3.182446 * 2) ** 2, abs=1)
+    assert rows_needed(0.0, 1000, 0.95, 0.01, 19) == 40
+    names = ["mig", "irs", "d_lsbd"]
+    card = unbraid.score(CODES, FACTORS, metrics=names, confidence=0.95, resamples=20)
+    for name in names[:2]:
+        known = card.scored[name].intervals
+        assert known is not None
+        as_now = known.values["score"].half_width
+        assert card.rows_needed(as_now)[name] == pytest.approx(400, abs=1), "of which its interval is so wide"
+        assert card.rows_needed(as_now / 2)[name] == pytest.approx(1600, abs=1)
+    assert "d_lsbd" not in card.rows_needed(0.1)
     with pytest.raises(ValueError, match="half_width must be a finite number, above 0; got 0"):
         card.rows_needed(0)
 
@@ -127,7 +133,8 @@ def test_parts_score_as_those_rows_do_alone() -> None:
     codes = np.hstack([codes, np.rint(codes[:, :1]), np.full((90, 1), 0.1), -codes[:, :1], np.eye(90)[:, :1]])
     names = ["mig", "med", "modularity", "factor_leakage", "mcc", *(n for n, row in METRICS.items() if row.of_parts)]
     chosen = {name: METRICS[name] for name in names}
-    both: tuple[tuple[Kind, ...], ...] = (("ordinal",) * 3, ("categorical", "categorical", "continuous"))
+    ordinal: tuple[Kind, ...] = ("ordinal", "ordinal", "ordinal")
+    both: tuple[tuple[Kind, ...], ...] = (ordinal, ("categorical", "categorical", "continuous"))
     for kinds in both:
         given = Representation(1e3 * codes, factors, kinds=kinds)
         scorer = part_scorer(given, chosen, 3, None)
@@ -272,6 +279,10 @@ def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_th
     card = unbraid.score(given, metrics=["mig", "beta_vae_score"], confidence=0.9, resamples=2)
     assert "no simulation has checked its interval" in card.scored["beta_vae_score"].notes
     assert "no simulation has checked its interval" not in card.scored["mig"].notes
+    names = ["mig", "beta_vae_score"]
+    compared = unbraid.compare({"a": given, "b": given.keep_rows(np.arange(200))}, metrics=names, resamples=2)
+    for foot in (footnote({"a": card}), compared.footnote):
+        assert "; no simulation has checked the intervals of beta_vae_score; seed 0" in foot
 
 
 def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:

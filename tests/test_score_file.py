@@ -18,7 +18,11 @@ from unbraid.scorecard import load_beside
 from unbraid.studies.scores import read_scores
 
 GRID = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
-CARD = unbraid.score(GRID, GRID, metrics=["mig", "sap", "dci_lasso", "d_lsbd"], names=("a", "b"))
+ROWS = np.tile(GRID, (6, 1))
+CARD = unbraid.score(
+    ROWS, ROWS, metrics=["mig", "sap", "dci_lasso", "d_lsbd"], names=("a", "b"), confidence=0.9, resamples=3, null=3,
+    baselines={"flat": 0 * ROWS},
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -69,6 +73,18 @@ HOSTILE: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "noise that is not a number": (("metrics", "mig", "noise", "score"), math.nan),
     "factor without a number": (("metrics", "mig", "per_factor", "a"), None),
     "per_factor that is infinite": (("metrics", "mig", "per_factor", "a"), math.inf),
+    "null of text": (("metrics", "mig", "null", "mean"), "0"),
+    "p above 1": (("metrics", "mig", "null", "p"), 1.5),
+    "confidence of 1": (("metrics", "mig", "intervals", "confidence"), 1.0),
+    "a single part": (("metrics", "mig", "intervals", "times"), 1),
+    "interval without an end": (("metrics", "mig", "intervals", "values", "score", "high"), None),
+    "interval without end": (("metrics", "mig", "intervals", "per_factor", "a", "low"), -math.inf),
+    "deviation below 0": (("metrics", "mig", "intervals", "values", "score", "deviation"), -0.1),
+    "share of seeds above 1": (("metrics", "sap", "intervals", "by_seed", "score"), 1.5),
+    "share of seeds that is not a number": (("metrics", "sap", "intervals", "by_seed", "score"), math.nan),
+    "share of seeds of a strange name": (("metrics", "sap", "intervals", "by_seed", "__init__"), 0.5),
+    "reason of no interval that is none": (("metrics", "mig", "no_interval"), None),
+    "baseline that is infinite": (("metrics", "mig", "baselines", "flat"), math.inf),
     "notes of numbers": (("metrics", "mig", "notes"), [1]),
     "many notes": (("metrics", "mig", "notes"), ["x"] * 1001),
     "array of a number": (("metrics", "mig", "arrays", "x"), 1.0),

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from unbraid.metrics.resampling import Resampling
 from unbraid.types import FloatArray
@@ -71,7 +70,7 @@ def shares_of_seeds(intervals: Intervals, variances: Mapping[str, float]) -> dic
     return shares
 
 
-def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float) -> int:
+def rows_needed(deviation: float, n_samples: int, confidence: float, half_width: float, degrees: int) -> int:
     """How many rows make an interval reach so far to either side, if deviations fall as 1 / sqrt(n_samples).
 
     Args:
@@ -79,8 +78,12 @@ def rows_needed(deviation: float, n_samples: int, confidence: float, half_width:
         n_samples: of the card.
         confidence: in (0, 1).
         half_width: above 0.
+        degrees: of freedom of Student's t, as the interval has them.
     """
-    return max(FEWEST_ROWS, int(np.ceil(n_samples * (ndtri((1 + confidence) / 2) * deviation / half_width) ** 2)))
+    from scipy.stats import t
+
+    reach = float(t.ppf((1 + confidence) / 2, degrees)) * deviation
+    return max(FEWEST_ROWS, int(np.ceil(n_samples * (reach / half_width) ** 2)))
 
 
 def intervals(

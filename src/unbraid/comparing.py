@@ -94,13 +94,18 @@ class ModelComparison:
     @property
     def footnote(self) -> str:
         """What a reader of the table must know: rows, seed, version, how sure, what was corrected for."""
+        from unbraid.tables import unchecked
+
         card = next(iter(self.cards.values()))
-        sizes = sorted({len(each.representation) for each in self.cards.values()})
+        sizes, n = sorted({len(each.representation) for each in self.cards.values()}), len(self.differences)
         rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
-        return (
+        said = [
             f"{rows}; ± half of the {100 * self.confidence:g} % interval; bold: better than all others "
-            f"(Holm over {len(self.differences)} comparisons); seed {card.seed}; unbraid {unbraid.__version__}."
-        )
+            f"(Holm over {n} comparison{'s' * (n != 1)})",
+            *unchecked(self.cards),
+            f"seed {card.seed}; unbraid {unbraid.__version__}.",
+        ]
+        return "; ".join(said)
 
     def save(self, path: str | Path) -> None:
         """Write everything as .json, or as one standalone .html page, or the table as .tex, .md or .csv.

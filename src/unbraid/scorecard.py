@@ -67,6 +67,12 @@ class Scored:
         return {name: value for name, value in fields_of(self.result) if isinstance(value, np.ndarray)}
 
     @property
+    def unchecked(self) -> bool:
+        """Whether it has an interval that no simulation has checked."""
+        method = self.metric.interval
+        return self.intervals is not None and isinstance(method, Resampling) and not method.checked
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What to know before reading the number."""
         told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
@@ -76,8 +82,7 @@ class Scored:
         if self.null is not None:
             notes.append(self.null.note)
         notes += baselines_told(self.metric.higher_is_better, self.headline, self.baselines)
-        method = self.metric.interval
-        if self.intervals is not None and isinstance(method, Resampling) and not method.checked:
+        if self.unchecked:
             notes.append(UNCHECKED)
         if self.intervals is not None and self.intervals.by_seed is not None:
             share = self.intervals.by_seed.get(self.metric.headline)
@@ -233,8 +238,9 @@ class ScoreCard:
     def rows_needed(self, half_width: float) -> dict[str, int]:
         """How many rows each metric needs for an interval that reaches so far to either side of its headline.
 
-        From the deviations that `score(..., confidence=...)` found, which fall as 1 / sqrt(n_samples): a forecast of
-        rows, good to a factor of two where the estimate rests on few trainings. Metrics without interval are left out.
+        From the deviations that `score(..., confidence=...)` found, which fall as 1 / sqrt(n_samples), for an interval
+        of as many parts of the rows: a forecast, good to a factor of two where the estimate rests on few trainings.
+        Metrics without interval are left out.
 
         Raises:
             ValueError: `half_width` is not above 0.
@@ -242,9 +248,9 @@ class ScoreCard:
         check_number("half_width", half_width, above=0)
         found = {}
         for name, each in self.scored.items():
-            if each.intervals is not None:
-                deviation = each.intervals.values[each.metric.headline].deviation
-                found[name] = rows_needed(deviation, self.n_samples, each.intervals.confidence, half_width)
+            if (known := each.intervals) is not None and isinstance(method := each.metric.interval, Resampling):
+                deviation, degrees = known.values[each.metric.headline].deviation, method.degrees(known.times)
+                found[name] = rows_needed(deviation, self.n_samples, known.confidence, half_width, degrees)
         return found
 
     def save(self, path: str | Path) -> None:

@@ -76,12 +76,19 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
     if confidences:
         percent = " or ".join(f"{100 * each:g}" for each in confidences)
         said.append(f"± half of the {percent} % interval for the mean on fresh rows, as many")
+    said += unchecked(cards)
     if any(each.null is not None for each in scored):
         said.append(f"{WITHIN_NULL} not told from shuffled rows (p > {WITHIN:g})")
     if beside := dict.fromkeys(name for each in scored for name in each.baselines):
         said.append(f"{MARK} no better than the best of {', '.join(beside)}")
     said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
     return f"{'; '.join(said)}; unbraid {unbraid.__version__}."
+
+
+def unchecked(cards: "Mapping[str, ScoreCard]") -> list[str]:
+    """What a table of intervals has to say of those that no simulation has checked; nothing where there are none."""
+    names = dict.fromkeys(name for card in cards.values() for name, each in card.scored.items() if each.unchecked)
+    return [f"no simulation has checked the intervals of {', '.join(names)}"] if names else []
 
 
 def save_table(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> None:

@@ -92,12 +92,12 @@ class Comparison:
     @property
     def footnote(self) -> str:
         """What a reader of the table must know: runs, seeds, version, how sure, what was corrected for."""
-        sizes = sorted({each.n for each in self.groups})
+        sizes, n = sorted({each.n for each in self.groups}), len(self.shifts)
         each = f"{sizes[0]}" if len(sizes) == 1 else f"{sizes[0]} to {sizes[-1]}"
         seeds = f" of {self.n_seeds} seeds" if self.n_seeds else ""
         return (
             f"{each} {self.over}{seeds} per {self.by}; mean ± half of its {100 * self.confidence:g} % interval "
-            f"(Student's t); bold: better than all others (rank test, Holm over {len(self.shifts)} comparisons); "
+            f"(Student's t); bold: better than all others (rank test, Holm over {n} comparison{'s' * (n != 1)}); "
             f"unbraid {unbraid.__version__}."
         )
 

@@ -118,7 +118,8 @@ def score(
     confidence: Annotated[
         float | None,
         typer.Option(
-            help="An interval for every number, such as .95: what would fresh images, as many, score on average?",
+            help="An interval for every number, such as .95: what would fresh images, as many, score on average? A "
+            "note says so where no simulation has checked it.",
             show_default=False,
         ),
     ] = None,

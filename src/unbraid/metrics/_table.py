@@ -48,6 +48,7 @@ from unbraid.metrics.zero_shot import zero_shot
 HALVES = Resampling()
 THIRDS = Resampling(one_in=3)  # where bins reach to the extremes, of which halves lose too many
 FIFTHS = Resampling(one_in=5)  # the same, and where half of the rows tell too much less than all
+EXTREME = Resampling(one_in=5, freedom=3)  # the same, where so few rows decide that they hardly tell how far they stray
 UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
@@ -294,7 +295,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             invariant_to=frozenset({"permute", "flip", "dead"}),
             aligned=False,
-            interval=Resampling(one_in=5, freedom=4),
+            interval=EXTREME,
             of_parts=irs_of_parts,
         ),
         "factor_leakage": Metric(
@@ -600,7 +601,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             source="Do & Tran 2020",
             strays=0.01,
             standard=False,
-            interval=FIFTHS,
+            interval=EXTREME,
         ),
         "dcimig": Metric(
             dcimig,
@@ -635,7 +636,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             strays=0.01,
             invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
             standard=False,
-            interval=HALVES,
+            interval=FIFTHS,
         ),
         "tad": Metric(
             tad,
