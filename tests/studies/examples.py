@@ -42,7 +42,7 @@ def same_but_for_times(first: pd.DataFrame, second: pd.DataFrame) -> bool:
     return True
 
 
-class _Bad(nn.Module):
+class FailingLater(nn.Module):
     """A dense encoder, of which a pass ends badly: the fourth, which no rehearsal comes to."""
 
     def __init__(self, encoder: nn.Module, happens: Any) -> None:
@@ -70,22 +70,22 @@ def _die() -> None:
 
 def refusing(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     encoder, decoder = dense_pair(*arguments)
-    return _Bad(encoder, _refuse), decoder
+    return FailingLater(encoder, _refuse), decoder
 
 
 def hanging(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     encoder, decoder = dense_pair(*arguments)
-    return _Bad(encoder, lambda: time.sleep(3000)), decoder
+    return FailingLater(encoder, lambda: time.sleep(3000)), decoder
 
 
 def greedy(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     encoder, decoder = dense_pair(*arguments)
-    return _Bad(encoder, _memory), decoder
+    return FailingLater(encoder, _memory), decoder
 
 
 def dying(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     encoder, decoder = dense_pair(*arguments)
-    return _Bad(encoder, _die), decoder
+    return FailingLater(encoder, _die), decoder
 
 
 def enormous(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:

@@ -20,7 +20,7 @@ from safetensors import safe_open
 from torch import nn
 
 from tests.conftest import MEMORY
-from tests.studies.examples import SMALL, same_but_for_times, written
+from tests.studies.examples import SMALL, FailingLater, same_but_for_times, written
 from unbraid import Study
 from unbraid.cli import main
 from unbraid.models.networks import dense_pair
@@ -56,12 +56,11 @@ def gated(*arguments: Any) -> tuple[nn.Module, nn.Module]:
 def full(*arguments: Any) -> tuple[nn.Module, nn.Module]:
     """Dense networks that find the disk full."""
 
-    def fail(*_: Any) -> None:
+    def fail() -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     encoder, decoder = dense_pair(*arguments)
-    encoder.register_forward_pre_hook(fail)
-    return encoder, decoder
+    return FailingLater(encoder, fail), decoder
 
 
 def gpus(codes: np.ndarray, factors: np.ndarray) -> float:
@@ -383,26 +382,31 @@ def test_without_shared_storage_files_come_back_by_ray(tmp_path: Path, monkeypat
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("connected")
-def test_runs_go_straight_to_an_object_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("gpu", [None, 1.0])
+def test_runs_go_straight_to_an_object_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gpu: float | None
+) -> None:
     import fsspec
 
     monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / "cache"))
-    fsspec.filesystem("s3").mkdir("straight")
+    bucket = f"straight{gpu or ''}".replace(".", "-")
+    fsspec.filesystem("s3").mkdir(bucket)
     here = Study.load(written(tmp_path, QUICK), out=tmp_path / "here")
-    there = Study.load(written(tmp_path, QUICK), out="s3://straight/study")
+    there = Study.load(written(tmp_path, QUICK), out=f"s3://{bucket}/study")
     here.run(processes=0)
-    there.run("ray")
+    there.run("ray", gpus_per_run=gpu)
     shutil.rmtree(tmp_path / "cache")
-    there = Study.load("s3://straight/study")
+    there = Study.load(f"s3://{bucket}/study")
     assert same_but_for_times(here.results(), there.results())
     assert same_files(here, there, "weights.safetensors", "codes.safetensors")
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("connected")
-def test_a_full_disk_on_a_node_stops_the_study(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [{}, {"gpus_per_run": 1.0}])
+def test_a_full_disk_on_a_node_stops_the_study(tmp_path: Path, options: dict[str, Any]) -> None:
     text = SMALL.replace("network: dense", f'network: "{HERE}:full"')
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     with pytest.raises(DiskFull, match="no space left"):
-        study.run("ray")
+        study.run("ray", **options)
     assert not list((tmp_path / "study").glob("failed/*"))
