@@ -67,6 +67,7 @@ def apart(what: str, work: Callable[[], object]) -> None:
 
 def many_runs(count: int, home: Path) -> None:
     from unbraid import Study
+    from unbraid._seal import sealed_json, without_seal
     from unbraid.runs.folder import run_id
 
     yaml = home / "study.yaml"
@@ -91,7 +92,7 @@ def many_runs(count: int, home: Path) -> None:
             config = json.loads((first / "config.json").read_text())
             config |= {"seed": planned.seed, "hyperparameters": dict(planned.config["hyperparameters"])}
             (target / "config.json").unlink()
-            (target / "config.json").write_text(json.dumps(config, indent=2))
+            (target / "config.json").write_bytes(sealed_json(without_seal(config)))
     (home / "study" / "study.yaml").write_text(yaml.read_text())
 
     def status() -> None:
