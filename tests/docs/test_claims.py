@@ -29,7 +29,7 @@ def test_the_file_holds_the_claims_and_their_verdicts() -> None:
 def test_numbers_are_those_of_the_tables() -> None:
     kept = {row["says"]: row for row in json.loads((DOCS / "claims.json").read_text(encoding="utf-8"))}
     for claim in make_claims.CLAIMS:
-        if claim.study in (make_claims.UDR, make_claims.TCVAE):
+        if any(name in claim.study for name in (make_claims.UDR, make_claims.TCVAE, make_claims.DEPENDENT)):
             continue  # a thousand resamples each
         effect, row = claim.found(), kept[claim.says]
         assert (effect.value, effect.low, effect.high) == pytest.approx(
