@@ -73,9 +73,7 @@ def seconds(study: str) -> float | None:
 
 
 UDR, TCVAE, DCI, GAP = "udr-2020-laptop", "beta-tcvae-2018-laptop", "dci-2018-laptop", "dci-2018-small"
-ARROW, AIRPLANE, TURNTABLE, FLATLAND = (
-    f"lsbd-{name}-small" for name in ("arrow", "airplane", "turntable", "flatland")
-)
+ARROW, AIRPLANE, TURNTABLE, FLATLAND = (f"lsbd-{name}-small" for name in ("arrow", "airplane", "turntable", "flatland"))
 SQUARE, ENOUGH = "lsbd-square-laptop", "lsbd-arrow-laptop"
 DEPENDENT = "beta-tcvae-2018-dependent-laptop"
 ROOMS = "snc-nk-2023-rooms-laptop"

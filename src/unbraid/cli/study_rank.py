@@ -177,7 +177,7 @@ def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
     from unbraid.analysis.columns import headline_columns
 
-    judged = [ABOVE] if frame[ABOVE].notna().any() else []
+    judged = [ABOVE] if frame[ABOVE].notna().to_numpy().any() else []
     return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
 
 

@@ -137,7 +137,7 @@ def study_data(
 
 def _baselines(study: StudyRecord, frame: DataFrame) -> dict[str, Any]:
     """What the baselines of the runs score, and the places of the runs that are no better; empty without any."""
-    if ABOVE not in frame.columns or not frame[ABOVE].notna().any():
+    if ABOVE not in frame.columns or not frame[ABOVE].notna().to_numpy().any():
         return {"baselines": [], "no_better": {}}
     places = {run: place for place, run in enumerate(frame["run"])}
     worse = {column: sorted(places[run] for run in runs) for column, runs in no_better_runs(frame).items()}

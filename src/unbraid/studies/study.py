@@ -210,8 +210,8 @@ class Studies(Study):
         return together({label: study.baselines() for label, study in self.datasets.items()})
 
     def _one_only(self, *_: Any, **__: Any) -> NoReturn:
-        first, *_ = labels = list(self.datasets)
-        one = (self.folder or Path("study")) / first
+        labels = list(self.datasets)
+        one = (self.folder or Path("study")) / labels[0]
         raise ValueError(
             f"the study is of {len(labels)} datasets, {', '.join(labels)}; take one of them, such as {one}"
         )
