@@ -77,6 +77,7 @@ def files(folder: Path) -> dict[str, bytes]:
 def test_every_run_is_held_against_what_it_is_held_against_when_scored_alone(made: Path) -> None:
     study = Study.load(made)
     frame, decided = study.results().set_index("run"), set()
+    beside = study.baselines().groupby(["baseline", "codes"])
     for run in study.runs():
         opened = open_run(run.path)
         card = unbraid.score(opened.codes(), metrics=METRICS, baselines=opened.baselines())
@@ -86,6 +87,8 @@ def test_every_run_is_held_against_what_it_is_held_against_when_scored_alone(mad
             column = f"{name}.{scored.metric.headline}"
             found = frame.loc[run.id].get(f"baseline.{column}", np.nan)
             assert found == best if best is not None else np.isnan(found)
+            for title, value in scored.baselines.items():
+                assert value in beside.get_group((title, opened.n_codes))[column].tolist()
             ahead = best is None or (scored.headline - best) * (1 if scored.metric.higher_is_better else -1) > 0
             worse += [] if ahead else [name]
             if best is not None:
