@@ -11,6 +11,7 @@ from unbraid.types import FloatArray, IntArray
 Binning: TypeAlias = Literal["width", "mass"]
 CONSTANT = 1e-12  # of its largest value: a column that varies less is constant but for rounding
 ROUNDING = 8 * float(np.finfo(float).eps)  # relative error that rescaling a column may leave in a value
+ROWS_IN_CACHE = 512  # of a block whose columns are cut one after the other
 
 
 @shared
@@ -127,22 +128,26 @@ def _cut(
     n_samples, n_columns = values.shape
     few = _few_values(values, half, rounding, bins, n_rows)
     binned = np.zeros((n_samples, n_columns), dtype=np.int32)
-    for row in range(n_samples):
+    for start in range(0, n_samples, ROWS_IN_CACHE):
+        rows = range(start, min(start + ROWS_IN_CACHE, n_samples))
         for column in range(n_columns):
-            value, known = values[row, column], few[column]
-            if half[column] == 0.0:
+            known, span, first = few[column], half[column], low[column] / 2
+            if span == 0.0:
                 continue
             if len(known):
-                binned[row, column] = np.searchsorted(known, value - rounding[column])
+                for row in rows:
+                    binned[row, column] = np.searchsorted(known, values[row, column] - rounding[column])
                 continue
-            place = (value / 2 - low[column] / 2) / half[column] * bins
-            edge = np.rint(place)
-            if abs(place - edge) > bins * (rounding[column] / half[column] + ROUNDING):
-                binned[row, column] = int(place)
-            elif 2 * edge < bins:
-                binned[row, column] = int(edge)
-            elif 2 * edge > bins:
-                binned[row, column] = int(edge) - 1
-            else:
-                binned[row, column] = bins
+            at_edge = bins * (rounding[column] / span + ROUNDING)
+            for row in rows:
+                place = (values[row, column] / 2 - first) / span * bins
+                edge = np.rint(place)
+                if abs(place - edge) > at_edge:
+                    binned[row, column] = int(place)
+                elif 2 * edge < bins:
+                    binned[row, column] = int(edge)
+                elif 2 * edge > bins:
+                    binned[row, column] = int(edge) - 1
+                else:
+                    binned[row, column] = bins
     return binned

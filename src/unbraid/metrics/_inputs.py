@@ -6,6 +6,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
+import numba
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
@@ -315,13 +316,27 @@ def levels_by_value(inputs: Inputs) -> Levels | None:
 
 
 def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
-    columns, sizes = [], []
-    for column, size in zip(whole.levels.T, whole.sizes, strict=True):
-        levels = column.take(rows)
-        present = np.bincount(levels, minlength=size) > 0
-        sizes.append(int(present.sum()))
-        columns.append(levels if sizes[-1] == size else (np.cumsum(present) - 1)[levels])
-    return Levels(np.stack(columns).T, tuple(sizes), whole.notes)  # each factor's levels side by side
+    levels, sizes = _renumbered(whole.levels, rows, np.array(whole.sizes))
+    return Levels(levels.T, tuple(sizes.tolist()), whole.notes)  # each factor's levels side by side
+
+
+@numba.njit(cache=True)
+def _renumbered(levels: IntArray, rows: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """(n_factors, n_rows) levels of some rows, numbered without those that none of them has; and how many are left."""
+    renumbered, left = np.empty((len(sizes), len(rows)), dtype=np.int64), np.zeros_like(sizes)
+    for factor in range(len(sizes)):
+        number = np.full(sizes[factor], -1)
+        for place in range(len(rows)):
+            level = levels[np.uint64(rows[place]), factor]
+            renumbered[factor, place], number[np.uint64(level)] = level, 0
+        for level in range(sizes[factor]):
+            if number[level] == 0:
+                number[level] = left[factor]
+                left[factor] += 1
+        if left[factor] < sizes[factor]:
+            for place in range(len(rows)):
+                renumbered[factor, place] = number[renumbered[factor, place]]
+    return renumbered, left
 
 
 def in_unit(matrix: FloatArray) -> FloatArray:

@@ -116,20 +116,17 @@ def in_roles(
             else -1.
         size: number of levels.
     """
+    # Room for all, and every row is written to both sides, of which one at most keeps it: branches would be guessed
+    # wrongly half of the time.
+    train, test = np.empty(len(order) + 1), np.empty(len(order) + 1)
+    learnt, true = np.empty(len(order) + 1, dtype=np.int64), np.empty(len(order) + 1, dtype=np.int64)
     n_train, n_test = 0, 0
-    for mark in marks:
-        n_train += 0 <= mark < size
-        n_test += mark >= size
-    # Room for a row that is neither: without branches, which would be guessed wrongly half of the time.
-    train, test = np.empty(n_train + 1), np.empty(n_test + 1)
-    learnt, true = np.empty(n_train + 1, dtype=np.int64), np.empty(n_test + 1, dtype=np.int64)
-    one, other = 0, 0
     for place in range(len(order)):
-        mark, value = marks[order[place]], ascending[place]
-        train[one], learnt[one] = value, mark
-        test[other], true[other] = value, mark - size
-        one += 0 <= mark < size
-        other += mark >= size
+        mark, value = marks[np.uint64(order[place])], ascending[place]
+        train[n_train], learnt[n_train] = value, mark
+        test[n_test], true[n_test] = value, mark - size
+        n_train += (mark >= 0) & (mark < size)
+        n_test += mark >= size
     return train[:n_train], learnt[:n_train], test[:n_test], true[:n_test]
 
 

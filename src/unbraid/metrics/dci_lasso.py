@@ -188,27 +188,27 @@ def _weights(
     return weights[twin] * (sign / shared_by)[:, None], penalties, missed
 
 
-def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArray, FloatArray]]:
-    """Of parts of the rows the (n_codes, n_factors) importances and the (n_factors,) errors, as `dci_lasso` has them.
+def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArray, Callable[[], FloatArray]]]:
+    """Of parts of the rows the (n_codes, n_factors) importances and what computes the (n_factors,) errors.
 
     All rows are standardised once; those of a part have their means and products taken together.
     """
     n_codes = whole.n_codes
     columns = np.hstack([standardised(whole.codes), standardised(whole.factors), np.ones((whole.n_samples, 1))])
 
-    def of_part(part: Part) -> tuple[FloatArray, FloatArray]:
-        split = split_rows(len(part.rows), FRACTIONS, seed)
-        train, valid, test = (columns.take(part.rows[each], axis=0) for each in split)
+    def of_part(part: Part) -> tuple[FloatArray, Callable[[], FloatArray]]:
+        *fitting, asked = split_rows(len(part.rows), FRACTIONS, seed)
+        train, valid = (columns.take(part.rows[each], axis=0) for each in fitting)
         products = train.T @ train / len(train)
         mean = products[-1, :-1]
         variance = np.diag(products)[:-1] - mean**2
         if (variance < FLAT * (1.0 + mean**2)).any():  # a column that hardly moves here: its products cancel
             known = lasso_predicted(part.inputs, seed, SIGNIFICANCE, None, None)
-            return known.importance, known.errors
+            return known.importance, lambda: known.errors
         scale = np.sqrt(variance)
         related = (products[:-1, :-1] - np.outer(mean, mean)) / np.outer(scale, scale)
         gram, moments = np.ascontiguousarray(related[:n_codes, :n_codes]), related[:n_codes, n_codes:]
-        valid, test = (valid[:, :-1] - mean) / scale, (test[:, :-1] - mean) / scale
+        valid = (valid[:, :-1] - mean) / scale
         met = valid.T @ valid / len(valid)
         own, other, noise = met[:n_codes, :n_codes], met[:n_codes, n_codes:], np.diag(met)[n_codes:]
 
@@ -217,8 +217,13 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
 
         weights, _, _ = _weights(gram, moments, errors)
         explained = _luck(gram, moments, len(train))[1] * moments.shape[1] < SIGNIFICANCE
-        missed = test[:, :n_codes] @ weights - test[:, n_codes:]
-        return np.abs(weights) * explained, np.sqrt((missed**2).mean(axis=0))
+
+        def test_errors() -> FloatArray:
+            test = (columns.take(part.rows[asked], axis=0)[:, :-1] - mean) / scale
+            missed = test[:, :n_codes] @ weights - test[:, n_codes:]
+            return np.sqrt((missed**2).mean(axis=0))
+
+        return np.abs(weights) * explained, test_errors
 
     return of_part
 
@@ -229,7 +234,7 @@ def dci_lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
 
     def of_part(part: Part) -> Numbers:
         importance, errors = fitted(part)
-        scores, missed = dci_from_importance(importance), float(errors.mean())
+        scores, missed = dci_from_importance(importance), float(errors().mean())
         values = {
             "disentanglement": scores.disentanglement, "completeness": scores.completeness,
             "informativeness": missed, "nrmse": missed,

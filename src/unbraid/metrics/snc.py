@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numba
 import numpy as np
@@ -134,50 +134,93 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
     """What `snc` says of parts of the rows, whose codes come in the order that they have among all rows."""
     from scipy.optimize import linear_sum_assignment  # a fifth of a second to import
 
-    n_samples, (in_order, order) = whole.n_samples, codes_in_order(whole)
+    in_order, order = codes_in_order(whole)
 
     def of_part(part: Part) -> Numbers:
         levels = part.levels
         train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
         train_rows, test_rows = part.rows[train], part.rows[test]
-        learnt, true = (np.stack([column.take(rows) for column in levels.levels.T]) for rows in (train, test))
+        learnt, true = (levels.levels.T.take(rows, axis=1) for rows in (train, test))
         binned = bin_codes(whole.codes.take(train_rows, axis=0), BINS, "width")
         alive = np.flatnonzero(binned.any(axis=0))
         information = mutual_information(binned, Levels(learnt.T, levels.sizes, ()))
         alignment = np.append(alive, -1)[align(information[alive])]
         accuracy, chance = np.zeros((2, len(alignment)))
         for factor, (code, size) in enumerate(zip(alignment, levels.sizes, strict=True)):
-            shares = class_shares(true[factor], size)
-            accuracy[factor] = chance[factor] = class_shares(learnt[factor], size) @ shares
             if code < 0:
+                shares = [class_shares(levels[factor], size) for levels in (learnt, true)]
+                accuracy[factor] = chance[factor] = shares[0] @ shares[1]
                 continue
-            marks = np.full(n_samples, -1, dtype=np.int32)  # small, to stay in the cache
-            marks[train_rows], marks[test_rows] = learnt[factor], true[factor] + size
-            values, classes, asked, answers = in_roles(in_order[code], order[code], marks, size)
-            counts = np.bincount(classes, minlength=size)
-            sums = np.bincount(classes, weights=values, minlength=size)
-            rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
-            forth = values, classes, sums, asked, answers
-            back = -values[::-1], classes[::-1].copy(), -sums, -asked[::-1], answers[::-1].copy()
+            sides = train_rows, learnt[factor], test_rows, true[factor]
+            guess, rounding, forth, back = _both_ways(in_order[code], order[code], *sides, size)
             hits = by_luck = 0.0
-            for ascending, of_class, added, tested, right in (forth, back):
-                means = np.round(added / np.maximum(counts, 1), 12)
-                borders = np.cumsum(counts[np.argsort(means, kind="stable")])[:-1]
-                cuts, found = _cut_in_order(ascending, of_class, borders, size)
+            for cuts, found, asked, answers in (forth, back):
                 owner = linear_sum_assignment(found, maximize=True)[1]  # no more intervals than classes
-                hits += _hits(cuts, owner, tested, right, rounding)
-                by_luck += found.sum(axis=1) @ shares[owner]
-            accuracy[factor] = hits / (4 * len(test))
-            chance[factor] = max(chance[factor], by_luck / (2 * len(train)))
+                right, lucky = _hits(cuts, owner, found, asked, answers, rounding)
+                hits, by_luck = hits + right / 4, by_luck + lucky / 2
+            accuracy[factor], chance[factor] = hits / len(test), max(guess, by_luck)
         scores = adjusted(accuracy, chance)
         return Numbers({"score": float(scores.mean()), "mean_accuracy": float(accuracy.mean())}, scores)
 
     return of_part
 
 
+# Cuts, (n_intervals, n_classes) counts of rows, and test values in ascending order with their classes.
+_Way: TypeAlias = tuple[FloatArray, FloatArray, FloatArray, IntArray]
+
+
 @numba.njit(cache=True)
-def _cut_in_order(values: FloatArray, classes: IntArray, borders: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
-    """What `_cut` gives, and (n_intervals, n_classes) counts of rows."""
+def _both_ways(
+    ascending: FloatArray,
+    order: IntArray,
+    train_rows: IntArray,
+    learnt: IntArray,
+    test_rows: IntArray,
+    true: IntArray,
+    size: int,
+) -> tuple[float, float, _Way, _Way]:
+    """Accuracy of guessing, what is lost by rounding, and of the code and of its mirror image a `_Way`.
+
+    Args:
+        ascending: (n_samples,) values of all rows.
+        order: (n_samples,) their rows.
+        train_rows: (n_train,) rows to train on, of classes `learnt`.
+        learnt: (n_train,) classes.
+        test_rows: (n_test,) rows to test on, of classes `true`.
+        true: (n_test,) classes.
+        size: number of classes.
+    """
+    marks = np.full(len(order), -1, dtype=np.int32)  # small, to stay in the cache
+    for place in range(len(train_rows)):
+        marks[np.uint64(train_rows[place])] = learnt[place]
+    for place in range(len(test_rows)):
+        marks[np.uint64(test_rows[place])] = true[place] + size
+    values, classes, asked, answers = in_roles(ascending, order, marks, size)
+    counts, sums = np.zeros(size, dtype=np.int64), np.zeros(size)
+    for row in range(len(values)):
+        counts[np.uint64(classes[row])] += 1
+        sums[np.uint64(classes[row])] += values[row]
+    guess = 0.0
+    for row in range(len(answers)):
+        guess += counts[answers[row]]
+    guess /= len(values) * len(answers)
+    rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
+    cuts, found = _cut_in_order(values, classes, counts, sums)
+    forth = cuts, found, asked, answers
+    cuts, found = _cut_in_order(-values[::-1], classes[::-1].copy(), counts, -sums)
+    return guess, rounding, forth, (cuts, found, -asked[::-1], answers[::-1].copy())
+
+
+@numba.njit(cache=True)
+def _cut_in_order(
+    values: FloatArray, classes: IntArray, counts: IntArray, sums: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """What `_cut` gives at the classes' borders, and (n_intervals, n_classes) counts of rows.
+
+    Values ascend; of each class there are `counts`, and `sums` is the sum of their values.
+    """
+    means = np.rint(sums / np.maximum(counts, 1) * 1e12) / 1e12
+    borders = np.cumsum(counts[np.argsort(means, kind="mergesort")])[:-1]
     starts, n_starts = np.empty(len(values) + 1, dtype=np.int64), 0  # of equal values
     for row in range(len(values)):
         if row == 0 or values[row] != values[row - 1]:
@@ -185,7 +228,7 @@ def _cut_in_order(values: FloatArray, classes: IntArray, borders: IntArray, size
             n_starts += 1
     starts[n_starts] = len(values)
     starts = starts[: n_starts + 1]
-    cuts, n_cuts, last = np.empty(len(borders)), 0, 0
+    cuts, found, n_cuts, last = np.empty(len(borders)), np.zeros((len(counts), len(counts))), 0, 0
     for border in borders:
         right = min(max(np.searchsorted(starts, border), 1), n_starts)
         place = right - 1 if border - starts[right - 1] < starts[right] - border else right
@@ -193,30 +236,34 @@ def _cut_in_order(values: FloatArray, classes: IntArray, borders: IntArray, size
             low, high = values[starts[place] - 1], values[starts[place]]
             middle = low + (high - low) / 2
             cuts[n_cuts] = middle if middle < high else low
+            for row in range(starts[last], starts[place]):
+                found[n_cuts, np.uint64(classes[row])] += 1.0
             n_cuts, last = n_cuts + 1, place
-    cuts = cuts[:n_cuts]
-    found, interval = np.zeros((n_cuts + 1, size)), 0
-    for row in range(len(values)):
-        while interval < n_cuts and cuts[interval] < values[row]:
-            interval += 1
-        found[interval, classes[row]] += 1.0
-    return cuts, found
+    for row in range(starts[last], len(values)):
+        found[n_cuts, np.uint64(classes[row])] += 1.0
+    return cuts[:n_cuts], found[: n_cuts + 1]
 
 
 @numba.njit(cache=True)
-def _hits(cuts: FloatArray, owner: IntArray, values: FloatArray, true: IntArray, rounding: float) -> int:
-    """How many test rows get their class, once with values a hair lower and once a hair higher.
+def _hits(
+    cuts: FloatArray, owner: IntArray, found: FloatArray, values: FloatArray, true: IntArray, rounding: float
+) -> tuple[int, float]:
+    """How many test rows get their class, once with values a hair lower and once a hair higher; and how often by luck.
 
-    Cuts and values ascend.
+    Cuts and values ascend. Luck is the accuracy of the training rows' answers, shuffled.
     """
-    hits, lower, higher = 0, 0, 0
+    answered = np.zeros(found.shape[1])
+    for interval in range(len(owner)):
+        answered[owner[interval]] += found[interval].sum()
+    hits, by_luck, lower, higher = 0, 0.0, 0, 0
     for row in range(len(values)):
         while lower < len(cuts) and cuts[lower] < values[row] - rounding:
             lower += 1
         while higher < len(cuts) and cuts[higher] < values[row] + rounding:
             higher += 1
         hits += (owner[lower] == true[row]) + (owner[higher] == true[row])
-    return hits
+        by_luck += answered[true[row]]
+    return hits, by_luck / (answered.sum() * len(values))
 
 
 def snc_of_noise(inputs: Inputs) -> Noise:
