@@ -263,7 +263,7 @@ def _hits(
             higher += 1
         hits += (owner[lower] == true[row]) + (owner[higher] == true[row])
         by_luck += answered[true[row]]
-    return hits, by_luck / (answered.sum() * len(values))
+    return hits, by_luck / (float(answered.sum()) * len(values))
 
 
 def snc_of_noise(inputs: Inputs) -> Noise:
