@@ -200,10 +200,10 @@ def _both_ways(
     for row in range(len(values)):
         counts[np.uint64(classes[row])] += 1
         sums[np.uint64(classes[row])] += values[row]
-    guess = 0.0
-    for row in range(len(answers)):
-        guess += counts[answers[row]]
-    guess /= len(values) * len(answers)
+    guessed = 0
+    for answer in answers:
+        guessed += counts[answer]
+    guess = float(guessed) / (len(values) * len(answers))
     rounding = ROUNDING * max(-values[0], values[-1], -asked[0], asked[-1])
     cuts, found = _cut_in_order(values, classes, counts, sums)
     forth = cuts, found, asked, answers
@@ -263,7 +263,7 @@ def _hits(
             higher += 1
         hits += (owner[lower] == true[row]) + (owner[higher] == true[row])
         by_luck += answered[true[row]]
-    return hits, by_luck / (float(answered.sum()) * len(values))
+    return hits, float(by_luck) / (float(answered.sum()) * len(values))
 
 
 def snc_of_noise(inputs: Inputs) -> Noise:
