@@ -5,6 +5,7 @@ Each case is decided by the reader, the seed and the number of the case, so that
 
 import json
 import resource
+import shutil
 import time
 import zlib
 from collections.abc import Callable
@@ -44,10 +45,13 @@ from unbraid.datasets.own import open_path
 from unbraid.factors.predicate import predicate
 from unbraid.runs.folder import CHECKPOINT, read_folder
 from unbraid.runs.run import open_run
+from unbraid.studies import index
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.record import added_runs
-from unbraid.studies.scores import read_scores
+from unbraid.studies.index import remembered
+from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.several import read as read_study
+from unbraid.studies.standing import standings
+from unbraid.studies.state import added_runs
 from unbraid.studies.storage import store
 from unbraid.studies.storage.agreed import agreed
 from unbraid.training.checkpoints import load_checkpoint
@@ -275,6 +279,14 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     def state() -> Any:
         return [each.state for each in Study.load(out).runs()]
 
+    def standing() -> Any:
+        told = remembered(without) or standings(without, {"": Study.load(without)})
+        return [[run.state for run in each.runs] for each in told]
+
+    without = Path(shutil.copytree(out, home / "without"))
+    (without / "study.yaml").write_text(YAML.replace("zero_shot: {gap: x > 2}\n", ""))
+    standing()
+    found["index of a study"] = Reader(without / index.FILE, standing, text=True)
     for path in (out / "study.json", run.path / "config.json"):
         _without_seal(path)
     for name in ("study.json", "study.yaml"):

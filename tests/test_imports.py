@@ -20,10 +20,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 RANKS = {
     "errors": -1, "_arguments": 0,
     "types": 0, "_trust": 0, "_suggest": 0, "_former": 0, "_shown": 0, "_seeds": 0, "_locks": 0, "_extras": 0,
-    "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0,
+    "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0, "score_file": 1,
     "_records": 1, "_labels": 1, "_tables": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
-    "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_interval": 3, "score_file": 3,
+    "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_interval": 3,
     "_baselines": 3, "report": 4, "_pixels": 4,
     "scorecard": 5,
     "_score_each": 6, "tables": 6, "_score_parts": 7,
@@ -119,11 +119,12 @@ def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> No
     code = (
         "import sys; heavy = ('torch', 'matplotlib', 'scipy', 'sklearn', 'numba', 'pandas', 'pydantic');"
         "import unbraid; print('package', *[name for name in heavy if name in sys.modules]);"
-        "import unbraid.cli.app; print('commands', *[name for name in heavy if name in sys.modules])"
+        "import unbraid.cli.app; print('commands', *[name for name in heavy if name in sys.modules]);"
+        "import unbraid.studies.index; print('status', *[name for name in heavy if name in sys.modules])"
     )
     done = run(code)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["package", "commands"]
+    assert done.stdout.split() == ["package", "commands", "status", "pydantic"]
 
 
 @pytest.fixture(scope="module")

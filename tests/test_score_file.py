@@ -15,7 +15,7 @@ from unbraid import score_file
 from unbraid.factors import FactorSpace
 from unbraid.score_file import SavedScores, read_scores_file
 from unbraid.scorecard import load_beside
-from unbraid.studies.scores import read_scores
+from unbraid.studies.kept_scores import read_scores
 
 GRID = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
 ROWS = np.tile(GRID, (6, 1))

@@ -42,15 +42,15 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def read_object(path: str | Path) -> dict[str, Any]:
-    """The object in a JSON file without its checksum, which is right if it has one.
+def read_object(path: str | Path, *, sealed: bool = False) -> dict[str, Any]:
+    """The object in a JSON file without its checksum, which is right if it has one; with `sealed` it must have.
 
     Raises:
         ValueError: there is none: no such file, no JSON, not an object, too large, too deep, or not as it was written.
     """
     try:
         whole = read_whole(path, LARGEST)
-        check_sealed(whole)
+        check_sealed(whole, must=sealed)
         content = json.loads(whole.decode("utf-8"), parse_constant=_no_number)
         if not isinstance(content, dict):
             raise ValueError("it holds no object")
@@ -73,13 +73,13 @@ def check_record(record: type[BaseModel], content: Mapping[str, Any], path: str 
         raise ValueError(f"{path}: {explain(error)}") from None
 
 
-def read_record(path: str | Path, record: type[BaseModel]) -> dict[str, Any]:
-    """The object in a JSON file that holds such a record.
+def read_record(path: str | Path, record: type[BaseModel], *, sealed: bool = False) -> dict[str, Any]:
+    """The object in a JSON file that holds such a record; `sealed` as for `read_object`.
 
     Raises:
         ValueError: as `read_object` and `check_record`.
     """
-    content = read_object(path)
+    content = read_object(path, sealed=sealed)
     check_record(record, content, path)
     return content
 

@@ -30,9 +30,9 @@ def seal(path: Path) -> None:
         file.write(found)
 
 
-def sealed_json(content: Mapping[str, Any]) -> bytes:
+def sealed_json(content: Mapping[str, Any], indent: int | None = 2) -> bytes:
     """An object as the content of a JSON file, its checksum under KEY."""
-    text = (json.dumps({**content, KEY: BLANK}, indent=2, allow_nan=False) + "\n").encode()
+    text = (json.dumps({**content, KEY: BLANK}, indent=indent, allow_nan=False) + "\n").encode()
     place = text.rfind(BLANK.encode()) + len(MARK)
     return text[:place] + _digest(text, place) + text[place + LENGTH :]
 
@@ -50,9 +50,11 @@ def check_seal(path: Path) -> None:
         check_sealed(content)
 
 
-def check_sealed(content: bytes | mmap.mmap) -> None:
-    """`check_seal` of the content of a file."""
+def check_sealed(content: bytes | mmap.mmap, *, must: bool = False) -> None:
+    """`check_seal` of the content of a file, which `must` have a checksum or may."""
     place = content.rfind(MARK) + len(MARK)
+    if must and place < len(MARK):
+        raise ValueError(f"it has no {KEY}")
     if place >= len(MARK) and content[place : place + LENGTH] != _digest(content, place):
         raise ValueError(
             f"its {KEY} is that of other content; if that is meant, save it without {KEY!r} in its metadata"

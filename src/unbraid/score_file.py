@@ -3,6 +3,7 @@
 Nothing that a file names is imported or opened, and nothing in it is believed before its type, range and size are seen.
 """
 
+from collections.abc import Mapping
 from functools import lru_cache
 from keyword import iskeyword
 from pathlib import Path
@@ -23,6 +24,7 @@ Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+Decision: TypeAlias = Mapping[str, Any]  # plain data; equal ones mean equal numbers
 
 
 @lru_cache(1 << 12)  # of thousands of files that hold the same names
@@ -163,6 +165,11 @@ class SavedScores(_Part):
     def decisions(self) -> dict[str, dict[str, Any]]:
         """`decided_by` as plain data, without what a metric does not depend on."""
         return {name: each.model_dump(exclude_none=True) for name, each in self.decided_by.items()}
+
+
+def same(kept: Decision, wanted: Decision) -> bool:
+    """Whether a number that was decided by `kept` is the one wanted, whose source may be unknown."""
+    return {key: value for key, value in kept.items() if key != "source" or key in wanted} == dict(wanted)
 
 
 def read_scores_file(path: str | Path) -> SavedScores:

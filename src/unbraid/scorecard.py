@@ -19,10 +19,9 @@ from unbraid._null import Null
 from unbraid._shown import with_names
 from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._chance import Noise, notes_on_noise
-from unbraid.metrics.deciding import Decision
 from unbraid.metrics.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
-from unbraid.score_file import LARGEST_ARRAY, SavedInput, SavedMetric, read_scores_file
+from unbraid.score_file import LARGEST_ARRAY, Decision, SavedInput, SavedMetric, read_scores_file
 from unbraid.types import DataFrame, FloatArray
 
 # Values beside the headlines of metrics, and which way is better; of others there is no better.

@@ -117,7 +117,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "data path": [("run", 2)],
     "data show": [("run --out a.png", 2)],
     "study run": [("study --out other", 2), ("study --out other --dry-run", 2), ("wide --out other", 2)],
-    "study status": [("study", 0), ("study --json", 0), ("wide", 0)],
+    "study status": [("study", 0), ("study --json", 0), ("study --again", 0), ("wide", 0)],
     "study export": [("study --out a.csv", 0), ("study --out a.parquet", 0), ("wide --out a.csv", 0)],
     "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2), ("wide run", 2)],
     "study rank": [("study --compare all", 0), ("wide", 0)],

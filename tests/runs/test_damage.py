@@ -14,7 +14,7 @@ from unbraid._seal import MARK
 from unbraid.runs.folder import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS, damage_of, read_folder
 from unbraid.runs.run import Run
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.record import added_runs
+from unbraid.studies.state import added_runs
 from unbraid.studies.storage import store
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint

@@ -14,6 +14,9 @@ from tests.studies.examples import SMALL, written
 from unbraid import Study, _records, load_run, score_file, train
 from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import CHECKPOINT, LASTING
+from unbraid.studies import index
+from unbraid.studies.standing import standings
+from unbraid.studies.storage import store
 
 FILES = ("config.json", "status.json", "scores.json")
 
@@ -51,6 +54,83 @@ def test_what_a_study_costs_for_each_run(tmp_path: Path, monkeypatch: pytest.Mon
             scores = counting(patch, score_file, "read_whole", lambda path: Path(path).name)
             ask()
         assert {name: (read + scores)[name] for name in FILES} == dict.fromkeys(FILES, n)
+
+
+def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index, "SETTLED", 0.0)  # files of this very moment count as old enough
+    folder = tmp_path / "study"
+    study = Study.load(written(tmp_path, SMALL), out=folder)
+    runs = study.run(processes=0)
+    path, other = runs[0].path, runs[1].path
+    config = path / "config.json"
+
+    def asked() -> tuple[list[index.Standing] | None, Counter[str]]:
+        with monkeypatch.context() as patch:
+            read = counting(patch, _records, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
+            scores = counting(patch, score_file, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
+            return index.remembered(folder), read + scores
+
+    def first() -> tuple[str, str | None]:
+        found, _ = asked()
+        assert found is not None
+        assert [run.state for run in found[0].runs[1:]] == ["finished"] * 5
+        return found[0].runs[0].state, found[0].runs[0].reason
+
+    assert asked() == ([index.Standing("", "small", runs, [])], {"study/.index.json": 1})
+    # A flipped bit, the length as it was and the time set back.
+    whole, about = config.read_bytes(), config.stat()
+    config.write_bytes(whole.replace(b'"steps": 6', b'"steps": 7'))
+    os.utime(config, ns=(about.st_atime_ns, about.st_mtime_ns))
+    with pytest.raises(ValueError, match=rf"{path.name}/config.json is damaged .its checksum"):
+        index.remembered(folder)
+    config.write_bytes(whole)
+    _, read = asked()
+    assert read == {"study/.index.json": 1} | {f"{path.name}/{name}": 1 for name in FILES}
+    assert asked()[1] == {"study/.index.json": 1}  # what was read again is kept
+    for name in ("weights.safetensors", "scores.json"):
+        kept = (path / name).read_bytes()
+        (path / name).write_bytes(kept[:-1])
+        if name == "scores.json":
+            with pytest.raises(ValueError, match=r"scores.json is damaged"):
+                index.remembered(folder)
+        else:
+            assert first() == ("failed", f"{path / name} is damaged (it has {len(kept) - 1:,} bytes and had "
+                               f"{len(kept):,}); delete the folder and train again")  # fmt: skip
+        (path / name).unlink()
+        assert first()[0] == ("waiting" if name == "scores.json" else "failed")
+        (path / name).write_bytes(kept)
+        assert first() == ("finished", None)
+    store.write_failure(folder, store.Failure(runs[0].id, "beta_vae", "beta=1", 0, "it broke", 1))
+    assert first() == ("failed", "it broke")
+    store.forget_failure(folder, runs[0].id)
+    path.rename(tmp_path / "aside")
+    assert first() == ("waiting", None)
+    (tmp_path / "aside").rename(path)
+    assert first() == ("finished", None)
+    # What may change once more within the tick of a clock is not believed, nor what comes from the future.
+    os.utime(other / "config.json", (4e9, 4e9))
+    for _ in range(2):
+        assert asked()[1][f"{other.name}/config.json"] == 1
+    monkeypatch.setattr(index, "SETTLED", 1e6)
+    assert asked()[0] is None
+    monkeypatch.setattr(index, "SETTLED", 0.0)
+    # Nothing is believed of another YAML or dataset, of another unbraid, or of a file that a hand changed.
+    os.utime(other / "config.json")
+    standings(folder, study.parts())
+    for name, old, new in (
+        ("study.yaml", b"seeds: 2", b"seeds: 3"), ("study.json", b"float32", b"float64"),
+        (index.FILE, b'"finished"', b'"diverged"'), (index.FILE, b"unbraid-sha256", b"sha256"),
+    ):  # fmt: skip
+        assert asked()[0]
+        kept = (folder / name).read_bytes()
+        assert old in kept
+        (folder / name).write_bytes(kept.replace(old, new))
+        assert asked()[0] is None
+        (folder / name).write_bytes(kept)
+        standings(folder, study.parts())
+    with monkeypatch.context() as patch:
+        patch.setattr(index, "_own_mark", lambda: "0" * 32)
+        assert asked()[0] is None
 
 
 def test_what_is_kept_of_a_run_is_what_its_folder_holds(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from unbraid import Representation, load_run
 from unbraid._trust import Trusted, UntrustedCode
 from unbraid.metrics import METRICS, Metric, NotDefined, deciding
 from unbraid.runs.folder import SCORES
-from unbraid.studies.scores import complete_scores, keep_by_hand, missing_metrics, read_scores, wanted_scores
+from unbraid.studies.kept_scores import missing_metrics, read_scores
+from unbraid.studies.scores import complete_scores, keep_by_hand, wanted_scores
 
 SQUARE = {"name": "square", "positions": 8, "shrink": 4}
 METRIC = "number"

@@ -14,7 +14,8 @@ from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
-    from unbraid.studies.record import StudyRun
+    from unbraid.studies.index import Standing
+    from unbraid.studies.state import StudyRun
     from unbraid.studies.storage.store import Failure
     from unbraid.studies.study import Study
 
@@ -70,30 +71,25 @@ def described(run: "StudyRun") -> dict[str, Any]:
     }
 
 
-def print_status(study: "Study", runs: "Sequence[StudyRun]") -> None:
+def print_status(standing: "Standing") -> None:
     """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
-    from unbraid.studies.holdout.results import answered
-    from unbraid.studies.storage.store import failures
-
-    console = Terminal()
+    console, runs = Terminal(), standing.runs
     groups: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
         groups.setdefault((run.family, run.setting), Counter())[run.state] += 1
-    console.print(_counts(study.config.name, groups))
+    console.print(_counts(standing.name, groups))
     for state in ("failed", "diverged"):
         for run in runs:
             if run.state == state:
                 _tell(console, state, run)
-    listed = {run.id for run in runs}
-    for failure in failures(study.known_folder()):
-        if failure.id not in listed:
-            _tell(console, "failed", failure)
+    for failure in standing.beside:
+        _tell(console, "failed", failure)
     for line in failed_metrics(runs):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for kind, (done, expected) in answered(study, runs).items():
+    for kind, (done, expected) in standing.answered.items():
         console.print(f"{kind}: {done} of {expected} runs without some images have been asked", highlight=False)
-    if left := study.no_longer_planned():
-        console.print(f"{len(left)} runs in the folder are no longer in the YAML; they stay, outside the results")
+    if standing.left:
+        console.print(f"{standing.left} runs in the folder are no longer in the YAML; they stay, outside the results")
 
 
 def _tell(console: Console, state: str, run: "StudyRun | Failure") -> None:

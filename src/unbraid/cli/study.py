@@ -121,23 +121,37 @@ def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
 def status(
     folder: Folder,
     json: Annotated[bool, typer.Option("--json", help="Print every run as JSON.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Read and check every run, also those whose files have not changed.")
+    ] = False,
     trust_code: TrustCode = None,
 ) -> None:
     """Count the runs of each family and setting by their state, and say why some failed.
+
+    Runs whose files have not changed since they were last read are not read again.
 
     Examples:
 
       unbraid study status study/
 
       unbraid study status study/ --json
+
+      unbraid study status study/ --again
     """
-    found = [(label, part, part.runs()) for label, part in opened(folder, trust=trust_code or ()).parts().items()]
+    from unbraid.studies.index import remembered
+
+    found = None if again or trust_code else remembered(folder)
+    if found is None:
+        study = opened(folder, trust=trust_code or ())
+        from unbraid.studies.standing import standings
+
+        found = standings(study.known_folder(), study.parts())
     if json:
-        named = [described(run) | ({"label": label} if label else {}) for label, _, runs in found for run in runs]
+        named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
         say(json_format.dumps(named, indent=2))
         return
-    for _, part, runs in found:
-        print_status(part, runs)
+    for each in found:
+        print_status(each)
 
 
 @study_app.command("export")

@@ -20,8 +20,9 @@ from unbraid.runs.page import run_content
 from unbraid.runs.pictures import picture_or_reason
 from unbraid.runs.run import open_run
 from unbraid.scorecard import ScoreCard
+from unbraid.studies.kept_scores import missing_metrics, read_scores
 from unbraid.studies.page import page_content, study_data
-from unbraid.studies.scores import complete_scores, missing_metrics, read_scores, wanted_scores
+from unbraid.studies.scores import complete_scores, wanted_scores
 from unbraid.studies.several_page import studies_page
 from unbraid.studies.storage.remote import publish
 from unbraid.studies.storage.store import ADDED, RUNS, YAML

@@ -3,13 +3,12 @@
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, TypeAlias
+from typing import Any
 
 from unbraid.metrics._table import Metric
-
-Decision: TypeAlias = Mapping[str, Any]  # plain data; equal ones mean equal numbers
+from unbraid.score_file import Decision
 
 _SOURCES: dict[int, tuple[Any, str]] = {}
 
@@ -34,11 +33,6 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, gap: str | None
             "gap": gap if takes_gap else None,
         }
     return {key: value for key, value in found.items() if value is not None}
-
-
-def same(kept: Decision, wanted: Decision) -> bool:
-    """Whether a number that was decided by `kept` is the one wanted, whose source may be unknown."""
-    return {key: value for key, value in kept.items() if key != "source" or key in wanted} == dict(wanted)
 
 
 def source_digest(name: str, function: Callable[..., Any]) -> str:

@@ -19,9 +19,10 @@ from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes, read_f
 from unbraid.runs.run import N_CODES
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.expand import metric_names, setting_of, setting_text
-from unbraid.studies.record import StudyRecord, StudyRun, added_runs
+from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
+from unbraid.studies.state import StudyRun, added_runs
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import mirror_of, publish
 from unbraid.studies.study_ranking import rank_when_done

@@ -21,13 +21,15 @@ from unbraid._pixels import principal_components, random_projection
 from unbraid.analysis.columns import BASELINE, headline_columns, higher_is_better
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
-from unbraid.metrics.deciding import Decision
 from unbraid.representation import Representation
 from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes
 from unbraid.runs.run import BATCH, N_CODES, open_run
+from unbraid.score_file import Decision
 from unbraid.studies.expand import metric_names
-from unbraid.studies.record import StudyRecord, StudyRun
-from unbraid.studies.scores import complete_scores, current_metrics, missing_metrics, read_scores
+from unbraid.studies.kept_scores import missing_metrics, read_scores
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.scores import complete_scores, current_metrics
+from unbraid.studies.state import StudyRun
 from unbraid.studies.storage import store
 from unbraid.types import DataFrame, Progress
 

@@ -20,16 +20,18 @@ from unbraid.scoring import choose
 from unbraid.studies.added import score_added
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
-from unbraid.studies.expand import Planned, StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
+from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import FILE as ANSWERS
 from unbraid.studies.holdout.answers import missing_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.published import check_published
-from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun, state_of
+from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.shards import Shard, claimed_shard
+from unbraid.studies.standing import standings
+from unbraid.studies.state import Planned, StudyRun, state_of
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import LOCK, carried_study, discard
 from unbraid.studies.study_ranking import rank_when_done
@@ -169,7 +171,7 @@ def run_ready(
         done = not shard or all(run.state != "waiting" for run in study.runs())
         if done and any([extra.finish(study, ledger.after) for extra in EXTRAS]):
             write_results(study)
-    return study.runs()
+    return list(standings(folder, {"": study})[0].runs)
 
 
 def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:

@@ -1,7 +1,6 @@
 """From a study to its runs: a function of the YAML and of what it meets here, and of nothing else."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -15,6 +14,7 @@ from unbraid.runs.folder import run_id
 from unbraid.scoring import choose, without_presets
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.searching import settings_of, without_excluded
+from unbraid.studies.state import Planned
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan
@@ -23,17 +23,6 @@ from unbraid.training.train import code_of, config_of, members_of
 from unbraid.types import Kind
 
 MOST_RUNS = 100_000
-
-
-@dataclass(frozen=True)
-class Planned:
-    """One run of a study, trained or not."""
-
-    id: str
-    family: str
-    setting: str  # "beta=4", see `setting_of`
-    seed: int
-    config: Mapping[str, Any]  # as config.json holds it
 
 
 def expand(study: StudyConfig, around: StudyEnvironment) -> list[Planned]:

@@ -20,7 +20,8 @@ from unbraid.runs.run import open_run
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
 from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
-from unbraid.studies.record import StudyRecord, StudyRun
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.state import StudyRun
 from unbraid.types import DataFrame, Progress
 
 TABLE_ROWS = 20

@@ -5,8 +5,9 @@ from typing import Any
 
 from unbraid.metrics.arguments import find_metric
 from unbraid.studies.expand import metric_names
-from unbraid.studies.record import StudyRecord, StudyRun
+from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import PublishedSection, StudyConfig
+from unbraid.studies.state import StudyRun
 from unbraid.types import DataFrame
 
 

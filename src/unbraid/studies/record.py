@@ -1,61 +1,26 @@
 """What a study is: its YAML, its folder, its runs and how far each is. Every part of a study is told of it by this."""
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import torch
 
 from unbraid._device import choose_device, choose_precision
-from unbraid._records import read_record
 from unbraid._trust import Trusted, UntrustedCode, UntrustedData, trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.recorded import check_recorded
-from unbraid.metrics.deciding import Decision
-from unbraid.runs.folder import CONFIG, WORKING, damage_of, read_folder
-from unbraid.score_file import SavedScores
-from unbraid.studies.expand import Planned, expand, metric_names
+from unbraid.score_file import Decision
+from unbraid.studies.expand import expand, metric_names
 from unbraid.studies.schema import StudyConfig
-from unbraid.studies.scores import failed_metrics, missing_metrics, read_scores, wanted_scores
+from unbraid.studies.scores import wanted_scores
+from unbraid.studies.state import Planned, StudyRun, added_runs, no_longer_planned, state_of
 from unbraid.studies.storage import store
-from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
-
-RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
-
-
-@dataclass(frozen=True)
-class KeptRun:
-    """What the folder of a run that did not fail says, as it was read when its state was asked for."""
-
-    config: Mapping[str, Any]
-    status: Mapping[str, Any]
-    scores: SavedScores
-
-
-@dataclass(frozen=True)
-class StudyRun:
-    """One run of a study, or a representation that was added to it.
-
-    `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet. A metric that
-    could not be computed leaves the run finished: `failed_metrics` says why, and `reason` with it.
-    """
-
-    id: str
-    family: str
-    setting: str  # "beta=4", see `unbraid.studies.expand.setting_of`
-    seed: int
-    state: RunState
-    reason: str | None
-    path: Path  # of its folder, there or not yet
-    hyperparameters: Mapping[str, Any]
-    failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
-    kept: KeptRun | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -168,15 +133,7 @@ class StudyRecord:
     def no_longer_planned(self) -> list[Path]:
         """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
         planned = {each.id for each in self.planned()}
-        content = self.environment().dataset["content"]
-        folders = (path.parent for path in sorted((self.known_folder() / store.RUNS).glob(f"*/{CONFIG}")))
-        return [
-            path
-            for path in folders
-            if path.suffix != WORKING
-            and path.name not in planned
-            and read_folder(path)[0]["dataset"]["content"] == content
-        ]
+        return no_longer_planned(self.known_folder(), planned, self.environment().dataset["content"])
 
     def known_folder(self) -> Path:
         """The folder.
@@ -187,47 +144,3 @@ class StudyRecord:
         if self.folder is None:
             raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
         return self.folder
-
-
-def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> StudyRun:
-    """A run of the YAML as it stands in the folder, where these scores are wanted of it."""
-    path = Path(f"{folder}/{store.RUNS}/{planned.id}")  # of thousands: pathlib would parse each part again
-    state: RunState = "waiting"
-    reason, failed, kept = None, {}, None
-    if failure := store.read_failure(folder, planned.id):
-        state, reason = "failed", failure.reason
-    elif os.path.exists(path):
-        config, status = read_folder(path)
-        if damage := damage_of(path, status):
-            state, reason = "failed", damage
-        elif status["state"] == "diverged":
-            state, reason = "diverged", f"step {status['step']}: {status['reason']}"
-        else:
-            scores = read_scores(path)
-            failed, kept = failed_metrics(scores, wanted), KeptRun(config, status, scores)
-            state, reason = "waiting" if missing_metrics(scores, wanted) else "finished", _told(failed)
-    return StudyRun(
-        planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
-        planned.config["hyperparameters"], failed, kept,
-    )  # fmt: skip
-
-
-def added_runs(folder: Path, wanted: Mapping[str, Decision]) -> list[StudyRun]:
-    """The representations that were added to a study, where these scores are wanted of them."""
-    found = []
-    for path in sorted((folder / store.ADDED).glob("*/")):
-        if (path / CONFIG).is_file():
-            about = read_record(path / CONFIG, AddedRecord)
-            failure = store.read_failure(folder, path.name)
-            failed = failed_metrics(read_scores(path), wanted)
-            found.append(
-                StudyRun(
-                    path.name, about["family"], about["setting"], about["seed"], "failed" if failure else "finished",
-                    failure.reason if failure else _told(failed), path, about.get("hyperparameters", {}), failed,
-                )
-            )  # fmt: skip
-    return found
-
-
-def _told(failed: Mapping[str, str]) -> str | None:
-    return "; ".join(f"metric {name}: {reason}" for name, reason in failed.items()) or None

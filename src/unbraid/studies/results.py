@@ -29,13 +29,15 @@ from unbraid._extras import require
 from unbraid._records import read_record
 from unbraid.analysis.merging import write_table
 from unbraid.metrics.arguments import find_metric
-from unbraid.metrics.deciding import Decision
 from unbraid.runs.folder import CONFIG, read_folder
+from unbraid.score_file import Decision
 from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
+from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.published import published_columns
-from unbraid.studies.record import StudyRecord, StudyRun
-from unbraid.studies.scores import current_metrics, read_scores
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.scores import current_metrics
+from unbraid.studies.state import StudyRun
 from unbraid.studies.storage import store
 from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.study_ranking import udr_columns

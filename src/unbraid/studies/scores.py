@@ -6,7 +6,6 @@ computed again; what is wanted on other terms than those of the folder is nobody
 """
 
 import json
-import os
 import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
@@ -20,18 +19,15 @@ from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics.arguments import find_metric
-from unbraid.metrics.deciding import Decision, decision, same
+from unbraid.metrics.deciding import decision
 from unbraid.representation import Representation
 from unbraid.runs.folder import SCORES, WEIGHTS, read_codes
 from unbraid.runs.objects import objects_of
-from unbraid.score_file import LONGEST_TEXT, SavedInput, SavedMetric, SavedScores, read_scores_file
+from unbraid.score_file import LONGEST_TEXT, Decision, SavedMetric, SavedScores
 from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
 from unbraid.scoring import choose
+from unbraid.studies.kept_scores import NONE, missing_metrics, read_scores
 from unbraid.types import Progress
-
-NONE = SavedScores.model_construct(
-    seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, decided_by={}
-)
 
 
 def complete_scores(
@@ -143,44 +139,11 @@ def wanted_scores(
     return {name: decision(name, known(name), seed=seed, gap=gap) for name in metrics}
 
 
-def missing_metrics(scores: SavedScores, wanted: Mapping[str, Decision], *, retry: bool = False) -> list[str]:
-    """Those wanted that a scores.json does not hold, or holds on other terms; with `retry` also those that failed."""
-    decisions = scores.decisions()
-    held = {*scores.metrics, *scores.skipped, *(() if retry else scores.failed)}
-    return [name for name, each in wanted.items() if name not in held or not same(decisions.get(name, {}), each)]
-
-
 def current_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, SavedMetric]:
     """Those that stand there on the terms wanted, or on terms of today where they are not wanted."""
     terms = {**wanted_scores(name for name in scores.metrics if name not in wanted), **wanted}
     outdated = missing_metrics(scores, terms)
     return {name: entry for name, entry in scores.metrics.items() if name not in outdated}
-
-
-def failed_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, str]:
-    """Why those that failed on the terms wanted did so."""
-    decisions = scores.decisions()
-    return {
-        name: scores.failed[name].reason
-        for name in wanted
-        if name in scores.failed and same(decisions.get(name, {}), wanted[name])
-    }
-
-
-def read_scores(folder: Path) -> SavedScores:
-    """The content of scores.json, checked; empty where there is none.
-
-    Raises:
-        ValueError: it is damaged.
-    """
-    path = f"{folder}/{SCORES}"
-    try:
-        return read_scores_file(path)
-    except (OSError, ValueError) as error:
-        if isinstance(error, FileNotFoundError) and not os.path.exists(path):
-            return NONE
-        named = "" if str(folder) in str(error) else f"{path} is damaged: "
-        raise ValueError(f"{named}{error}; delete it and it is computed again") from None
 
 
 _PARTS = ("metrics", "skipped", "failed", "decided_by")

@@ -21,9 +21,10 @@ from unbraid.analysis.columns import higher_is_better
 from unbraid.metrics.arguments import arguments_of, find_metric
 from unbraid.score_file import SavedInput, SavedIntervals
 from unbraid.scorecard import direction
-from unbraid.studies.record import StudyRecord, StudyRun
+from unbraid.studies.kept_scores import read_scores
+from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import results
-from unbraid.studies.scores import read_scores
+from unbraid.studies.state import StudyRun
 from unbraid.types import DataFrame
 
 SCHEMA_VERSION = "0.3.0"

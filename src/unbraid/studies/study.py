@@ -15,10 +15,12 @@ from unbraid.analysis.ranking import Ranking
 from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_study
 from unbraid.studies.page import table
-from unbraid.studies.record import StudyProgress, StudyRecord, StudyRun
+from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import results
 from unbraid.studies.several import check_home, joined, read
 from unbraid.studies.shards import parse_shard
+from unbraid.studies.standing import standings
+from unbraid.studies.state import StudyRun
 from unbraid.studies.storage import store
 from unbraid.studies.storage.remote import address, local_folder
 from unbraid.studies.study_ranking import rank_study, ranking_options
@@ -196,7 +198,7 @@ class Studies(Study):
             for label, each in prepared.items():
                 run_ready(each, name, retry=retry, shard=part, progress=told[label], options=options)
             write_table(self.results(), folder / store.RESULTS)
-        return self.runs()
+        return [run for each in standings(folder, self.datasets) for run in each.runs]
 
     def runs(self) -> list[StudyRun]:
         return [run for study in self.datasets.values() for run in study.runs()]

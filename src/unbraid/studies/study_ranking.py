@@ -12,7 +12,8 @@ from typing import Any
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.runs.folder import read_codes
-from unbraid.studies.record import StudyRecord, StudyRun
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.state import StudyRun
 from unbraid.types import FloatArray, Progress
 
 HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed

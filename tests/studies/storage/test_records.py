@@ -9,7 +9,7 @@ import pytest
 
 from tests.runs.test_records import fields
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.record import added_runs
+from unbraid.studies.state import added_runs
 from unbraid.studies.storage import store
 from unbraid.studies.storage.records import AddedRecord, AnswerRecord, EnvironmentRecord, FailureRecord
 

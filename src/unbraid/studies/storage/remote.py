@@ -15,7 +15,6 @@ from urllib.parse import quote, unquote
 
 from unbraid._files import remove
 from unbraid._locks import Held, locked
-from unbraid.datasets import cache_root
 from unbraid.studies.storage import sync
 from unbraid.studies.storage.agreed import all_sent, begin_changes
 from unbraid.studies.storage.sync import Mirror, pull, push
@@ -130,6 +129,8 @@ def carried_study(folder: Path) -> Iterator[Callable[[object], None]]:
 
 
 def _mirrors() -> Path:
+    from unbraid.datasets import cache_root  # brings much that who reads a folder does not need
+
     return cache_root() / "studies"
 
 

@@ -13,8 +13,6 @@ from unbraid._files import atomic_write
 from unbraid._locks import Held, locked
 from unbraid._records import check_record, read_object, read_record
 from unbraid._seal import sealed_json
-from unbraid.datasets.recorded import of_everywhere
-from unbraid.families.table import find_family
 from unbraid.studies.storage.records import FORMAT, EnvironmentRecord, FailureRecord
 from unbraid.studies.storage.remote import LOCK, discard
 
@@ -34,6 +32,8 @@ class StudyEnvironment:
 
     def version(self, family: str) -> int:
         """The training version of its models; that of today where it has none yet."""
+        from unbraid.families.table import find_family  # brings torch, which takes longer than most reading
+
         return 1 if self.training is None else self.training.get(family) or find_family(family).version
 
 
@@ -96,6 +96,8 @@ def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvi
 
 
 def _plain(source: Mapping[str, Any]) -> Any:
+    from unbraid.datasets.recorded import of_everywhere
+
     return json.loads(json.dumps(of_everywhere(source), default=str))
 
 

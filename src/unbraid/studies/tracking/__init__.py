@@ -17,7 +17,8 @@ from types import MappingProxyType
 
 from unbraid._extras import require
 from unbraid._records import read_object
-from unbraid.studies.record import StudyRecord, StudyRun
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.state import StudyRun
 from unbraid.studies.storage import store
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import TrackedRun, tracked_run

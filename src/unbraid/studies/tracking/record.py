@@ -6,9 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid.runs.run import open_run
-from unbraid.studies.expand import Planned
-from unbraid.studies.record import StudyRun
-from unbraid.studies.scores import read_scores
+from unbraid.studies.kept_scores import read_scores
+from unbraid.studies.state import Planned, StudyRun
 from unbraid.types import FloatArray, IntArray
 
 

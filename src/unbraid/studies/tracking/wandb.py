@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._extras import require
-from unbraid.studies.expand import Planned
+from unbraid.studies.state import Planned
 from unbraid.studies.storage.remote import discard
 from unbraid.studies.tracking.record import TrackedRun, named
 

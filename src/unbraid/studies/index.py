@@ -1,0 +1,241 @@
+"""`.index.json` of a study: what was found of its runs last, each believed while its files are the same.
+
+A cache, and no more: a run counts as it stands there while all its files have the length and the times that they had
+when they were read and checked; any other is read and checked again. Without the file, or where it is damaged or of
+another unbraid, YAML or dataset, all of them are. Readable without torch, whose import takes longer than all else.
+"""
+
+import os
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from itertools import groupby
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import Field
+
+import unbraid
+from unbraid._files import atomic_write, below
+from unbraid._records import Natural, Record, Text, read_record
+from unbraid._seal import sealed_json
+from unbraid.score_file import Decision
+from unbraid.studies.state import Planned, RunState, StudyRun, added_runs, no_longer_planned, state_of
+from unbraid.studies.storage import store
+from unbraid.studies.storage.store import Failure
+
+FILE = ".index.json"
+FORMAT = 1
+SETTLED = 2.0  # seconds: what is younger may change once more within one tick of its file system's clock
+
+Mark: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{32})?$")]  # "": there is nothing
+Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How far a study of one dataset is, as `unbraid study status` tells it."""
+
+    label: str  # in a study of several datasets
+    name: str
+    runs: Sequence[StudyRun]
+    beside: Sequence[Failure] = ()  # runs that failed and the YAML does not list, such as those that see fewer images
+    answered: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict
+    )  # hold-outs by kind: how many were asked, and how many are
+    left: int = 0  # runs in the folder that the YAML does not ask for any more
+
+
+class RunEntry(Record):
+    """A run, by its mark."""
+
+    id: Id
+    seed: Natural
+    mark: Mark
+    state: RunState
+    reason: str | None = None
+    failed: dict[Text, str] = Field(default_factory=dict)
+
+
+class SettingEntry(Record):
+    """Runs that follow each other and differ in their seed alone."""
+
+    family: Text
+    setting: str
+    hyperparameters: dict[Text, bool | int | float | str]
+    runs: list[RunEntry]
+
+
+class PartEntry(Record):
+    """The study of one dataset."""
+
+    label: Text
+    name: str
+    environment: Mark  # of study.json
+    content: Text  # digest of the dataset
+    wanted: dict[Text, dict[Text, int | str]]  # what decides the number of each metric
+    settings: list[SettingEntry]
+
+
+class IndexRecord(Record):
+    """What FILE holds."""
+
+    format: Annotated[int, Field(ge=FORMAT, le=FORMAT)]
+    code: Mark  # of unbraid itself
+    study: Mark  # of study.yaml
+    parts: list[PartEntry]
+
+
+@dataclass(frozen=True)
+class Part:
+    """What FILE keeps of the study of one dataset; `marks` were taken before its runs were read."""
+
+    label: str
+    name: str
+    folder: Path
+    content: str
+    wanted: Mapping[str, Decision]
+    runs: Sequence[StudyRun]
+    marks: Mapping[str, str]  # by run
+
+
+def remembered(folder: Path) -> list[Standing] | None:
+    """How far the study in a folder is, of which only what changed is read; None where that cannot be told so.
+
+    Raises:
+        ValueError: a file that changed is damaged.
+    """
+    try:
+        index = read_record(folder / FILE, IndexRecord, sealed=True)
+        places = [below(folder, part["label"]) if part["label"] else folder for part in index["parts"]]
+    except ValueError:  # absent, damaged, of another version: a cache that is made anew
+        return None
+    if index["code"] != _own_mark() or index["study"] != mark_of(folder / store.YAML):
+        return None
+    found = list(zip(places, index["parts"], strict=True))
+    if any(mark_of(place / store.ABOUT) != entry["environment"] for place, entry in found):
+        return None
+    parts, anew = [], False
+    for place, entry in found:
+        failed = set(_names(place / store.FAILED))
+        runs, marks = [], {}
+        for setting in entry["settings"]:
+            for row in setting["runs"]:
+                planned = Planned(row["id"], setting["family"], setting["setting"], row["seed"], setting)
+                marks[row["id"]] = _run_mark(place, row["id"], failed)
+                if marks[row["id"]] == row["mark"]:
+                    runs.append(_as_kept(place, planned, row))
+                else:
+                    runs.append(state_of(place, planned, entry["wanted"]))
+                    anew |= bool(marks[row["id"]])
+        parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["wanted"], runs, marks))
+    if anew:
+        remember(folder, parts)
+    return [standing_of(part) for part in parts]
+
+
+def remember(folder: Path, parts: Sequence[Part]) -> None:
+    """Keep what was found of the runs, where the folder can be written."""
+    content = {
+        "format": FORMAT,
+        "code": _own_mark(),
+        "study": mark_of(folder / store.YAML),
+        "parts": [
+            {
+                "label": part.label,
+                "name": part.name,
+                "environment": mark_of(part.folder / store.ABOUT),
+                "content": part.content,
+                "wanted": part.wanted,
+                "settings": list(_settings(part)),
+            }
+            for part in parts
+        ],
+    }
+    with suppress(OSError), atomic_write(folder / FILE) as temporary:  # without it all runs are read again
+        temporary.write_bytes(sealed_json(content, indent=None))
+
+
+def standing_of(part: Part) -> Standing:
+    """How far a study is whose planned runs were read; what else is in its folder is read now."""
+    listed = {run.id for run in part.runs}
+    added = added_runs(part.folder, part.wanted)
+    beside = [each for each in store.failures(part.folder) if each.id not in listed | {run.id for run in added}]
+    left = no_longer_planned(part.folder, listed, part.content)
+    return Standing(part.label, part.name, [*part.runs, *added], beside, {}, len(left))
+
+
+def run_marks(folder: Path) -> dict[str, str]:
+    """The mark of each run of a study of which there is something."""
+    failed = set(_names(folder / store.FAILED))
+    ids = {*_names(folder / store.RUNS), *(name.removesuffix(".json") for name in failed)}
+    return {each: _run_mark(folder, each, failed) for each in ids}
+
+
+def mark_of(path: Path) -> str:
+    """What changes with any write to a file, without reading it; "" where there is none."""
+    return _mark([_facts(path.name, os.stat(path))] if path.exists() else [])
+
+
+def _run_mark(folder: Path, run: str, failed: Collection[str]) -> str:
+    """`mark_of` of all that decides the state of a run; `failed` are the names of the files of failures."""
+    facts = []
+    with suppress(FileNotFoundError), os.scandir(f"{folder}/{store.RUNS}/{run}") as entries:
+        facts = sorted(_facts(entry.name, entry.stat()) for entry in entries)
+    if (name := f"{run}.json") in failed:
+        facts.append(_facts(name, os.stat(f"{folder}/{store.FAILED}/{name}")))
+    return _mark(facts)
+
+
+Facts: TypeAlias = tuple[str, int, int, int]  # name, length, times
+
+
+def _facts(name: str, about: os.stat_result) -> Facts:
+    # The second time is set by every write and by nobody at will, but on Windows.
+    return name, about.st_size, about.st_mtime_ns, about.st_ctime_ns
+
+
+def _mark(facts: Sequence[Facts]) -> str:
+    if not facts:
+        return ""
+    youngest = max(max(each[2:]) for each in facts)
+    settled = youngest < time.time_ns() - SETTLED * 1e9
+    return blake2b(repr(facts).encode(), digest_size=16, key=b"" if settled else os.urandom(16)).hexdigest()
+
+
+@cache
+def _own_mark() -> str:
+    """Of the code that tells the state of a run."""
+    home = Path(unbraid.__file__).parent
+    return _mark(sorted(_facts(str(path), os.stat(path)) for path in home.rglob("*.py")))
+
+
+def _names(folder: Path) -> list[str]:
+    return os.listdir(folder) if folder.is_dir() else []
+
+
+def _settings(part: Part) -> Iterator[dict[str, object]]:
+    planned = [run for run in part.runs if run.path.parent.name == store.RUNS]
+    for _, group in groupby(planned, lambda run: (run.family, run.setting, repr(run.hyperparameters))):
+        runs = list(group)
+        yield {
+            "family": runs[0].family,
+            "setting": runs[0].setting,
+            "hyperparameters": dict(runs[0].hyperparameters),
+            "runs": [
+                {"id": run.id, "seed": run.seed, "mark": part.marks.get(run.id, ""), "state": run.state}
+                | ({"reason": run.reason} if run.reason else {})
+                | ({"failed": dict(run.failed_metrics)} if run.failed_metrics else {})
+                for run in runs
+            ],
+        }
+
+
+def _as_kept(folder: Path, planned: Planned, row: Mapping[str, Any]) -> StudyRun:
+    return StudyRun(
+        planned.id, planned.family, planned.setting, planned.seed, row["state"], row.get("reason"),
+        Path(f"{folder}/{store.RUNS}/{planned.id}"), planned.config["hyperparameters"], row.get("failed", {}),
+    )  # fmt: skip
