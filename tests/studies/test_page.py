@@ -66,7 +66,6 @@ def file(study: ExampleStudy) -> Path:
 @pytest.fixture(scope="module")
 def opened(browser: Browser, file: Path) -> Iterator[Page]:
     with shown(browser, file) as tab:
-        tab.on("dialog", lambda dialog: pytest.fail(f"a script of the data ran: {dialog.message}"))
         yield tab
 
 
