@@ -108,7 +108,8 @@ def test_stopped_it_says_so_and_the_same_command_continues(
     unbraid_cli, tmp_path, monkeypatch, asked, code, said, workers
 ) -> None:
     """Interrupted in worker processes or in its own, continued in this one."""
-    arguments = ["train", "vae", "--dataset", "square", "--steps", "120", *DENSE, "--out", str(tmp_path / "runs")]
+    arguments = ["train", "vae", "--dataset", "square", "--steps", "120", *DENSE, "--data", "positions=8"]
+    arguments += ["--out", str(tmp_path / "runs")]
     script = (
         "import sys, unbraid.cli.app, unbraid.cli._progress, unbraid.training.workers\n"
         f"if not {workers}: unbraid.training.workers.can_leave = lambda *_: False\n"
@@ -133,7 +134,7 @@ def test_stopped_it_says_so_and_the_same_command_continues(
     code, _, error = unbraid_cli(*arguments)
     assert code == 0, error
     settings = {"network": "dense", "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}
-    (whole,) = train("vae", "square", steps=120, out=tmp_path / "whole", **settings)
+    (whole,) = train("vae", {"name": "square", "positions": 8}, steps=120, out=tmp_path / "whole", **settings)
     for name in ("weights.safetensors", "codes.safetensors", "config.json"):
         assert (unfinished.with_suffix("") / name).read_bytes() == (whole.path / name).read_bytes()
 

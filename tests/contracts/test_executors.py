@@ -1,5 +1,6 @@
 """What every executor promises, whatever it runs on."""
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.studies import examples, ray_in_process
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid.datasets import FactorDataset
@@ -40,14 +42,18 @@ def tasks_in(folder: Path, text: str = SMALL) -> tuple[list[Task], dict[str, Fac
     return tasks, datasets
 
 
-@pytest.fixture(scope="module", params=sorted(OPTIONS))
+@pytest.fixture(scope="module", params=["local", "ray in this process", pytest.param("ray", marks=pytest.mark.slow)])
 def executor(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Its name; Ray without a cluster stands for it from day to day."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(local, "TRIES", 1)
         patch.setattr(ray, "TRIES", 1)
         if request.param == "ray":
             patch.setenv("RAY_ADDRESS", request.getfixturevalue("cluster").address)
-        yield request.param
+        elif request.param not in OPTIONS:
+            patch.setitem(sys.modules, "ray", ray_in_process.library())
+            patch.setattr(examples, "_die", ray_in_process.kill)
+        yield request.param.partition(" ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -100,6 +106,7 @@ def test_it_tells_how_far_the_runs_are(session: Session) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("executor", sorted(OPTIONS), indirect=True)
 def test_a_straggler_gives_its_place_to_others(executor: str, tmp_path: Path) -> None:
     """The first run hangs, and there is one process."""
     hanging = '\n  - {name: vae, network: "tests.studies.examples:hanging", latents: 3}\nseeds: 1\ntime_limit: 20'

@@ -107,6 +107,7 @@ def test_a_run_is_the_one_that_train_makes(whole, tmp_path):
         assert (same / name).read_bytes() == (run.path / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_workers_come_to_the_same_table_though_one_is_killed_at_work(whole, tmp_path):
     written(tmp_path)
     study = Study.load(tmp_path / "study.yaml", out=tmp_path / "out")

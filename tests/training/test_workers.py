@@ -6,6 +6,7 @@ import signal
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -41,25 +42,26 @@ def test_workers_give_to_the_bit_what_this_process_gives():
         assert trained.curves["kl"].tolist() == here.curves["kl"].tolist()
 
 
-def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tmp_path):
-    plan, two = replace(PLAN, steps=120), MEMBERS[:2]
-    folders = [tmp_path / "0", tmp_path / "1"]
+@pytest.mark.parametrize("n", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_an_interrupt_saves_what_every_worker_has_and_the_same_call_continues(tmp_path, n):
+    plan, members = replace(PLAN, steps=120), MEMBERS[:n]
+    folders = [tmp_path / str(number) for number in range(n)]
     for folder in folders:
         folder.mkdir()
     seen: set[int] = set()
 
     def report(sent: Report) -> None:
         seen.update(sent.members)
-        if len(seen) == 2:
+        if len(seen) == n:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        dict(train_members(plan, two, DATASET, folders=folders, report=report, processes=2))
+        dict(train_members(plan, members, DATASET, folders=folders, report=report, processes=n))
     kept = [load_file(folder / CHECKPOINT)["model/vae.encoder.0.weight"] for folder in folders]
-    done = dict(train_members(plan, two, DATASET, folders=folders, processes=0))
-    whole = train_here(plan, two[:1], DATASET)[0]
+    done = dict(train_members(plan, members, DATASET, folders=folders, processes=0))
+    whole = train_here(plan, members[:1], DATASET)[0]
     assert all(torch.equal(done[0].weights[name], whole.weights[name]) for name in whole.weights)
-    assert not any(torch.equal(done[number].weights["vae.encoder.0.weight"], kept[number]) for number in (0, 1))
+    assert not any(torch.equal(done[number].weights["vae.encoder.0.weight"], kept[number]) for number in range(n))
 
 
 @pytest.mark.slow
@@ -100,16 +102,22 @@ def test_what_only_this_process_knows_is_trained_in_it():
     assert all(torch.equal(done[0].weights[name], here.weights[name]) for name in here.weights)
 
 
-def sleep(_: None, seconds: float, report: Callable[[Any], None]) -> float:
+def sleep(lives: Path, seconds: float, report: Callable[[Any], None]) -> float:
+    """Where that is less than nothing, its process is killed the first time."""
     report("begun")
-    time.sleep(seconds)
+    if seconds < 0 and not lives.exists():
+        lives.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(max(seconds, 0.0))
     return seconds
 
 
-def test_a_job_whose_time_is_over_gives_its_place_to_the_next():
-    """One process: without the limit the second job would wait for ever."""
-    done = dict(workers.run_jobs(sleep, [3000.0, 0.0], None, n_workers=1, tries=3, limit=3.0))
-    assert done[1] == 0.0
+def test_a_job_whose_time_is_over_gives_its_place_to_the_next_and_one_that_is_killed_begins_again(tmp_path):
+    """One process at a time: without the limit the second job would wait for ever."""
+    jobs = [3000.0, -1.0, 0.0]
+    done = dict(workers.run_jobs(sleep, jobs, tmp_path / "lives", n_workers=1, tries=2, limit=2.0))
+    assert (done[1], done[2]) == (-1.0, 0.0)
+    assert (tmp_path / "lives").exists()
     assert isinstance(done[0], TookTooLong)
-    assert str(done[0]) == "it took longer than 3 s"
+    assert str(done[0]) == "it took longer than 2 s"
     assert not workers_of(os.getpid())
