@@ -68,8 +68,14 @@ def test_names_are_text_that_steers_nothing_wherever_they_are_shown(name: str, t
     for suffix in ("html", "json"):
         card.save(tmp_path / f"card.{suffix}")
         assert name == text or name not in (tmp_path / f"card.{suffix}").read_text(encoding="utf-8")
-    draw("important-codes", held).save(tmp_path / "f.svg")
     assert FactorSpace((name,), (2,), ("categorical",), (("x", name),)).levels == (("x", text),)
+
+
+def test_figures_have_such_names_too(tmp_path: Path) -> None:
+    names = ("a\x1b[31m", "lone \ud800"), ("nul\x00", "\u202eback <b>")
+    held = Representation(FACTORS + 0.1 * CODES[:, :2], FACTORS, names=names[0], code_names=names[1])
+    draw("important-codes", held).save(tmp_path / "f.svg")
+    assert (tmp_path / "f.svg").read_bytes()
 
 
 def test_a_pipe_cuts_nothing_and_is_steered_by_nothing(

@@ -1,5 +1,6 @@
 """Every law that a metric declares in METRICS, over the whole table."""
 
+from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -26,6 +27,12 @@ PLAIN = sorted(set(METRICS) - NEEDY)
 def headline(metric: Metric, codes: FloatArray, factors: IntArray = FACTORS, **arguments: Any) -> float:
     quick = {"n_trees": 10} if "n_trees" in signature(metric.function).parameters else {}
     return getattr(metric.function(codes, factors, **quick, **arguments), metric.headline)
+
+
+@cache
+def known(name: str) -> float:
+    """Of the entangled codes, with the first seed."""
+    return headline(METRICS[name], entangled_codes(FACTORS))
 
 
 # A line through one code cannot single out a middle level; batches of rows cannot show every combination.
@@ -59,24 +66,21 @@ def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
 def test_declared_invariance(name: str, change: str) -> None:
     metric = METRICS[name]
     codes = entangled_codes(FACTORS)
-    before, after = headline(metric, codes), headline(metric, CHANGES[change](codes))
-    assert after == pytest.approx(before, abs=metric.tolerance)
+    assert headline(metric, CHANGES[change](codes)) == pytest.approx(known(name), abs=metric.tolerance)
 
 
 @pytest.mark.parametrize("name", PLAIN)
 def test_same_seed_same_number_and_inputs_untouched(name: str) -> None:
     codes, factors = entangled_codes(FACTORS), FACTORS.copy()
     kept = codes.copy()
-    first, second = (headline(METRICS[name], codes, factors, seed=3) for _ in range(2))
-    assert first == second
+    assert headline(METRICS[name], codes, factors, seed=0) == known(name)
     np.testing.assert_array_equal(codes, kept)
     np.testing.assert_array_equal(factors, FACTORS)
 
 
 @pytest.mark.parametrize("name", [name for name in PLAIN if not METRICS[name].stochastic])
 def test_a_deterministic_metric_ignores_the_seed(name: str) -> None:
-    codes = entangled_codes(FACTORS)
-    assert headline(METRICS[name], codes, seed=0) == headline(METRICS[name], codes, seed=1)
+    assert headline(METRICS[name], entangled_codes(FACTORS), seed=1) == known(name)
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -102,25 +106,25 @@ def test_all_codes_dead_is_a_finite_score(name: str) -> None:
     assert np.isfinite(headline(METRICS[name], np.zeros_like(FACTORS, dtype=float)))
 
 
-def _with(matrix: FloatArray, value: float) -> FloatArray:
+def _with(matrix: IntArray, value: float) -> FloatArray:
     changed = np.array(matrix, dtype=float)
     changed[5, 1] = value
     return changed
 
 
+UNSOUND = [
+    (_with(FACTORS, np.nan), FACTORS, "codes must be finite; row 5, column 1"),
+    (_with(FACTORS, np.inf), FACTORS, "codes must be finite; row 5, column 1"),
+    (FACTORS.T, FACTORS, "same number of rows"),
+    (FACTORS[:1], FACTORS[:1], "at least two rows"),
+    (FACTORS[:, :0], FACTORS, "codes has no columns"),
+    (FACTORS, np.zeros_like(FACTORS), "factors column 0 is constant"),
+    (FACTORS, _with(FACTORS, np.nan), "factors must be finite; row 5, column 1"),
+]
+
+
 @pytest.mark.parametrize("name", sorted(METRICS.keys() - {"udr"}))
-@pytest.mark.parametrize(
-    ("codes", "factors", "message"),
-    [
-        (_with(FACTORS, np.nan), FACTORS, "codes must be finite; row 5, column 1"),
-        (_with(FACTORS, np.inf), FACTORS, "codes must be finite; row 5, column 1"),
-        (FACTORS.T, FACTORS, "same number of rows"),
-        (FACTORS[:1], FACTORS[:1], "at least two rows"),
-        (FACTORS[:, :0], FACTORS, "codes has no columns"),
-        (FACTORS, np.zeros_like(FACTORS), "factors column 0 is constant"),
-        (FACTORS, _with(FACTORS, np.nan), "factors must be finite; row 5, column 1"),
-    ],
-)
-def test_unsound_input_is_refused_by_name(name: str, codes: FloatArray, factors: FloatArray, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        METRICS[name].function(codes, factors)
+def test_unsound_input_is_refused_by_name(name: str) -> None:
+    for codes, factors, message in UNSOUND:
+        with pytest.raises(ValueError, match=message):
+            METRICS[name].function(codes, factors)

@@ -17,7 +17,7 @@ FAST = {
     "factor_vae_score": {"n_train": 200, "n_test": 100},
 }
 ONE_UNIT = {"irs", "d_lsbd", "independence_score"}  # not each code for itself, but all together
-DAILY, SLOW = 6, 60
+DAILY, SLOW = 4, 60
 SEARCH: dict[str, Any] = {
     "deadline": None,
     "derandomize": True,

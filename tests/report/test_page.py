@@ -494,6 +494,7 @@ def _with(saved: dict[str, Any], **changes: object) -> dict[str, Any]:
     return saved | {"metrics": {"mig": saved["metrics"]["mig"] | changes}}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_many_codes_are_those_that_matter_and_can_be_searched() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 3, (60, 2))
