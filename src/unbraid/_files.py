@@ -37,15 +37,15 @@ def fsync_directory(folder: Path) -> None:
         os.close(descriptor)
 
 
-@contextmanager
-def written(path: Path) -> Iterator[Path]:
-    """The path itself, what the block writes there put on the disk.
+def on_disk(folder: Path) -> None:
+    """Have the files of a folder on the disk, and their names, before its rename makes them count.
 
-    For files of a folder that counts only once it has its name; all others are written by `atomic_write`.
+    All are written before the first is waited for: what each waits for, the others need not.
     """
-    yield path
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
+    for path in sorted(folder.iterdir()):
+        with open(path, "rb+") as file:
+            os.fsync(file.fileno())
+    fsync_directory(folder)
 
 
 def below(folder: str | Path, name: str) -> Path:

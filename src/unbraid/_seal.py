@@ -30,11 +30,21 @@ def seal(path: Path) -> None:
         file.write(found)
 
 
-def sealed_json(content: Mapping[str, Any], indent: int | None = 2) -> bytes:
-    """An object as the content of a JSON file, its checksum under KEY."""
-    text = (json.dumps({**content, KEY: BLANK}, indent=indent, allow_nan=False) + "\n").encode()
-    place = text.rfind(BLANK.encode()) + len(MARK)
-    return text[:place] + _digest(text, place) + text[place + LENGTH :]
+def sealed(content: bytes | memoryview) -> bytearray:
+    """The content of a file with BLANK in it, the checksum in its place."""
+    whole = bytearray(content)
+    place = whole.rfind(BLANK.encode()) + len(MARK)
+    whole[place : place + LENGTH] = _digest(whole, place)
+    return whole
+
+
+def sealed_json(content: Mapping[str, Any]) -> bytearray:
+    """An object as the content of a JSON file, a line for each key, its checksum under KEY."""
+    lines = (f"  {json.dumps(name)}: {_ENCODER.encode(value)}" for name, value in {**content, KEY: BLANK}.items())
+    return sealed(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+
+
+_ENCODER = json.JSONEncoder(allow_nan=False)  # which is written in C where it need not indent
 
 
 def without_seal(content: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,7 +71,7 @@ def check_sealed(content: bytes | mmap.mmap, *, must: bool = False) -> None:
         )
 
 
-def _digest(content: bytes | mmap.mmap, place: int) -> bytes:
+def _digest(content: bytes | bytearray | mmap.mmap, place: int) -> bytes:
     """Of all bytes but those of the checksum itself."""
     digest = hashlib.sha256()
     with memoryview(content) as view:

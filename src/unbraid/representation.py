@@ -341,6 +341,12 @@ class Representation(Shown):
         return cls.load(example_path())
 
 
+def write_codes(representation: Representation, path: Path) -> None:
+    """Write the .safetensors file of a folder that counts only once it has its name; all others take `save`."""
+    _write_safetensors(representation, path)
+    seal(path)
+
+
 def example_path() -> Path:
     return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
 

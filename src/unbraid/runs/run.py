@@ -383,7 +383,8 @@ class Run:
 
     def with_weights(self, weights: Mapping[str, Tensor]) -> "Run":
         """The same run, its networks made of these weights and not of those in its folder, which need not be read."""
-        self.__dict__["modules"] = self._built(weights).to(choose_device(self.device))
+        modules, device = self._built(weights), choose_device(self.device)
+        self.__dict__["modules"] = modules if device.type == "cpu" else modules.to(device)  # built there
         return self
 
     def _check_probe(self, modules: nn.ModuleDict) -> None:

@@ -90,6 +90,8 @@ def score_baselines(study: StudyRecord, progress: Progress | None = None) -> boo
 
     False where there was nothing to do: the YAML does not ask for it, or all are scored.
     """
+    if not study.config.baselines:
+        return False
     lacking: dict[str, tuple[StudyBaseline, StudyRun]] = {}
     wanted = study.wanted_scores()
     for run, each in _of_study(study, study.runs()):

@@ -156,7 +156,7 @@ def remember(folder: Path, parts: Sequence[Part]) -> None:
         ],
     }
     with suppress(OSError), atomic_write(folder / FILE) as temporary:  # without it all runs are read again
-        temporary.write_bytes(sealed_json(content, indent=None))
+        temporary.write_bytes(sealed_json(content))
 
 
 def standing_of(part: Part) -> Standing:

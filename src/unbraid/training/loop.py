@@ -238,16 +238,15 @@ class _Stretch:
         self.counts = dict(hindmost.counts)  # steps in the sums: a player may wait
 
     def _begin(self) -> None:
-        expected = self.population.state(0)
         for index, each in enumerate(self.progress):
             if each.state is None:
                 continue
-            if architecture(each.state) != architecture(expected):
+            if architecture(each.state) != architecture(self.population.state(0)):
                 raise CheckpointError(
                     f"{self.folders[index]}/{CHECKPOINT} is for another architecture; delete it to train from the start"
                 )
             self.population.load_state(index, each.state, each.diverged)
-        needed = 2 * len(self.progress) * sum(value.nbytes for value in expected.values())
+        needed = 2 * self.population.nbytes()
         for folder in {folder for folder in self.folders if folder}:
             for left in folder.glob(f".{CHECKPOINT}.*.part"):
                 left.unlink()  # of a process that was killed while it wrote

@@ -51,6 +51,10 @@ class Population(Protocol):
 
     def diverged(self) -> list[Diverged | None]: ...
 
+    def nbytes(self) -> int:
+        """What the states of all members take."""
+        ...
+
     def state(self, index: int) -> MemberState:
         """A copy of a member's tensors, in main memory."""
         ...
@@ -183,6 +187,9 @@ class Alone:
 
     def _tensors(self) -> MemberState:
         return _named(dict(self.modules.state_dict()), self.first, self.second, self.plateaus)
+
+    def nbytes(self) -> int:
+        return sum(value.nbytes for value in self._tensors().values())
 
     def state(self, index: int) -> MemberState:
         _check_index(index, 1)
@@ -332,6 +339,9 @@ class Stacked:
 
     def _tensors(self) -> MemberState:
         return _named({**self.parameters, **self.buffers}, self.first, self.second, self.plateaus)
+
+    def nbytes(self) -> int:
+        return sum(value.nbytes for value in self._tensors().values())
 
     def state(self, index: int) -> MemberState:
         _check_index(index, len(self.members))

@@ -12,12 +12,13 @@ from safetensors.torch import save
 
 import unbraid
 from unbraid._extras import require
-from unbraid._files import fsync_directory, written
-from unbraid._seal import BLANK, KEY, seal, sealed_json
+from unbraid._files import on_disk
+from unbraid._seal import BLANK, KEY, sealed, sealed_json
 from unbraid._trust import trusted_in
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
+from unbraid.representation import write_codes
 from unbraid.runs.folder import CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run, probe_images
 from unbraid.training.doubts import doubt
@@ -47,9 +48,7 @@ def write_run(
     config = {**config, **_met(config, dataset), "precision": trained.precision or config["precision"]}
     _write(working / CONFIG, config)
     weights = {name: value.contiguous() for name, value in trained.weights.items()}
-    with written(working / WEIGHTS) as path:
-        path.write_bytes(save(weights, {KEY: BLANK}))
-        seal(path)
+    (working / WEIGHTS).write_bytes(sealed(save(weights, {KEY: BLANK})))
     _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
     for name, table in ((SNAPSHOTS, trained.snapshots), (HELD_OUT, trained.held_out)):
         if table:
@@ -69,7 +68,7 @@ def write_run(
         status["continued"] = {"run": trained.origin[0], "step": trained.origin[1]}
     if not trained.diverged:
         run = Run(working, config, status, config["device"]).with_weights(weights)
-        run.representation(dataset).save(working / CODES)
+        write_codes(run.representation(dataset), working / CODES)
         if said := doubt(run, dataset, reconstructs="reconstruction" in trained.curves):
             status["note"] = said
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
@@ -77,7 +76,7 @@ def write_run(
             _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
     _write(working / STATUS, status)
-    fsync_directory(working)
+    on_disk(working)
     working.rename(target)
     tidy(target, continuable=continuable and not trained.diverged)
     return Run(target, config, status)
@@ -120,11 +119,10 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
         name: pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, pa.py_buffer(values)])
         for name, values in columns.items()
     }
-    with written(path):
-        pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), path)
-        seal(path)
+    content = pa.BufferOutputStream()
+    pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), content)
+    path.write_bytes(sealed(content.getvalue()))
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    with written(path):
-        path.write_bytes(sealed_json(content))
+    path.write_bytes(sealed_json(content))
