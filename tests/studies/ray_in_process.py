@@ -35,7 +35,7 @@ class Reference:
         self.value: Any = None
         self.error: Exception | None = None
 
-    def fsync_directory(self) -> None:
+    def settle(self) -> None:
         call, self.call = self.call, None
         try:
             self.value = call() if call else self.value
@@ -68,7 +68,7 @@ class Remote:
         sent = [each if isinstance(each, Reference | Actor) else _carried(each) for each in arguments]
         made = Reference(lambda: _carried(self.function(*(_get(each) for each in sent))))
         if self.at_once:
-            made.fsync_directory()
+            made.settle()
         return made
 
 
@@ -81,14 +81,14 @@ def _get(reference: Any) -> Any:
         return [_get(each) for each in reference]
     if not isinstance(reference, Reference):
         return reference
-    reference.fsync_directory()
+    reference.settle()
     if reference.error:
         raise reference.error
     return reference.value
 
 
 def _wait(references: Sequence[Reference], **_: object) -> tuple[list[Reference], list[Reference]]:
-    references[0].fsync_directory()
+    references[0].settle()
     return [references[0]], list(references[1:])
 
 
