@@ -46,7 +46,11 @@ def test_blocks_are_scored_beside_columns(code_blocks: Any, factor_blocks: Any, 
     assert "code_blocks" not in card.decided_by["mig"]
     card.save(tmp_path / "scores.json")
     assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
-    card.save(tmp_path / "scores.html")
+
+
+def test_the_page_says_the_blocks(tmp_path: Path) -> None:
+    given: Any = {"code_blocks": "0+2,1", "factor_blocks": THEIRS}
+    unbraid.score(CODES, FACTORS, names=NAMES, metrics="block_r2", **given).save(tmp_path / "scores.html")
     assert "code_blocks=&#39;0+2,1&#39;, factor_blocks=" in (tmp_path / "scores.html").read_text()
 
 

@@ -20,10 +20,12 @@ def test_dtype_and_memory_order_change_nothing(name: str) -> None:
     codes, factors = sample(3)
     codes = codes.astype(np.float32)
     expected = getattr(METRICS[name].function(codes.astype(float), factors.astype(int)), METRICS[name].headline)
-    for other in (codes, np.asfortranarray(codes), codes.tolist(), np.repeat(codes, 2, axis=0)[::2]):
-        for levels in (factors, factors.astype(np.uint8), np.asfortranarray(factors)):
-            got = getattr(METRICS[name].function(other, levels), METRICS[name].headline)
-            assert got == expected
+    others = codes, np.asfortranarray(codes), codes.tolist(), np.repeat(codes, 2, axis=0)[::2]
+    for other, levels in (
+        *((other, factors) for other in others),
+        *((codes, levels) for levels in (factors.astype(np.uint8), np.asfortranarray(factors))),
+    ):
+        assert getattr(METRICS[name].function(other, levels), METRICS[name].headline) == expected
 
 
 @pytest.mark.parametrize("name", PLAIN)

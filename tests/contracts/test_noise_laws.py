@@ -39,8 +39,11 @@ def check(name: str, case: Case, log_variance: float = -2.0) -> None:
     assert getattr(result, metric.headline) == pytest.approx(score, abs=metric.strays + 4 * spread)
 
 
-@pytest.mark.parametrize("case", FEW, ids=str)
-@pytest.mark.parametrize("name", STATED)
+# What takes a second of the many codes has them among `ALL`.
+FEWER = [(name, case) for name in STATED for case in FEW if name not in ("dci_boosted", "nk") or case[1] < 128]
+
+
+@pytest.mark.parametrize(("name", "case"), FEWER, ids=str)
 def test_noise_scores_what_is_stated_or_cannot_be_read(name: str, case: Case) -> None:
     check(name, case)
 

@@ -4,7 +4,8 @@ import csv
 import io
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,8 @@ from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.figures._table import find_figure
 from unbraid.metrics import d_lsbd, mig
 from unbraid.studies.study import Study
+
+Plain = Callable[[str, str], Drawn]
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +35,12 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Sour
         }
 
 
+@pytest.fixture(scope="module")
+def plain(sources: dict[str, Source]) -> Plain:
+    """A figure of a source without options, drawn once."""
+    return cache(lambda name, kind: draw(name, sources[kind]))
+
+
 def table(drawn: Drawn) -> dict[str, list[str]]:
     rows = list(csv.DictReader(io.StringIO(drawn.csv())))
     return {name: [row[name] for row in rows] for name in drawn.data}
@@ -42,8 +51,8 @@ def floats(drawn: Drawn, name: str) -> np.ndarray:
 
 
 @pytest.mark.parametrize("name", FIGURES)
-def test_every_figure_can_be_drawn_and_has_data(name: str, sources: dict[str, Source]) -> None:
-    drawn = draw(name, sources["objects" if name == "object-interpolation" else FIGURES[name].needs])
+def test_every_figure_can_be_drawn_and_has_data(name: str, plain: Plain) -> None:
+    drawn = plain(name, "objects" if name == "object-interpolation" else FIGURES[name].needs)
     columns = table(drawn)
     assert len({len(column) for column in columns.values()}) == 1
     assert len(next(iter(columns.values()))) > 2
@@ -56,8 +65,8 @@ def test_figures_of_codes_can_be_drawn_of_a_run(name: str, sources: dict[str, So
     assert draw(name, sources["run"]).figure.axes
 
 
-def test_information_is_that_of_mig_and_squares_follow_it(sources: dict[str, Source]) -> None:
-    drawn = draw("information", sources["codes"])
+def test_information_is_that_of_mig_and_squares_follow_it(plain: Plain) -> None:
+    drawn = plain("information", "codes")
     held = representation()
     expected = mig(held.codes, held.factors, kinds=held.kinds).mutual_information
     np.testing.assert_allclose(floats(drawn, "mutual_information").reshape(expected.shape), expected)
@@ -81,8 +90,8 @@ def test_hinton_takes_the_metric_that_is_asked_for(sources: dict[str, Source]) -
         draw("hinton", sources["codes"], {"metric": "explicitness"})
 
 
-def test_important_codes_lists_the_dots(sources: dict[str, Source]) -> None:
-    drawn = draw("important-codes", sources["codes"])
+def test_important_codes_lists_the_dots(plain: Plain) -> None:
+    drawn = plain("important-codes", "codes")
     columns = table(drawn)
     chosen = dict(zip(columns["factor"], columns["code"], strict=True))
     assert [chosen[name] for name in SPACE.names[:3]] == ["3", "1", "2"]
@@ -91,8 +100,8 @@ def test_important_codes_lists_the_dots(sources: dict[str, Source]) -> None:
     np.testing.assert_allclose(np.sort(dots[:, 1]), np.sort(floats(drawn, "value")[own]))
 
 
-def test_latents_lists_the_means_of_lines_and_maps(sources: dict[str, Source]) -> None:
-    drawn = draw("latents", sources["codes"])
+def test_latents_lists_the_means_of_lines_and_maps(plain: Plain) -> None:
+    drawn = plain("latents", "codes")
     held, columns = representation(), table(drawn)
     assert set(columns["code"]) == {"0", "1", "2", "3", "4"}  # the dead one is left out
     assert set(columns["factor"]) == {"shape", "pos_x and pos_y", "hue"}
@@ -107,8 +116,8 @@ def test_latents_lists_the_means_of_lines_and_maps(sources: dict[str, Source]) -
         assert float(mean) == pytest.approx(held.codes[rows, int(code)].mean())
 
 
-def test_circles_lists_the_points_of_the_plane(sources: dict[str, Source]) -> None:
-    drawn = draw("circles", sources["codes"])
+def test_circles_lists_the_points_of_the_plane(plain: Plain) -> None:
+    drawn = plain("circles", "codes")
     held = representation()
     result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)
     assert len(floats(drawn, "x")) == 8  # one object: the other factors are those of the first row
@@ -116,9 +125,9 @@ def test_circles_lists_the_points_of_the_plane(sources: dict[str, Source]) -> No
     assert drawn.figure.axes[0].get_title() == f"hue: D_LSBD {result.score:.3f}"
 
 
-def test_circles_turned_back_are_as_dispersed_as_the_metric_says(sources: dict[str, Source]) -> None:
+def test_circles_turned_back_are_as_dispersed_as_the_metric_says(plain: Plain) -> None:
     for name in ("codes", "run", "objects"):
-        drawn = draw("circles", sources[name])
+        drawn = plain("circles", name)
         factors = np.array(table(drawn)["factor"])
         for number, factor in enumerate(dict.fromkeys(factors)):
             back = np.column_stack([floats(drawn, "back_x"), floats(drawn, "back_y")])[factors == factor]
@@ -130,8 +139,8 @@ def test_circles_turned_back_are_as_dispersed_as_the_metric_says(sources: dict[s
             assert title == f"{factor}: D_LSBD {((back - back.mean(axis=0)) ** 2).sum(axis=1).mean():.3f}"
 
 
-def test_circles_of_a_run_encode_the_whole_grid(sources: dict[str, Source]) -> None:
-    drawn = draw("circles", sources["run"])
+def test_circles_of_a_run_encode_the_whole_grid(plain: Plain) -> None:
+    drawn = plain("circles", "run")
     assert len(drawn.figure.axes) == 4
     assert table(drawn)["factor"].count("x") == table(drawn)["factor"].count("y") == 64
 
@@ -202,14 +211,14 @@ def test_curves_are_those_of_the_run(sources: dict[str, Source]) -> None:
     np.testing.assert_allclose(drawn.figure.axes[0].lines[0].get_ydata(), curves["kl"])
 
 
-def test_boxes_hold_the_runs_of_each_setting(sources: dict[str, Source]) -> None:
+def test_boxes_hold_the_runs_of_each_setting(sources: dict[str, Source], plain: Plain) -> None:
     frame = sources["study"].results
     drawn = draw("boxes", sources["study"], {"column": "mig.score"})
     columns = table(drawn)
     own = [float(v) for f, s, v in zip(*columns.values(), strict=True) if (f, s) == ("beta_vae", "beta=4")]
     chosen = frame[(frame.family == "beta_vae") & (frame.setting == "beta=4")]["mig.score"].dropna()
     np.testing.assert_allclose(sorted(own), sorted(chosen))
-    assert list(draw("boxes", sources["study"]).data)[2] == "udr.score"  # by default
+    assert list(plain("boxes", "study").data)[2] == "udr.score"  # by default
 
 
 def test_correlations_are_those_of_pandas(sources: dict[str, Source]) -> None:
@@ -242,9 +251,9 @@ def test_a_hyperparameter_over_decades_has_a_logarithmic_axis(sources: dict[str,
     assert set(table(drawn)["family"]) == {"beta_vae", "beta_tcvae"}  # the others have no beta
 
 
-def test_tradeoff_shows_means_of_settings(sources: dict[str, Source]) -> None:
+def test_tradeoff_shows_means_of_settings(sources: dict[str, Source], plain: Plain) -> None:
     frame = sources["study"].results
-    drawn = draw("tradeoff", sources["study"])
+    drawn = plain("tradeoff", "study")
     columns = table(drawn)
     place = list(zip(columns["family"], columns["setting"], strict=True)).index(("beta_vae", "beta=4"))
     own = frame[(frame.family == "beta_vae") & (frame.setting == "beta=4")].dropna(subset=["mig.score", "train.kl"])
@@ -334,8 +343,8 @@ def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
         assert names[3] in set(table(drawn)["factor"])
 
 
-def test_data_is_written_whole_and_reads_back_exactly(sources: dict[str, Source], tmp_path: Path) -> None:
-    drawn = draw("kl", sources["codes"])
+def test_data_is_written_whole_and_reads_back_exactly(plain: Plain, tmp_path: Path) -> None:
+    drawn = plain("kl", "codes")
     drawn.save_data(tmp_path / "kl.csv")
     assert (tmp_path / "kl.csv").read_text(encoding="utf-8") == drawn.csv()
     assert floats(drawn, "kl").tolist() == list(map(float, drawn.data["kl"]))  # to the last digit

@@ -36,7 +36,13 @@ def letters(figure: object) -> set[float]:
 
 @pytest.mark.parametrize(
     ("name", "width"),
-    [("information", None), ("latents", None), ("kl", 89), ("circles", None), ("important-codes", 120.5)],
+    [
+        ("information", None),
+        ("kl", 89),
+        pytest.param("latents", None, marks=pytest.mark.slow),
+        ("circles", None),
+        pytest.param("important-codes", 120.5, marks=pytest.mark.slow),
+    ],
 )
 def test_a_figure_is_as_wide_as_asked_with_letters_of_7_to_8_points(
     name: str, width: float | None, tmp_path: Path

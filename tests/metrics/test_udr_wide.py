@@ -71,7 +71,7 @@ def test_what_is_alike_is_found_among_many() -> None:
     assert wide_udr([one, twin], correlation="pearson", top=600).scores[0] < 0.1
 
 
-@pytest.mark.parametrize("correlation", ["pearson", "spearman"])
+@pytest.mark.parametrize("correlation", ["pearson", pytest.param("spearman", marks=pytest.mark.slow)])
 def test_memory_grows_with_the_values_that_are_stored(correlation: Correlation) -> None:
     rng = np.random.default_rng(0)
     codes = sparse.coo_array(

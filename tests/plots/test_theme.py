@@ -1,9 +1,11 @@
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex, to_rgb
 from matplotlib.figure import Figure
 
@@ -17,16 +19,18 @@ FACTORS = grid_factors(3)
 CODES = entangled_codes(FACTORS)
 
 
-def figures() -> dict[str, Figure]:
-    kinds, names = SPACE.kinds, ("x_x", "size", "x_y")
-    drawn = {
-        "hinton": plot_hinton(mig(CODES, FACTORS), greyed=[0], alignment=[2, 1, 0]),
-        "kl": plot_kl([2.0, 0.001, 0.5]),
-        "strips": plot_factor_code(CODES[:, 2], FACTORS[:, 0], kind="categorical"),
-        "lines": plot_latents(CODES, FACTORS, kinds=kinds)[0][0],
-        "maps": plot_latents(CODES, FACTORS, kinds=("ordinal", "categorical", "ordinal"), factor_names=names)[0][0],
-    }
-    return {name: ax.figure for name, ax in drawn.items()}  # pyright: ignore[reportReturnType]
+MAPPED = ("ordinal", "categorical", "ordinal")
+FIGURES: dict[str, Callable[[], Axes]] = {
+    "hinton": lambda: plot_hinton(mig(CODES, FACTORS), greyed=[0], alignment=[2, 1, 0]),
+    "kl": lambda: plot_kl([2.0, 0.001, 0.5]),
+    "strips": lambda: plot_factor_code(CODES[:, 2], FACTORS[:, 0], kind="categorical"),
+    "lines": lambda: plot_latents(CODES, FACTORS, kinds=SPACE.kinds)[0][0],
+    "maps": lambda: plot_latents(CODES, FACTORS, kinds=MAPPED, factor_names=("x_x", "size", "x_y"))[0][0],
+}
+
+
+def figure(name: str) -> Figure:
+    return FIGURES[name]().figure  # pyright: ignore[reportReturnType]
 
 
 def colours(artist: Artist) -> set[str]:
@@ -49,24 +53,24 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("name", figures())
+@pytest.mark.parametrize("name", FIGURES)
 def test_nothing_of_the_light_page_is_left_on_a_dark_one(name: str) -> None:
-    figure = set_theme(figures()[name], "dark")
-    left = {colour for artist in figure.findobj() for colour in colours(artist)} & set(DARK)
+    dark = set_theme(figure(name), "dark")
+    left = {colour for artist in dark.findobj() for colour in colours(artist)} & set(DARK)
     assert not left
-    assert to_hex(figure.get_facecolor()) == PAGE["dark"]
-    assert figure.patch.get_alpha() == 1.0
+    assert to_hex(dark.get_facecolor()) == PAGE["dark"]
+    assert dark.patch.get_alpha() == 1.0
 
 
 def test_maps_change_their_colours_too_and_keep_their_numbers() -> None:
-    light, dark = figures()["maps"], set_theme(figures()["maps"], "dark")
-    before, after = (figure.axes[0].images[0] for figure in (light, dark))
+    light, dark = figure("maps"), set_theme(figure("maps"), "dark")
+    before, after = (each.axes[0].images[0] for each in (light, dark))
     assert (before.get_cmap().name, after.get_cmap().name) == (DIVERGING.name, DARK_DIVERGING.name)
     np.testing.assert_array_equal(before.get_array(), after.get_array())
 
 
 def test_light_leaves_the_colours_as_they_are() -> None:
-    drawn, set_ = figures()["kl"], set_theme(figures()["kl"], "light")
+    drawn, set_ = figure("kl"), set_theme(figure("kl"), "light")
     assert [colours(a) for a in drawn.axes[0].patches] == [colours(a) for a in set_.axes[0].patches]
     assert to_hex(set_.get_facecolor()) == PAGE["light"]
 
@@ -101,7 +105,7 @@ def test_any_two_colours_of_a_palette_are_told_apart(palette: tuple[str, ...], v
 
 def test_pdf_embeds_its_fonts_as_truetype_and_svg_has_outlines(tmp_path: Path) -> None:
     for suffix in (".pdf", ".svg"):
-        save_figure(figures()["kl"], tmp_path / f"kl{suffix}")
+        save_figure(figure("kl"), tmp_path / f"kl{suffix}")
     pdf = (tmp_path / "kl.pdf").read_bytes()
     assert b"/FontFile2" in pdf  # a TrueType program inside the file
     assert b"/Type3" not in pdf
@@ -114,14 +118,14 @@ def test_pdf_embeds_its_fonts_as_truetype_and_svg_has_outlines(tmp_path: Path) -
 @pytest.mark.parametrize("suffix", [".pdf", ".svg"])
 def test_the_same_figure_is_the_same_file(tmp_path: Path, suffix: str) -> None:
     for number in range(2):
-        save_figure(figures()["kl"], tmp_path / f"{number}{suffix}", theme="dark")
+        save_figure(figure("kl"), tmp_path / f"{number}{suffix}", theme="dark")
     first, second = ((tmp_path / f"{number}{suffix}").read_bytes() for number in range(2))
     assert first == second
 
 
 def test_what_cannot_be_saved_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"kl.gif: a figure is saved as .png, .svg, .pdf"):
-        save_figure(figures()["kl"], tmp_path / "kl.gif")
+        save_figure(figure("kl"), tmp_path / "kl.gif")
     with pytest.raises(ValueError, match=r"theme must be light or dark; got 'sepia'"):
-        save_figure(figures()["kl"], tmp_path / "kl.png", theme="sepia")  # pyright: ignore[reportArgumentType]
+        save_figure(figure("kl"), tmp_path / "kl.png", theme="sepia")  # pyright: ignore[reportArgumentType]
     assert not list(tmp_path.iterdir())

@@ -13,8 +13,12 @@ from unbraid.factors import FactorTable
 
 RESNET = {"network": "resnet", "latents": 3, "processes": 0, "precision": "float32", "learning_rate": 1e-3}
 
+LONGER = ("vae", 12), ("info_gan", 1)
 
-@pytest.mark.parametrize(("family", "steps"), [("vae", 12), pytest.param("info_gan", 1, marks=pytest.mark.slow)])
+
+@pytest.mark.parametrize(
+    ("family", "steps"), [("vae", 1), *(pytest.param(*case, marks=pytest.mark.slow) for case in LONGER)]
+)
 def test_resnets_train_save_and_come_back(family: str, steps: int, tmp_path: Path) -> None:
     images = ArrayDataset(blocks().array[::31], FactorTable(("number",), ("ordinal",), np.arange(8)[:, None]))
     (run,) = train(family, images, steps=steps, batch_size=4, out=tmp_path, **RESNET)
@@ -28,7 +32,7 @@ def test_resnets_train_save_and_come_back(family: str, steps: int, tmp_path: Pat
     assert ((decoded >= 0) & (decoded <= 1)).all()
     if family == "vae":
         losses = run.curves()["loss/vae"]
-        assert losses[-3:].mean() < 0.7 * losses[:3].mean()
+        assert steps == 1 or losses[-3:].mean() < 0.7 * losses[:3].mean()
         # A batch norm that kept its initial statistics would encode other than it was trained.
         means = [value for name, value in again.modules.state_dict().items() if name.endswith("running_mean")]
         assert means
