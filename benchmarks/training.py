@@ -154,7 +154,7 @@ def batch() -> Tensor:
 
 
 def with_plain_layers() -> nn.ModuleDict:
-    """In evaluation, which concerns no other layer here, `Doubling` is PyTorch's own."""
+    """In evaluation, which concerns no other layer here, `Halving` and `Doubling` are PyTorch's own."""
     modules = build_member(FAMILY, (64, 64, 1), SETTINGS, 0)
     return modules.eval()
 

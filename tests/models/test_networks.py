@@ -7,6 +7,7 @@ from torch import nn
 from unbraid._trust import Trusted
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import conv_pair, dense_pair, network_pair
+from unbraid.models.strided import Halving
 
 SHAPES = [(32, 32, 1), (64, 64, 3), (128, 128, 3), (33, 33, 1), (50, 77, 2), (63, 32, 1), (127, 128, 1), (100, 64, 4)]
 
@@ -29,7 +30,7 @@ def test_the_pair_at_64_is_that_of_the_published_studies():
     """
     encoder, decoder = conv_pair((64, 64, 1), 20, 10)
     kinds = [type(layer) for layer in encoder if not isinstance(layer, nn.ReLU)]  # pyright: ignore
-    assert kinds == [nn.Conv2d] * 4 + [nn.Flatten, nn.Linear, nn.Linear]
+    assert kinds == [Halving] * 4 + [nn.Flatten, nn.Linear, nn.Linear]
     sizes = [(layer.in_channels, layer.out_channels) for layer in encoder if isinstance(layer, nn.Conv2d)]
     assert sizes == [(1, 32), (32, 32), (32, 64), (64, 64)]
     back = [(layer.in_channels, layer.out_channels) for layer in decoder if isinstance(layer, nn.ConvTranspose2d)]

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from unbraid._trust import imported, is_code
-from unbraid.models.doubling import Doubling
 from unbraid.models.resnet import resnet_pair
+from unbraid.models.strided import Doubling, Halving
 
 Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_features,) of rows of a table
 Pair: TypeAlias = tuple[nn.Module, nn.Module]
@@ -54,7 +54,7 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
 
     down: list[nn.Module] = []
     for before, after in pairwise(widths):
-        down += [nn.Conv2d(before, after, 4, stride=2, padding=1), nn.ReLU(inplace=True)]
+        down += [Halving(before, after), nn.ReLU(inplace=True)]
     encoder = nn.Sequential(
         *down, nn.Flatten(), nn.Linear(math.prod(inner), HIDDEN), nn.ReLU(inplace=True), nn.Linear(HIDDEN, n_outputs)
     )
