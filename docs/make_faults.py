@@ -62,6 +62,14 @@ def interrupted(bench: Bench, every: int) -> dict[str, Tally]:
     return found
 
 
+def starved(bench: Bench) -> Tally:
+    """With little memory, from none to all but enough for the large network of one of its runs."""
+    tally = Tally()
+    for more in (0, 1, 8, 40, 100, 160):
+        bench.starved(tally, more << 20)
+    return tally
+
+
 def damaged(bench: Bench) -> dict[str, Tally]:
     """By what was done to each of its files."""
     found = {}
@@ -81,6 +89,8 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as home, contextlib.redirect_stdout(io.StringIO()):
             bench = Bench(name, Path(home) / "bench")
             found = interrupted(bench, every) | (damaged(bench) if work.use else {})
+            if name == "study":
+                found["memory used up"] = starved(Bench("large study", Path(home) / "large"))
         table[name] = {
             kind: {"cases": t.cases, "same": t.same, "named": t.refused, "left": t.left, "faults": len(t.faults)}
             for kind, t in found.items()

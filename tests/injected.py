@@ -8,6 +8,7 @@ import builtins
 import errno
 import io
 import json
+import math
 import os
 import re
 import resource
@@ -24,6 +25,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
+from torch import nn
 
 from unbraid import Representation, Study, load_run, score, train
 from unbraid._device import out_of_memory
@@ -31,6 +33,7 @@ from unbraid._stopping import Terminated, terminable
 from unbraid.datasets import _store, load
 from unbraid.datasets.digest import content_digest
 from unbraid.errors import UnbraidError
+from unbraid.models.networks import dense_pair
 from unbraid.runs.run import Run
 
 CALLS = ("replace", "rename", "unlink", "remove", "mkdir", "rmdir", "fsync", "open")
@@ -150,6 +153,7 @@ class Work:
     begin: Callable[[Path], object]  # makes what it starts from
     act: Callable[[Path], object]
     use: Callable[[Path], object] | None = None  # the same, and then reads every file; of works whose files are damaged
+    again: Callable[[Path], object] | None = None  # the same, where a run that failed has to be asked for
 
 
 def _run(folder: Path) -> object:
@@ -181,8 +185,25 @@ def _yaml(folder: Path) -> None:
     (folder / "study.yaml").write_text(YAML)
 
 
+def wide_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[nn.Module, nn.Module]:
+    """Networks of 80 MB, which no allocator has left over, of images of 16 x 16."""
+    encoder = nn.Sequential(nn.Flatten(), nn.Linear(math.prod(shape), 80_000), nn.Linear(80_000, n_outputs))
+    return encoder, dense_pair(shape, n_outputs, n_latents)[1]
+
+
+def _large_yaml(folder: Path) -> None:
+    own = '  - {name: vae, latents: 2, network: "tests.injected:wide_pair"}\n  - {name: pca, latents: 2}'
+    text = YAML.replace("  - {name: pca, latents: 2}", own).replace("shrink: 8", "shrink: 4")
+    text = text.replace("checkpoint_every: 0", "checkpoint_every: 600")  # of 240 MB each
+    (folder / "study.yaml").write_text(text)
+
+
 def _study(folder: Path) -> object:
     return Study.load(folder / "study.yaml", out=folder / "study").run(processes=0)
+
+
+def _retried(folder: Path) -> object:
+    return Study.load(folder / "study.yaml", out=folder / "study").run(processes=0, retry="failed")
 
 
 def _studied(folder: Path) -> None:
@@ -256,6 +277,9 @@ WORKS: dict[str, Work] = {
     "scores and codes": Work(_studied, _score),
     "dataset cache": Work(lambda _: None, _cache, _cache),
 }
+
+
+LARGE = {"large study": Work(_large_yaml, _study, None, _retried)}  # of which a run may be out of memory
 
 
 def content(folder: Path) -> dict[str, Any]:
@@ -366,7 +390,7 @@ class Bench:
     """One work, begun and undisturbed, in folders of its own."""
 
     def __init__(self, name: str, home: Path) -> None:
-        self.name, self.work, self.home = name, WORKS[name], home
+        self.name, self.work, self.home = name, (WORKS | LARGE)[name], home
         self.begun, self.number = home / "begun", 0
         self.begun.mkdir(parents=True)
         self.work.begin(self.begun)
@@ -412,6 +436,17 @@ class Bench:
                 return
         tally.judge(what, folder, self.expected, self.work.act)
 
+    def starved(self, tally: Tally, more: int) -> None:
+        """One case: memory that runs out at work, then the same work again, of what failed as well."""
+        folder = self.fresh()
+        try:
+            with little_memory(more):
+                self.work.act(folder)
+        except Exception as error:
+            if not is_one_line(error):
+                tally.faults.append(f"{self.name}, {more} bytes more: {type(error).__name__}: {error}")
+        tally.judge(f"{self.name}, {more} bytes more", folder, self.expected, self.work.again or self.work.act)
+
     def damaged(self, tally: Tally, name: str, how: str) -> None:
         """One case: a file of the finished work is damaged, then the same work again, which reads all its files."""
         folder = self.fresh(self.keep_done())
@@ -453,9 +488,22 @@ def few_handles(more: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
+@contextmanager
+def little_memory(more: int) -> Iterator[None]:
+    """So many bytes more than the process has now."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    with Path("/proc/self/statm").open() as file:
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + more, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
 def points_by_file(points: list[str]) -> Counter[str]:
     """How many write points there are of each file."""
     return Counter(point.partition(" ")[2].rpartition("/")[2] for point in points)
 
 
-__all__ = ["DAMAGE", "WORKS", "Bench", "Injection", "Killed", "Tally", "few_handles", "points_by_file"]
+__all__ = ["DAMAGE", "WORKS", "Bench", "Injection", "Killed", "Tally", "few_handles", "little_memory", "points_by_file"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.injected import DAMAGE, WORKS, Bench, Tally
+from tests.injected import DAMAGE, WORKS, Bench, Tally, little_memory
 
 QUICK = {"run": 17, "dataset cache": 5, "ranking": 4, "added codes": 13}  # every which write point
 
@@ -26,6 +26,21 @@ def test_a_damaged_file_is_named_or_does_no_harm(tmp_path: Path) -> None:
     for number, name in enumerate(bench.files()):
         bench.damaged(tally, name, list(DAMAGE)[number % len(DAMAGE)])
     assert not tally.faults
+
+
+@pytest.mark.slow
+def test_a_run_out_of_memory_fails_alone_and_says_what_to_do(tmp_path: Path) -> None:
+    bench, tally = Bench("large study", tmp_path), Tally()
+    folder = bench.fresh()
+    with little_memory(40 << 20):
+        runs = bench.work.act(folder)
+    assert isinstance(runs, list)
+    assert [run.state for run in runs] == ["finished", "failed", "finished"]
+    assert runs[1].reason.startswith("out of memory: a smaller batch_size, smaller networks, or fewer processes at a ")
+    assert "; --retry failed goes on from its last checkpoint (" in runs[1].reason
+    assert bench.work.again
+    tally.judge("memory used up", folder, bench.expected, bench.work.again)
+    assert (tally.same, tally.faults) == (1, [])
 
 
 @pytest.mark.slow

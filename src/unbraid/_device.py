@@ -1,5 +1,6 @@
 """Where and in which precision to train."""
 
+import errno
 import math
 import os
 from collections.abc import Iterable, Iterator
@@ -62,10 +63,18 @@ def dtype_of(precision: str) -> torch.dtype:
     return _DTYPES[precision]
 
 
-def out_of_memory(error: BaseException) -> bool:
-    """Whether the device, or the machine, had no memory left for this."""
-    known = isinstance(error, MemoryError | torch.OutOfMemoryError)
-    return known or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+NO_ROOM = ("allocate memory", "failed to map segment", "bad_alloc", "can't start new thread")  # of who has no class
+LESS = "a smaller batch_size, smaller networks, or fewer processes at a time need less"
+
+
+def out_of_memory(error: BaseException | None) -> bool:
+    """Whether the device, or the machine, had no memory left for this, or for what it came of."""
+    while error is not None:
+        known = isinstance(error, MemoryError | torch.OutOfMemoryError) or getattr(error, "errno", 0) == errno.ENOMEM
+        if known or any(said in str(error) for said in NO_ROOM):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 @contextmanager
@@ -77,9 +86,7 @@ def memory_advice() -> Iterator[None]:
         if not out_of_memory(error):
             raise
         what = " ".join(str(error).split())
-        raise OSError(
-            f"out of memory: a smaller batch_size, smaller networks, or fewer processes at a time need less ({what})"
-        ) from error
+        raise OSError(f"out of memory: {LESS} ({what})") from error
 
 
 @contextmanager

@@ -288,7 +288,7 @@ def test_when_a_pack_dies_each_of_it_goes_on_alone(monkeypatch: pytest.MonkeyPat
     again: list[tuple[list[Task], bool]] = []
     monkeypatch.setattr(submitted, "submit", lambda tasks, *, trained: again.append((tasks, trained)))
     assert [(each.id, each.reason) for each in submitted.outcomes(["reference"])] == [
-        ("b", "Died: The node died (3 times)")
+        ("b", "Died: The node died (3 times); --retry failed goes on from its last checkpoint")
     ]
     assert again == [([pack[0]], False)]
     vars(submitted).update(running={"reference": ([pack[0]], True)})

@@ -349,7 +349,7 @@ def test_a_gap_that_changes_gives_new_numbers(tmp_path):
 def test_memory_that_is_not_there_is_a_reason(tmp_path):
     study = here(tmp_path, bad("greedy"))
     assert study.runs()[-1].state == "failed"
-    assert study.runs()[-1].reason.startswith("out of memory (")
+    assert study.runs()[-1].reason.startswith("out of memory: ")
 
 
 def _run_long(folder: Path) -> None:

@@ -85,7 +85,10 @@ def test_of_a_stack_that_fails_only_the_guilty_fail(tasks_of, monkeypatch):
     monkeypatch.setitem(perform.__globals__, "train_here", scarce)
     outcomes = perform(tasks[:4], datasets, lambda _: None)
     assert [outcome.state for outcome in outcomes] == ["finished", "finished", "failed", "finished"]
-    assert outcomes[2].reason == "out of memory (no room)"
+    assert outcomes[2].reason == (
+        "out of memory: a smaller batch_size, smaller networks, or fewer processes at a time need less; "
+        "--retry failed goes on from its last checkpoint (no room)"
+    )
     assert [len(members) for members in asked] == [4, 2, 2, 1, 1]
 
 
@@ -129,7 +132,10 @@ def test_reasons_are_one_line():
     assert explain(ValueError()) == "ValueError: "
     with pytest.raises(RuntimeError) as caught:
         examples._memory()
-    assert explain(caught.value).startswith("out of memory (")
+    lacking = ImportError("built without Parquet")
+    lacking.__cause__ = ImportError("libparquet.so: failed to map segment from shared object")
+    for error in (caught.value, lacking, OSError(12, "no"), RuntimeError("can't start new thread")):
+        assert explain(error).startswith("out of memory: a smaller batch_size, ")
 
 
 def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import out_of_time, perform, perform_alone, train
+from unbraid.studies.executors.work import died, out_of_time, perform, perform_alone, train
 from unbraid.studies.expand import setting_text
 from unbraid.training.train import training_of, weight_bytes
 from unbraid.training.workers import TookTooLong, WorkerDied, can_leave, run_jobs
@@ -88,7 +88,7 @@ def _in_workers(
             if isinstance(result, TookTooLong):
                 yield Outcome(tasks[number].id, "failed", out_of_time(result))
             elif isinstance(result, WorkerDied):
-                yield Outcome(tasks[number].id, "failed", f"{result} ({TRIES} times)")
+                yield Outcome(tasks[number].id, "failed", died(result, TRIES))
             elif isinstance(result, Exception):
                 raise result
             else:

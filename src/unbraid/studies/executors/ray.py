@@ -22,7 +22,7 @@ from unbraid.studies.executors.local import PACK, TRIES, check_memory, spread
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, work
 from unbraid.studies.executors.node import pack as pack_files
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import DiskFull, explain, out_of_time
+from unbraid.studies.executors.work import DiskFull, died, explain, out_of_time
 from unbraid.studies.storage.remote import mirror_of
 from unbraid.studies.storage.sync import pull
 
@@ -322,7 +322,7 @@ class _Submitted:
             self.submit([task], trained=trained)
             return
         reason = str(error).partition(". ")[0].strip()
-        yield Outcome(task.id, "failed", f"{type(error).__name__}: {reason} ({TRIES} times)")
+        yield Outcome(task.id, "failed", died(f"{type(error).__name__}: {reason}", TRIES))
 
     def stop(self) -> None:
         """Cancel what runs, and wait for its checkpoints."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._device import out_of_memory
+from unbraid._device import LESS, out_of_memory
 from unbraid._files import DiskFull, disk_is_full
 from unbraid.datasets.base import FactorDataset
 from unbraid.runs.run import open_run
@@ -19,6 +19,8 @@ from unbraid.training.loop import Report, train_here
 from unbraid.training.snapshots import Snapshots
 from unbraid.training.train import training_of
 from unbraid.training.writing import write_run
+
+AGAIN = "--retry failed goes on from its last checkpoint"
 
 
 def perform(
@@ -109,13 +111,18 @@ def explain(error: BaseException) -> str:
     """One line for the record."""
     text = " ".join(str(error).split())
     if out_of_memory(error):
-        return f"out of memory ({text})"
+        return f"out of memory: {LESS}; {AGAIN} ({text})"
     return text if isinstance(error, ValueError | OSError) and text else f"{type(error).__name__}: {text}"
 
 
 def out_of_time(said: object) -> str:
     """Why a run failed that was ended for its time, in a line."""
-    return f"time_limit: {said}; with a longer one --retry failed goes on from its last checkpoint"
+    return f"time_limit: {said}; with a longer one {AGAIN}"
+
+
+def died(said: object, tries: int) -> str:
+    """Why a run failed whose process ended so often, in a line."""
+    return f"{said} ({tries} times); {AGAIN}"
 
 
 def _stop_if_full(error: Exception, folder: Path) -> None:
