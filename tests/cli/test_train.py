@@ -40,6 +40,7 @@ def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPa
 def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp_path: Path) -> None:
     out = tmp_path / "runs"
     command = ("train", "beta_vae", "--dataset", "square", "--set", "beta=1,4", "--steps", "20", "--out", str(out))
+    command += ("--data", "positions=16")
     code, printed, error = unbraid_cli(*command, *DENSE)
     assert code == 0, error
     assert printed.splitlines()[-1] == f"in {out}"
@@ -57,7 +58,7 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     assert f"wrote mig, mig_exact to {folder / 'scores.json'}" in error
     card = json.loads((folder / "scores.json").read_text())
     assert card["input"]["path"] == str(folder)
-    assert card["input"]["n_samples"] == 4096
+    assert card["input"]["n_samples"] == 256
     assert card["metrics"].keys() == {"mig", "mig_exact"}
 
     picture = tmp_path / "grid.png"
