@@ -216,7 +216,12 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
             "label: part, zero_shot: {gap: x > 1, gapp: 1}",
             "datasets[1].zero_shot.gapp: unknown; did you mean 'gap'?",
         ),
-        (second, "label: part, metrics: [mig, zero_shot]", "metrics[1]: zero_shot needs a gap"),
+        (second, "label: part, metrics: [mig, zero_shot]", "datasets[1] (part): metrics[1]: zero_shot needs a gap"),
+        (
+            second,
+            "label: part, zero_shot: {gap: x > 1}",
+            "datasets[1] (part): zero_shot: the dataset leaves out images itself",
+        ),
         ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
         ("beta: 1,", "betta: 4,", "families[0].betta: unknown; did you mean 'beta'?"),
         ("name: wide", "name: 5", "study.yaml: name: input should be a valid string; got 5"),

@@ -1,6 +1,8 @@
 """The work of a task, alone or stacked with others."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from unbraid._files import DiskFull
 from unbraid.runs.folder import SCORES
 from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
-from unbraid.studies.executors import local
+from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.local import packs
 from unbraid.studies.executors.task import Task, TaskProgress
 from unbraid.studies.executors.work import explain, perform
@@ -151,3 +153,18 @@ def test_each_kind_of_run_is_measured_once_however_many_there_are(tmp_path, monk
     assert asked == [["beta_vae"], ["pca"]]
     assert [(row.runs, row.seconds) for row in found.rows] == [(70, 70 * 4.0)] * 3
     assert found.processes == 2
+
+    # Of a cluster that trains runs stacked, a stack of the size that it would have there.
+    @contextmanager
+    def asking(tasks: Sequence[Task], _: object, *, pack: int) -> Iterator[Any]:
+        shares = {task.id: 1.0 for task in tasks}
+        nodes = [{"CPU": 4.0, "GPU": 2.0}, {"CPU": 4.0, "GPU": 1.0}]
+        yield 3, lambda waiting: ray._groups(waiting, shares, nodes, pack), lambda function, *given: function(*given)
+
+    for pack, stacked in ((64, 64), (16, 16)):
+        asked.clear()
+        monkeypatch.setattr("unbraid.studies.estimate.asked", asking)
+        monkeypatch.setattr("unbraid.studies.estimate._memory", lambda _: 1 << 20)
+        found = estimate(Study.load(tmp_path / "study.yaml", out=tmp_path / "out"), "ray", pack=pack)
+        assert asked == [["beta_vae"] * stacked, ["pca"]]
+        assert found.processes == 3

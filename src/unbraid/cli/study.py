@@ -85,10 +85,11 @@ def run(
         raise ValueError("--address and --gpus-per-run go with --executor ray")
     if dry_run:
         from unbraid.studies.estimate import estimate
+        from unbraid.studies.several import naming
 
         found = []
-        for label, part in study.parts().items():
-            with metric_progress(f"measuring {label}".strip()) as progress:
+        for number, (label, part) in enumerate(study.parts().items()):
+            with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
                 found.append(estimate(part, executor, progress=progress, **options))
             print_estimate(found[-1], part.config.name if label else "")
         if len(found) > 1:

@@ -35,8 +35,8 @@ SECONDS = 0.5  # of steps, to tell from what is done once
 ENCODING = 0.5  # of a step forward and back, for as many images
 
 
-# Whether runs are trained on a CPU, how many at once, and what calls a function where they are.
-Place: TypeAlias = tuple[bool, int, Callable[..., Any]]
+# Whether runs are trained on a CPU, how many at once, which of them together, and what calls a function where they are.
+Place: TypeAlias = tuple[bool, int, Callable[[Sequence[Task]], list[list[Task]]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
@@ -113,11 +113,15 @@ def estimate(
     found = kinds([task for task in tasks if not task.questions])
     costs: dict[str, tuple[float, float]] = {}
     memory = 0
-    with place(tasks, datasets, around.device, options) as (on_cpu, room, call):
+    with place(tasks, datasets, around.device, options) as (on_cpu, room, together, call):
+        groups = together(ledger.waiting)
         for done, kind in enumerate(found):
             if progress:
                 progress(kind[0].config["family"], done, len(found))
-            measured = packs(kind, PACK)[0][: 1 if on_cpu or name == "ray" else None]
+            ids = {task.id for task in kind}
+            measured = max((group for group in groups if group[0].id in ids), key=len, default=kind[:1])
+            if find_family(kind[0].config["family"]).fit is not None:
+                measured = measured[:1]  # these are fitted one after the other
             cost, used = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
             for task in kind:
                 costs[task.id] = cost
@@ -126,16 +130,16 @@ def estimate(
     costs |= {task.id: costs[task.questions[0]["of"]] for task in tasks if task.questions}
     scoring = _seconds_of_scoring(tasks[0], datasets)
     settings = {each.id: each.setting for each in planned}
-    groups: dict[tuple[str, str, int], list[Task]] = {}
+    settled: dict[tuple[str, str, int], list[Task]] = {}
     for task in tasks:
         setting = settings.get(task.id, task.label)
-        groups.setdefault((task.config["family"], setting, task.config["steps"]), []).append(task)
+        settled.setdefault((task.config["family"], setting, task.config["steps"]), []).append(task)
     rows = []
-    for (family, setting, steps), group in groups.items():
+    for (family, setting, steps), group in settled.items():
         left = [task for task in group if task.id in waiting]
         seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
         rows.append(Row(family, setting, len(group), len(left), steps, costs[group[0].id][1], seconds))
-    at_once = max(1, min(room, len(waiting)))
+    at_once = max(1, min(room, len(groups)))
     return Estimate(
         rows, at_once, memory, memory * at_once, needed_disk(ledger.waiting, datasets),
         _assumed(scoring, at_once, on_cpu, name),
@@ -149,16 +153,19 @@ def _here(
     EXECUTORS["local"](tasks, datasets, **options)  # says what it cannot do, and begins nothing
     on_cpu, processes = choose_device(device).type == "cpu", options.get("processes")
     room = (n_cores() if processes is None else processes) if on_cpu else 1
-    yield on_cpu, room, lambda function, *arguments: function(*arguments)
+
+    def together(waiting: Sequence[Task]) -> list[list[Task]]:
+        return [[task] for task in waiting] if on_cpu else packs(waiting, options.get("pack", PACK))
+
+    yield on_cpu, room, together, lambda function, *arguments: function(*arguments)
 
 
 @contextmanager
 def _on_cluster(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], device: str, options: Mapping[str, Any]
 ) -> Iterator[Place]:
-    asking = {name: value for name, value in options.items() if name != "pack"}  # one run is measured, alone
-    with asked(tasks, datasets, **asking) as (room, call):
-        yield device == "cpu", room, call
+    with asked(tasks, datasets, **options) as (room, together, call):
+        yield device == "cpu", room, together, call
 
 
 def _measured(

@@ -4,7 +4,8 @@ What a study promises, each of them promises by itself: it may be opened, ranked
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -13,6 +14,7 @@ from pydantic import ConfigDict, Field, field_validator
 
 from unbraid._extras import require
 from unbraid._suggest import suggestion
+from unbraid._trust import Untrusted
 from unbraid.datasets import DATASETS, find
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.datasets.own import is_path, open_path
@@ -149,6 +151,24 @@ def _check_options(sections: Sequence[PartSection], where: str) -> None:
             if option not in known:
                 near = suggestion(str(option), [*sorted(known), "label", *OWN])
                 raise ValueError(f"{path}.{option}: unknown; {near}")
+
+
+@contextmanager
+def naming(number: int, label: str) -> Iterator[None]:
+    """Around what is seen to of one dataset: its ValueErrors name it; nothing where the study is of one, without label.
+
+    Args:
+        number: its place in `datasets`.
+        label: of it.
+    """
+    try:
+        yield
+    except Untrusted:
+        raise
+    except ValueError as error:
+        if not label:
+            raise
+        raise ValueError(f"datasets[{number}] ({label}): {error}") from error
 
 
 def check_home(folder: Path) -> None:

@@ -17,7 +17,7 @@ from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_
 from unbraid.studies.page import table
 from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import results
-from unbraid.studies.several import check_home, joined, read
+from unbraid.studies.several import check_home, joined, naming, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.standing import standings
 from unbraid.studies.state import StudyRun
@@ -183,10 +183,10 @@ class Studies(Study):
         name, options = self.config.executor_with(executor, options)
         part, folder = None if shard is None else parse_shard(shard), self.known_folder()
         told = {label: progress and _told(progress, label) for label in self.datasets}
-        prepared = {
-            label: ready(study, name, retrain=retrain, progress=told[label], options=options)
-            for label, study in self.datasets.items()
-        }
+        prepared = {}
+        for number, (label, study) in enumerate(self.datasets.items()):
+            with naming(number, label):
+                prepared[label] = ready(study, name, retrain=retrain, progress=told[label], options=options)
         for each in prepared.values():
             needed_disk(each.tasks, each.datasets)
         folder.mkdir(parents=True, exist_ok=True)

@@ -101,11 +101,14 @@ def asked(
     *,
     address: str = "auto",
     gpus_per_run: float | None = None,
-) -> Iterator[tuple[int, Callable[..., Any]]]:
-    """How many of the runs the cluster does at once, and what calls a function on a node, as one of them is called.
+    pack: int = PACK,
+) -> Iterator[tuple[int, Callable[[Sequence[Task]], list[list[Task]]], Callable[..., Any]]]:
+    """What the cluster would do of the runs: how many orders at once, which it would train together, and a caller.
+
+    That calls a function on a node, as a run is called.
 
     Args:
-        tasks, datasets, address, gpus_per_run: as for `run`; there is a task.
+        tasks, datasets, address, gpus_per_run, pack: as for `run`; there is a task.
 
     Raises:
         ValueError, ImportError: as `run`.
@@ -125,7 +128,7 @@ def asked(
             except ray.exceptions.RayTaskError as error:
                 raise error.cause from None
 
-        yield _places(nodes, share), call
+        yield _places(nodes, share), lambda waiting: _groups(waiting, shares, nodes, pack), call
     finally:
         _leave(ray, joined)
 
