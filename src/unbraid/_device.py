@@ -34,6 +34,13 @@ def choose_device(name: str = "auto") -> torch.device:
     return device
 
 
+def visible_devices() -> list[str]:
+    """The CUDA devices that this process may use, as `CUDA_VISIBLE_DEVICES` of another names each."""
+    named = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    count = torch.cuda.device_count()
+    return named[:count] or [str(number) for number in range(count)]
+
+
 def choose_precision(name: str, device: torch.device) -> str:
     """The precision that `auto` stands for: bfloat16 on a CPU that multiplies it faster, else float32.
 

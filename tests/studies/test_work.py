@@ -11,6 +11,7 @@ import torch
 from tests.studies import examples
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
+from unbraid._device import visible_devices
 from unbraid._files import DiskFull
 from unbraid.runs.folder import SCORES
 from unbraid.studies.estimate import estimate
@@ -19,6 +20,7 @@ from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.local import packs
 from unbraid.studies.executors.task import Task, TaskProgress
 from unbraid.studies.executors.work import explain, perform
+from unbraid.training.workers import WorkerDied
 
 
 @pytest.fixture
@@ -111,6 +113,38 @@ def test_on_an_accelerator_runs_are_stacked_then_scored(tasks_of, monkeypatch):
     assert sorted(outcome.id for outcome in outcomes) == sorted(task.id for task in tasks)
     assert {outcome.state for outcome in outcomes} == {"finished"}
     assert all((task.target / SCORES).exists() for task in tasks)
+
+
+def test_several_accelerators_share_the_runs(tasks_of, monkeypatch):
+    """By processes that see one each; they are counted in the books alone, and what follows is done in this process."""
+    tasks, datasets = tasks_of("a", SMALL.replace("seeds: 2", "seeds: 3"))
+    monkeypatch.setattr(local, "choose_device", lambda _: torch.device("cuda"))
+    monkeypatch.setattr(local, "_memory", lambda _: 1 << 40)
+    monkeypatch.setattr(local, "visible_devices", lambda: ["0", "3"])
+    begun = []
+
+    def here(function, jobs, shared, *, n_workers, variables=({},), **_):
+        sizes = [len(job) if isinstance(job, list) else 0 for job in jobs]
+        begun.append((function.__name__, n_workers, [*variables], sizes))
+        for number, job in enumerate(jobs):
+            died = len(begun) == 1 and number == 0
+            yield number, WorkerDied("it was killed") if died else function(shared, job, lambda _: None)
+
+    monkeypatch.setattr(local, "run_jobs", here)
+    outcomes = list(local.run(tasks, datasets, processes=2))
+    each = [{"CUDA_VISIBLE_DEVICES": "0"}, {"CUDA_VISIBLE_DEVICES": "3"}]
+    assert begun[:2] == [("train_together", 2, each, [5, 1, 3]), ("train_together", 2, each, [1] * 5)]
+    assert {name for name, *_ in begun[2:]} == {"perform_alone"}
+    assert sorted(outcome.id for outcome in outcomes) == sorted(task.id for task in tasks)
+    assert {outcome.state for outcome in outcomes} == {"finished"}
+    assert all((task.target / SCORES).exists() for task in tasks)
+
+
+def test_devices_are_named_as_another_process_is_told_of_them(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    for told, names in (("", ["0", "1"]), ("3, 5", ["3", "5"]), ("GPU-a,GPU-b,GPU-c", ["GPU-a", "GPU-b"])):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", told)
+        assert visible_devices() == names
 
 
 def test_a_full_disk_is_raised_and_is_no_failure_of_the_run(tasks_of, monkeypatch):

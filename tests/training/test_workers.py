@@ -102,21 +102,21 @@ def test_what_only_this_process_knows_is_trained_in_it():
     assert all(torch.equal(done[0].weights[name], here.weights[name]) for name in here.weights)
 
 
-def sleep(lives: Path, seconds: float, report: Callable[[Any], None]) -> float:
+def sleep(lives: Path, seconds: float, report: Callable[[Any], None]) -> tuple[float, str | None]:
     """Where that is less than nothing, its process is killed the first time."""
     report("begun")
     if seconds < 0 and not lives.exists():
         lives.touch()
         os.kill(os.getpid(), signal.SIGKILL)
     time.sleep(max(seconds, 0.0))
-    return seconds
+    return seconds, os.environ.get("UNBRAID_PLACE")
 
 
 def test_a_job_whose_time_is_over_gives_its_place_to_the_next_and_one_that_is_killed_begins_again(tmp_path):
     """One process at a time: without the limit the second job would wait for ever."""
-    jobs = [3000.0, -1.0, 0.0]
-    done = dict(workers.run_jobs(sleep, jobs, tmp_path / "lives", n_workers=1, tries=2, limit=2.0))
-    assert (done[1], done[2]) == (-1.0, 0.0)
+    jobs, own = [3000.0, -1.0, 0.0], [{"UNBRAID_PLACE": "3"}]
+    done = dict(workers.run_jobs(sleep, jobs, tmp_path / "lives", n_workers=1, tries=2, limit=2.0, variables=own))
+    assert (done[1], done[2]) == ((-1.0, "3"), (0.0, "3"))  # also in the process that takes the place
     assert (tmp_path / "lives").exists()
     assert isinstance(done[0], TookTooLong)
     assert str(done[0]) == "it took longer than 2 s"

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from unbraid._cores import n_cores
-from unbraid._device import choose_device
+from unbraid._device import choose_device, visible_devices
 from unbraid._score_each import score_each
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import code_parts
@@ -24,7 +24,7 @@ from unbraid.runs.run import N_CODES
 from unbraid.scoring import choose
 from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
-from unbraid.studies.executors.local import PACK, kinds, packs
+from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
 from unbraid.studies.record import StudyRecord
 from unbraid.training.loop import train_here
@@ -152,10 +152,11 @@ def _here(
 ) -> Iterator[Place]:
     EXECUTORS["local"](tasks, datasets, **options)  # says what it cannot do, and begins nothing
     on_cpu, processes = choose_device(device).type == "cpu", options.get("processes")
-    room = (n_cores() if processes is None else processes) if on_cpu else 1
+    devices = 1 if processes == 0 else max(1, len(visible_devices()))
+    room = (n_cores() if processes is None else processes) if on_cpu else devices
 
     def together(waiting: Sequence[Task]) -> list[list[Task]]:
-        return [[task] for task in waiting] if on_cpu else packs(waiting, options.get("pack", PACK))
+        return [[task] for task in waiting] if on_cpu else spread(waiting, devices, options.get("pack", PACK))
 
     yield on_cpu, room, together, lambda function, *arguments: function(*arguments)
 

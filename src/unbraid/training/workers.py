@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -144,6 +144,7 @@ def run_jobs(
     report: Callable[[int, Any], None] | None = None,
     tries: int = 1,
     limit: float | None = None,
+    variables: Sequence[Mapping[str, str]] = ({},),
 ) -> Generator[tuple[int, Any], None, None]:
     """Call function(shared, job, report) for each job, in processes of their own that keep `shared`.
 
@@ -155,6 +156,7 @@ def run_jobs(
         report: told (position of the job, what the job sent), from the thread that iterates.
         tries: a job whose process dies is begun again until it has been begun so often.
         limit: seconds that a job may take; its process is killed then, and another takes its place.
+        variables: of the environment, those of each worker in turn, such as the device that it is to see.
 
     Yields:
         (position, result) as they are done; the result is the exception where the job raised one, WorkerDied where
@@ -170,7 +172,7 @@ def run_jobs(
         return
     with ExitStack() as files:
         workers = _Workers(function, jobs, _shipped(shared, files), report, tries, limit)
-        yield from workers.run(min(n_workers, len(jobs)))
+        yield from workers.run([variables[each % len(variables)] for each in range(min(n_workers, len(jobs)))])
 
 
 def _shipped(shared: Any, files: ExitStack) -> Shipped:
@@ -212,10 +214,11 @@ class _Workers:
         self.stopping = False
         self.starting = threading.Lock()
 
-    def run(self, n_workers: int) -> Iterator[tuple[int, Any]]:
+    def run(self, workers: Sequence[Mapping[str, str]]) -> Iterator[tuple[int, Any]]:
+        """With one worker for each of these mappings, which its environment has beside all else."""
         for number in range(len(self.jobs)):
             self.waiting.put(number)
-        threads = [threading.Thread(target=self._drive, daemon=True) for _ in range(n_workers)]
+        threads = [threading.Thread(target=self._drive, args=(each,), daemon=True) for each in workers]
         for thread in threads:
             thread.start()
         left = len(self.jobs)
@@ -236,11 +239,11 @@ class _Workers:
                 thread.join()
             self._close()
 
-    def _drive(self) -> None:
+    def _drive(self, variables: Mapping[str, str]) -> None:
         """One worker, and another in its place when it dies, until no job is waiting."""
         failed = 0
         while not self.waiting.empty():
-            process = self._start()
+            process = self._start(variables)
             if process is None:
                 return
             if self._greeted(process):
@@ -252,17 +255,18 @@ class _Workers:
                 self.inbox.put(("fatal", -1, WorkerDied(f"no process for training could start: {_end(process)}")))
                 return
 
-    def _start(self) -> subprocess.Popen[bytes] | None:
+    def _start(self, variables: Mapping[str, str]) -> subprocess.Popen[bytes] | None:
         with self.starting:
             if self.stopping:
                 return None
+            importable = os.pathsep.join(path or os.getcwd() for path in sys.path)
             # A session of its own: an interrupt typed at the terminal reaches this process only, which passes it on
             # once.
             process = subprocess.Popen(
                 [sys.executable, "-m", "unbraid.training.workers"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**worker_environment(), "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path)},
+                env={**worker_environment(), "PYTHONPATH": importable, **variables},
                 start_new_session=True,
                 pass_fds=[item for item in self.shipped[1] if isinstance(item, int)],
             )

@@ -1,4 +1,4 @@
-"""Runs of a study on this machine: one process per core, or stacked on its accelerator."""
+"""Runs of a study on this machine: one process per core, or stacked on its accelerators."""
 
 import os
 import sys
@@ -11,13 +11,13 @@ from typing import cast
 import torch
 
 from unbraid._cores import n_cores
-from unbraid._device import choose_device
+from unbraid._device import choose_device, visible_devices
 from unbraid.datasets.base import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
-from unbraid.studies.executors.work import died, out_of_time, perform, perform_alone, train
+from unbraid.studies.executors.work import died, out_of_time, perform, perform_alone, train, train_together
 from unbraid.studies.expand import setting_text
 from unbraid.training.train import training_of, weight_bytes
 from unbraid.training.workers import TookTooLong, WorkerDied, can_leave, run_jobs
@@ -39,7 +39,8 @@ def run(
     Args:
         tasks, datasets, report: see `unbraid.studies.executors`.
         processes: on a CPU; by default one per core, 0 to stay in this process.
-        pack: largest number of stacked runs on an accelerator.
+        pack: largest number of stacked runs on an accelerator. Where there are several they share the runs: a process
+            for each trains one pack after the other. A run whose device has a number, "cuda:1", stays on that.
 
     Raises:
         DiskFull: no room for results.
@@ -50,18 +51,27 @@ def run(
     devices = {name: choose_device(name) for name in {task.config["device"] for task in tasks}}
     check_memory(tasks, datasets, {name: _memory(device) for name, device in devices.items()})
     on_cpu = [task for task in tasks if devices[task.config["device"]].type == "cpu"]
-    stacked = packs([task for task in tasks if devices[task.config["device"]].type != "cpu"], pack)
+    others = [task for task in tasks if devices[task.config["device"]].type != "cpu"]
+    free = {name for name, device in devices.items() if device.type == "cuda" and device.index is None}
+    anywhere = [task for task in others if task.config["device"] in free and not task.target.exists()]
     wanted = n_cores() if processes is None else processes
-    return _run(on_cpu, stacked, datasets, report or (lambda _: None), wanted)
+    apart = visible_devices() if anywhere and wanted and can_leave(datasets, anywhere) else []
+    shared = spread(anywhere, len(apart), pack) if len(apart) > 1 else []
+    taken = {task.id for tasks in shared for task in tasks}
+    stacked = packs([task for task in others if task.id not in taken], pack)
+    return _run(on_cpu, stacked, shared, apart, datasets, report or (lambda _: None), wanted)
 
 
 def _run(
     on_cpu: Sequence[Task],
     stacked: Sequence[Sequence[Task]],
+    shared: Sequence[Sequence[Task]],
+    apart: Sequence[str],
     datasets: Mapping[str, FactorDataset],
     told: Callable[[TaskProgress], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
+    yield from _on_devices(shared, apart, datasets, told, n_workers)
     workers = n_workers and can_leave(datasets, [*on_cpu, *chain(*stacked)])
     for tasks in stacked:
         failures = train(tasks, datasets, told)
@@ -74,6 +84,37 @@ def _run(
     else:
         for task in on_cpu:
             yield from perform([task], datasets, told)
+
+
+def _on_devices(
+    waiting: Sequence[Sequence[Task]],
+    devices: Sequence[str],
+    datasets: Mapping[str, FactorDataset],
+    told: Callable[[TaskProgress], None],
+    n_workers: int,
+) -> Iterator[Outcome]:
+    """Packs trained by one process for each device, which sees no other, then scored by all cores."""
+    trained: list[Task] = []
+    while waiting:
+        alone: list[list[Task]] = []  # of a pack whose process died, each is tried by itself
+        working = run_jobs(
+            train_together, waiting, datasets, n_workers=len(devices), report=lambda _, step: told(step), tries=TRIES,
+            variables=[{"CUDA_VISIBLE_DEVICES": name} for name in devices],
+        )  # fmt: skip
+        with closing(working) as results:
+            for number, result in results:
+                tasks = waiting[number]
+                if isinstance(result, WorkerDied) and len(tasks) == 1:
+                    yield Outcome(tasks[0].id, "failed", died(result, TRIES))
+                elif isinstance(result, WorkerDied):
+                    alone += [[task] for task in tasks]
+                elif isinstance(result, Exception):
+                    raise result
+                else:
+                    yield from result.values()
+                    trained += [task for task in tasks if task.id not in result]
+        waiting = alone
+    yield from _in_workers(trained, datasets, told, n_workers)
 
 
 def _in_workers(

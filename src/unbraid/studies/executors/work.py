@@ -132,6 +132,13 @@ def _stop_if_full(error: Exception, folder: Path) -> None:
         raise DiskFull(f"{folder}: no space left; with more of it the same command continues ({error})") from error
 
 
+def train_together(
+    datasets: Mapping[str, FactorDataset], tasks: Sequence[Task], report: Callable[[Any], None]
+) -> dict[str, Outcome]:
+    """`train`, as `unbraid.training.workers.run_jobs` calls it."""
+    return train(tasks, datasets, report)
+
+
 def perform_alone(datasets: Mapping[str, FactorDataset], task: Task, report: Callable[[Any], None]) -> Outcome:
     """`perform` of one task, as `unbraid.training.workers.run_jobs` calls it."""
     return perform([task], datasets, report)[0]
