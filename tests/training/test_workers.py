@@ -3,10 +3,11 @@
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,22 +103,35 @@ def test_what_only_this_process_knows_is_trained_in_it():
     assert all(torch.equal(done[0].weights[name], here.weights[name]) for name in here.weights)
 
 
-def sleep(lives: Path, seconds: float, report: Callable[[Any], None]) -> tuple[float, str | None]:
-    """Where that is less than nothing, its process is killed the first time."""
+def sleep(_: None, seconds: float, report: Callable[[Any], None]) -> tuple[float, str | None]:
     report("begun")
-    if seconds < 0 and not lives.exists():
-        lives.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    time.sleep(max(seconds, 0.0))
+    time.sleep(seconds)
     return seconds, os.environ.get("UNBRAID_PLACE")
 
 
-def test_a_job_whose_time_is_over_gives_its_place_to_the_next_and_one_that_is_killed_begins_again(tmp_path):
+def test_a_job_whose_time_is_over_gives_its_place_to_the_next():
     """One process at a time: without the limit the second job would wait for ever."""
-    jobs, own = [3000.0, -1.0, 0.0], [{"UNBRAID_PLACE": "3"}]
-    done = dict(workers.run_jobs(sleep, jobs, tmp_path / "lives", n_workers=1, tries=2, limit=2.0, variables=own))
-    assert (done[1], done[2]) == ((-1.0, "3"), (0.0, "3"))  # also in the process that takes the place
-    assert (tmp_path / "lives").exists()
+    own = [{"UNBRAID_PLACE": "3"}]
+    done = dict(workers.run_jobs(sleep, [3000.0, 0.0], None, n_workers=1, tries=3, limit=2.0, variables=own))
+    assert done[1] == (0.0, "3")  # also in the process that takes the place
     assert isinstance(done[0], TookTooLong)
     assert str(done[0]) == "it took longer than 2 s"
     assert not workers_of(os.getpid())
+
+
+def test_a_job_whose_process_dies_is_begun_as_often_as_it_may_be():
+    """In place of workers, processes that end at once."""
+    jobs = workers._Workers(sleep, [0.0], (b"", []), None, tries=2, limit=None)
+    jobs.waiting.put(0)
+    for again in (True, False):
+        command = [sys.executable, "-I", "-S", "-c", "raise SystemExit(3)"]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        process.wait()
+        jobs.running.append(process)
+        jobs._serve(process)
+        assert jobs.waiting.empty() is not again
+    kind, number, error = jobs.inbox.get_nowait()
+    assert (kind, number, str(error)) == ("error", 0, "its process ended with code 3")
+    assert isinstance(error, WorkerDied)
+    assert jobs.inbox.empty()
+    jobs._close()

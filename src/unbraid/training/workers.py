@@ -328,7 +328,7 @@ class _Workers:
 
     def _close(self) -> None:
         for process in self.running:
-            with process, suppress(BrokenPipeError):  # closes its pipes, what could not be sent included
+            with suppress(BrokenPipeError), process:  # closes its pipes, what could not be sent included
                 pass
 
 
