@@ -636,7 +636,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             strays=0.01,
             invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
             standard=False,
-            interval=FIFTHS,
+            interval=EXTREME,
         ),
         "tad": Metric(
             tad,
