@@ -33,7 +33,7 @@ from unbraid.studies.shards import Shard, claimed_shard
 from unbraid.studies.standing import standings
 from unbraid.studies.state import Planned, StudyRun, state_of
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import LOCK, carried_study, discard
+from unbraid.studies.storage.remote import LOCK, carried_study, discard, mirror_of
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import Tracking, check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
@@ -163,7 +163,8 @@ def run_ready(
             stack.enter_context(claim(folder, shard))
         _keep(study, replace(found.around, code=code))
         # Shards do not write into one tracker at once; who runs the study as a whole tells it of all.
-        ledger.listeners = [stack.enter_context(each(study)) for each in LISTENERS[: 1 if shard else None]]
+        listeners = [stack.enter_context(each(study)) for each in LISTENERS[: 1 if shard else None]]
+        ledger.listeners = listeners if study.config.track or mirror_of(folder) else []  # a run is read to be told
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 ledger.end(outcome)
@@ -342,8 +343,8 @@ class TaskLedger:
         self.taken.pop(outcome.id, None)
         self.doing.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state
-        run = self._run(self.tasks[outcome.id])
         for told in self.listeners:
+            run = self._run(self.tasks[outcome.id])
             told(replace(run, state=outcome.state, reason=outcome.reason or run.reason))
         self._tell()
 
