@@ -1,10 +1,11 @@
 """Names that come from outside: each stays below its folder, or is refused."""
 
+import os
 from pathlib import Path
 
 import pytest
 
-from unbraid._files import below
+from unbraid._files import below, on_disk
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
@@ -60,3 +61,15 @@ def test_a_folder_may_be_reached_by_a_link(tmp_path: Path) -> None:
     (tmp_path / "real" / "again").symlink_to(tmp_path / "real" / "x")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     assert below(tmp_path / "link", "again").read_text() == "x"
+
+
+def test_a_checkpoint_is_put_on_the_disk_when_it_is_written_and_not_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two it may be all that there is of a training."""
+    for name in ("a", "b", "checkpoint"):
+        (tmp_path / name).touch()
+    put: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: put.append(Path(os.readlink(f"/proc/self/fd/{file}")).name))
+    on_disk(tmp_path, apart="checkpoint")
+    assert put == ["a", "b", tmp_path.name]

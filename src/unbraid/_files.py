@@ -37,12 +37,13 @@ def fsync_directory(folder: Path) -> None:
         os.close(descriptor)
 
 
-def on_disk(folder: Path) -> None:
+def on_disk(folder: Path, *, apart: str) -> None:
     """Have the files of a folder on the disk, and their names, before its rename makes them count.
 
-    All are written before the first is waited for: what each waits for, the others need not.
+    All are written before the first is waited for: what each waits for, the others need not. The file of the name
+    `apart` is there already.
     """
-    for path in sorted(folder.iterdir()):
+    for path in sorted(each for each in folder.iterdir() if each.name != apart):
         with open(path, "rb+") as file:
             os.fsync(file.fileno())
     fsync_directory(folder)

@@ -19,7 +19,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
 from unbraid.representation import write_codes
-from unbraid.runs.folder import CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS, tidy
+from unbraid.runs.folder import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS, tidy
 from unbraid.runs.run import Run, probe_images
 from unbraid.training.doubts import doubt
 from unbraid.training.held_out import HoldOut, divided
@@ -76,7 +76,7 @@ def write_run(
             _write(working / CONFIG, config)
     status["files"] = {name: (working / name).stat().st_size for name in LASTING if (working / name).exists()}
     _write(working / STATUS, status)
-    on_disk(working)
+    on_disk(working, apart=CHECKPOINT)
     working.rename(target)
     tidy(target, continuable=continuable and not trained.diverged)
     return Run(target, config, status)
