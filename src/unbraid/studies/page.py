@@ -25,7 +25,7 @@ from unbraid.studies.state import StudyRun
 from unbraid.types import DataFrame, Progress
 
 TABLE_ROWS = 20
-PICTURED = 1000  # runs whose pictures a page holds: they take most of its time
+PICTURED = 500  # runs whose pictures a page holds: they take most of its time
 RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
