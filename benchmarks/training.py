@@ -74,7 +74,7 @@ def main() -> None:
     print(header + f"{'pythae /':>10}" * ("pythae" in best))
     for name, (wall, cpu) in best.items():
         beside = best["dense plain" if name.startswith("dense") else "plain"][1]
-        ratios = [beside / cpu] + [best["pythae"][1] / cpu] * ("pythae" in best)
+        ratios = [beside / cpu, *(best[name][1] / cpu for name in ("pythae",) if name in best)]
         row = f"{name:<24}{wall:>9.1f}{cpu:>9.1f}{usual[name]:>9.1f}"
         print(row + "".join(f"{ratio:>10.2f}" for ratio in ratios))
     fastest = f"unbraid {choose_precision('auto', CPU)}"
