@@ -73,7 +73,8 @@ def seconds(study: str) -> float | None:
 
 
 UDR, TCVAE, DCI, GAP = "udr-2020-laptop", "beta-tcvae-2018-laptop", "dci-2018-laptop", "dci-2018-zero-shot-laptop"
-ARROW, AIRPLANE, TURNTABLE, FLATLAND = (f"lsbd-{name}-small" for name in ("arrow", "airplane", "turntable", "flatland"))
+ARROW, TURNTABLE, FLATLAND = (f"lsbd-{name}-small" for name in ("arrow", "turntable", "flatland"))
+AIRPLANE = "lsbd-airplane-laptop"
 SQUARE, ENOUGH = "lsbd-square-laptop", "lsbd-arrow-laptop"
 DEPENDENT = "beta-tcvae-2018-dependent-laptop"
 ROOMS = "snc-nk-2023-rooms-laptop"
