@@ -75,7 +75,7 @@ def correlation(n_rows: int, n_columns: int, width: float) -> FloatArray:
     check_draws(n_rows=n_rows, n_columns=n_columns)
     check_number("width", width, above=0)
     distance = np.linspace(0, 1, n_rows)[:, None] - np.linspace(0, 1, n_columns)
-    weight = np.exp(-((distance / width) ** 2) / 2)
+    weight = np.exp(-((distance / float(width)) ** 2) / 2)
     return weight / weight.sum()
 
 
