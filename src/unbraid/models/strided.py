@@ -121,10 +121,8 @@ class _Blocks(torch.autograd.Function):
         n, _, height, width = images.shape
         blocks = images.new_zeros(n, height // 2 + 1, width // 2 + 1, 4)
         for place in range(4):
-            down, right = (
-                1 - place // 2,
-                1 - place % 2,
-            )  # the first pixel of a block is one above and left of an even one
+            # The first pixel of a block is one above and left of an even one.
+            down, right = 1 - place // 2, 1 - place % 2
             every = images[:, 0, down::2, right::2]
             blocks[:, down : down + every.shape[1], right : right + every.shape[2], place] = every
         return blocks.movedim(-1, 1)

@@ -43,9 +43,8 @@ class Standing:
     name: str
     runs: Sequence[StudyRun]
     beside: Sequence[Failure] = ()  # runs that failed and the YAML does not list, such as those that see fewer images
-    answered: Mapping[str, tuple[int, int]] = field(
-        default_factory=dict
-    )  # hold-outs by kind: how many were asked, and how many are
+    # Hold-outs by kind: how many runs were asked, and how many there are to ask.
+    answered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     left: int = 0  # runs in the folder that the YAML does not ask for any more
 
 
