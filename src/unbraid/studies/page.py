@@ -3,7 +3,7 @@
 import math
 import os
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -21,7 +21,6 @@ from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
 from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
 from unbraid.studies.record import StudyRecord
-from unbraid.studies.state import StudyRun
 from unbraid.types import DataFrame, Progress
 
 TABLE_ROWS = 20
@@ -86,8 +85,7 @@ def page_content(
             data it begins with, and the `metrics` that can be asked for.
     """
     folder = study.known_folder()
-    runs = study.runs()
-    finished = _finished(runs)
+    folders, finished = _folders(study)
     return {
         "name": study.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
@@ -95,7 +93,7 @@ def page_content(
         "yaml": study.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,
-        "data": study_data(study, frame, base, live=live, runs=runs),
+        "data": study_data(study, frame, base, live=live, folders=folders),
         "pictures": {} if live else _pictures(frame, finished, progress, study.trusted),
         "duel": None if live else duel(frame, finished, study.trusted),
     }
@@ -107,22 +105,23 @@ def study_data(
     base: Path,
     *,
     live: Mapping[str, Any] | None = None,
-    runs: Sequence[StudyRun] | None = None,
+    folders: Mapping[str, Path] | None = None,
 ) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them.
 
     Args:
         study, frame, base, live: as for `page_content`.
-        runs: of the study, where they are known already.
+        folders: of the runs by their ids, where they are known already.
     """
-    places = {run.id: run.path for run in (study.runs() if runs is None else runs)}
+    if folders is None:
+        folders, _ = _folders(study)
     rankings = _study_matrices.rankings(study.known_folder(), frame)
     frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     told: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
         told[name] = [each or "" for each in told[name]]
-    told["folder"] = [_link(places.get(run), base, "files/" if live else "") for run in told["run"]]
+    told["folder"] = [_link(folders.get(run), base, "files/" if live else "") for run in told["run"]]
     return {
         "live": live,
         "groups": list(_study_columns.GROUPS.items()),
@@ -197,9 +196,14 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _finished(runs: Iterable[StudyRun]) -> dict[str, Path]:
-    """Folders of the runs that have a model; added representations have none."""
-    return {run.id: run.path for run in runs if run.state == "finished" and (run.path / WEIGHTS).is_file()}
+def _folders(study: StudyRecord) -> tuple[dict[str, Path], dict[str, Path]]:
+    """The folders of all runs, and of those that have a model; added representations have none.
+
+    Nothing else is kept: what the files of a run say takes thirty times as much memory.
+    """
+    runs = study.runs()
+    finished = {run.id: run.path for run in runs if run.state == "finished" and (run.path / WEIGHTS).is_file()}
+    return {run.id: run.path for run in runs}, finished
 
 
 def _link(path: Path | None, base: Path, before: str) -> str | None:

@@ -68,6 +68,11 @@ class _Recorder(TorchDispatchMode):
         self.numbers: dict[int, int] = {id(code): 0}
         self.kept: list[Any] = []  # while a tensor lives, its id is its own
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Nothing here is compiled; to say so to the compiler would load it, 75 MB and two seconds."""
+        return False
+
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
