@@ -110,7 +110,7 @@ def test_every_score_stands_beside_those_of_the_same_images_by_the_same_metric(t
     assert card.scored["mig_exact"].baselines == pytest.approx({"untrained encoder": own}), "others have no posterior"
     assert not any("untrained" in note for note in card.notes)
     frame = card.to_frame().set_index(["metric", "headline"])
-    assert frame.loc[("sap", True), "PCA"] == card.scored["sap"].baselines["PCA"]
+    assert np.asarray(frame.loc[("sap", True), "PCA"]).item() == card.scored["sap"].baselines["PCA"]
     assert np.isnan(frame.loc[("mig", False), "PCA"]).all()
     card.save(tmp_path / "scores.json")
     read = ScoreCard.load(tmp_path / "scores.json")

@@ -68,9 +68,10 @@ BESIDE: dict[str, dict[str, Any]] = {
 
 
 def numeric(function: Callable[..., Any]) -> list[str]:
-    """Names of the arguments that are numbers, by their annotations."""
+    """Names of the arguments that are numbers, by their annotations; NumPy 1 spells out what an array may be."""
     parameters = inspect.signature(function).parameters.values()
-    return [each.name for each in parameters if {int, float} & {each.annotation, *_choices(each.annotation)}]
+    kinds = {each.name: {each.annotation, *_choices(each.annotation)} for each in parameters}
+    return [name for name, found in kinds.items() if found & {int, float} and complex not in found]
 
 
 def _choices(annotation: Any) -> tuple[Any, ...]:

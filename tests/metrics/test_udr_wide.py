@@ -64,7 +64,8 @@ def test_with_every_candidate_it_is_udr_and_with_few_a_brute_force_twin(hold: An
 def test_what_is_alike_is_found_among_many() -> None:
     """By all correlations 600 codes of noise drown the twin of each code; by ten they do not."""
     rng = np.random.default_rng(1)
-    one, other, unlike = (sparse.random_array((400, 600), density=0.05, rng=rng) for _ in range(3))
+    drawn = (sparse.random(400, 600, density=0.05, random_state=rng) for _ in range(3))
+    one, other, unlike = (sparse.csr_array(each) for each in drawn)
     twin = one[:, rng.permutation(600)]
     scores = wide_udr([one, twin, other, unlike], correlation="pearson", top=10)
     assert scores.pairs[0, 1] > 0.3 > 0.05 > scores.pairs[2, 3]

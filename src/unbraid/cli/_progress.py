@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from unbraid._shown import printable
 from unbraid._stopping import Terminated
@@ -41,6 +41,14 @@ def continuing() -> Iterator[None]:
 
 
 @contextmanager
+def drawn_bar(console: Console, *columns: ProgressColumn) -> Iterator[Progress]:
+    """A bar, gone when the work is done; not started without a terminal, as older Rich ends it by an empty line."""
+    bar = Progress(*columns, console=console, transient=True)
+    with bar if console.is_terminal else nullcontext():
+        yield bar
+
+
+@contextmanager
 def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
     """A bar on stderr, gone when the work is done; where that is no terminal, a line now and then.
 
@@ -52,7 +60,7 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
         TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
         *([TextColumn("left"), TimeRemainingColumn()] if left else []),
     )  # fmt: skip
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with drawn_bar(console, *columns) as bar:
         task = bar.add_task("starting", total=None, what=printable(what))
         said = time.monotonic()
 

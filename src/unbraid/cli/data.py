@@ -12,10 +12,11 @@ import typer
 import yaml
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from unbraid._shown import printable
+from unbraid.cli._progress import drawn_bar
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
@@ -276,7 +277,7 @@ def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
     console = Console(stderr=True)
     counts = DownloadColumn() if download else TaskProgressColumn()
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), counts, TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with drawn_bar(console, *columns) as bar:
         task = bar.add_task(printable(what), total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total or None, visible=True)
 

@@ -116,8 +116,10 @@ def _matched(one: FloatArray, other: FloatArray, top: int | None) -> _Match:
     best = np.zeros(len(one))
     np.maximum.at(best, rows, cosines)
     # Each row may stay alone, at a cosine of 0: the matching needs a partner for all. Weights of 0 would be no edges.
+    # Older SciPy takes no wider places than 32 bits.
     alone = np.arange(len(one))
-    table = (np.r_[1.0 + cosines, np.ones(len(one))], (np.r_[rows, alone], np.r_[columns, len(other) + alone]))
+    places = (np.r_[rows, alone].astype(np.int32), np.r_[columns, len(other) + alone].astype(np.int32))
+    table = (np.r_[1.0 + cosines, np.ones(len(one))], places)
     width = len(other) + len(one)
     own, partner = min_weight_full_bipartite_matching(coo_array(table, (len(one), width)).tocsr(), maximize=True)
     lonely, free = own[partner >= len(other)], np.setdiff1d(np.arange(len(other)), partner)
