@@ -44,6 +44,8 @@ def test_a_run_out_of_memory_fails_alone_and_says_what_to_do(tmp_path: Path) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # deaths in what works beside,
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # which leave files open
 @pytest.mark.parametrize("name", WORKS)
 def test_every_write_point_and_every_file(name: str, tmp_path: Path) -> None:
     bench, tally = Bench(name, tmp_path), Tally()
