@@ -33,7 +33,7 @@ RANKS = {
     "training": 11,
     "studies": 12,
     "explore": 13, "figures": 13, "ranking": 13,
-    "cli": 14,
+    "cli": 14, "__main__": 15,
 }  # fmt: skip
 
 METRICS_SHARE = ("_chance", "_compiled", "_inputs", "_interventions", "_probes", "_sharing", "_trial")

@@ -8,6 +8,7 @@ import struct
 import sys
 import time
 from pathlib import Path
+from runpy import run_module
 
 import numpy as np
 import pytest
@@ -111,6 +112,12 @@ def test_the_page_says_how_to_repeat_exactly_this(unbraid_cli, codes_file: Path)
     assert f"--metrics mig,zero_shot --factors hue,size --gap '{condition}'" in page
     assert ".keep_factors(['hue', 'size'])" in page
     assert f"gap={condition!r}" in page
+
+
+def test_python_runs_the_command_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", ["unbraid", "--version"])
+    run_module("unbraid", run_name="__main__")
+    assert capsys.readouterr().out == f"unbraid {unbraid.__version__}\n"
 
 
 def test_the_example_is_at_hand(unbraid_cli) -> None:
