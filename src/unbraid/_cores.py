@@ -4,9 +4,11 @@ import os
 import threading
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from functools import cache
 from typing import TypeVar
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -15,6 +17,19 @@ Result = TypeVar("Result")
 def n_cores() -> int:
     """Cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def one_blas_thread() -> AbstractContextManager[object]:
+    """Multiply matrices in one thread meanwhile: in the same order on any machine, other cores left to others."""
+    return _libraries().limit(limits=1, user_api="blas")
+
+
+@cache
+def _libraries() -> ThreadpoolController:
+    """Those of NumPy and SciPy, looked for once: to look through all that a process has loaded takes 10 ms."""
+    import scipy.linalg  # noqa: F401
+
+    return ThreadpoolController()
 
 
 def in_threads(
@@ -27,7 +42,7 @@ def in_threads(
     """
     stopped, threads = threading.Event(), n_cores()
     running: dict[Future[Result], Task] = {}
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         try:
             for task in tasks:
                 running[pool.submit(work, task, stopped)] = task

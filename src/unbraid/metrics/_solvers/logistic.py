@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
+from unbraid._cores import one_blas_thread
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end
@@ -62,7 +62,7 @@ def unpenalised_cross_entropy(codes: FloatArray, levels: IntArray, n_classes: in
             slope += inputs[rows].T @ (worth[rows, None] * (chances - chosen[rows]))
         return missed, slope.ravel()
 
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         found = minimize(
             fall, np.zeros(inputs.shape[1] * n_classes), jac=True, method="L-BFGS-B",
             options={"maxiter": steps, "maxls": 50, "gtol": 1e-4, "ftol": 64 * np.finfo(float).eps},
@@ -92,7 +92,7 @@ BINARY = _Model(expit, lambda chances: chances * (1.0 - chances), np.multiply, j
 
 
 def _along_axes(codes: FloatArray, chosen: BoolArray, model: _Model) -> Regression:
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         axes = _principal_axes(codes)
         inputs = np.column_stack([codes @ axes, np.ones(len(codes))])
         weights, converged = _newton(inputs, chosen, model)
