@@ -12,10 +12,10 @@ from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import make_context
 from unbraid.types import FloatArray
 
-# Root mean squares of differences of codes, in standard deviations of codes; measured .05 at most (lsbd_vae). Rounding
-# grows to .1 for quessard, .12 for beta_tcvae with a learned prior, .36 for parted_vae and .5 for info_gan: these are
-# trained alone.
-TOLERANCE = 0.1
+# Root mean squares of differences of codes, in standard deviations of codes; measured .08 at most (cci_vae), without
+# AVX-512. Rounding grows to .1 for quessard, .27 for lsbd_vae, .12 for beta_tcvae with a learned prior, .36 for
+# parted_vae and .5 for info_gan: these are trained alone.
+TOLERANCE = 0.2
 HALF = 0.5  # in bfloat16; measured .2 at most (dip_vae_ii), and .4 to .97 for the others, which are trained alone
 
 
@@ -31,7 +31,7 @@ def stacked_families(precision: str) -> list[str]:
 def test_families_are_stacked_where_they_stay_near() -> None:
     few = ["vae", "beta_vae", "cci_vae", "factor_vae", "dip_vae_i", "dip_vae_ii", "ada_gvae", "ada_ml_vae", "weak_de"]
     assert set(stacked_families("bfloat16")) == {*few, "mtd"}
-    assert set(stacked_families("float32")) == {*few, "mtd", "beta_tcvae", "delta_vae", "lsbd_vae", "forward_vae"}
+    assert set(stacked_families("float32")) == {*few, "mtd", "beta_tcvae", "delta_vae", "forward_vae"}
     assert not FAMILIES["beta_tcvae"].stacks("float32", {"prior": "factorial_flow"})
 
 

@@ -21,7 +21,7 @@ from unbraid.families.base import (
     Supervision,
     Supply,
 )
-from unbraid.families.common import in_half_precision
+from unbraid.families.common import always
 from unbraid.families.delta_vae import (
     CIRCULAR,
     IDENTITIES,
@@ -162,7 +162,7 @@ LSBD_VAE = Family(
     decode=decode_delta_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Tonnaer et al. 2022, section 5",
-    strays=in_half_precision,
+    strays=always,
     supervision=Supervision(
         "transformations",
         "a full grid of factors, at least one of them cyclic",

@@ -156,10 +156,10 @@ def mlp_of_noise(inputs: Inputs) -> Noise:
 
 
 def noisy_perceptrons(inputs: Inputs) -> FloatArray:
-    """`noisy_scores` of perceptrons, as if of up to 9 inputs for each code, the more the longer they train."""
-    # Measured on 50 to 4 000 rows of 1 to 128 codes that are noise, with even and uneven classes.
-    more = min(9.0, TRAIN_FRACTION * inputs.n_samples / 100)
-    return noisy_scores(inputs, min(more * _inputs_per_row(inputs), 0.2))
+    """`noisy_scores` of perceptrons, which more rows hardly keep from learning noise: their epochs take more steps."""
+    # Measured on 50 to 20 000 rows of 1 to 128 codes that are noise, with even and uneven classes.
+    longer = max(1.0, inputs.n_samples / 1000) ** 0.2
+    return noisy_scores(inputs, min(0.01 * inputs.n_codes / longer, 0.2 * longer))
 
 
 def noisy_scores(inputs: Inputs, freedom: float) -> FloatArray:
