@@ -83,16 +83,15 @@ def over_settings(first: str, second: str, rows: Rows = ALL) -> Measure:
     return resampled(statistic, rows)
 
 
-def over_models(first: str, second: str) -> Measure:
-    """Pearson's correlation over runs that are a model each, with Fisher's interval."""
+def over_pairs(first: str, second: str) -> Measure:
+    """Pearson's correlation over the means of each model on each dataset; seeds are drawn anew for the interval."""
+    return resampled(lambda frame: pearson_of_pairs(frame, first, second))
 
-    def measure(frame: pd.DataFrame) -> Effect:
-        known = frame[[first, second]].dropna().to_numpy(float)
-        found = stats.pearsonr(*known.T)
-        interval = found.confidence_interval(CONFIDENCE)
-        return Effect(float(found.statistic), float(interval.low), float(interval.high), len(known))
 
-    return measure
+def pearson_of_pairs(frame: pd.DataFrame, first: str, second: str) -> float:
+    """Correlation of the two columns over the means of each setting on each dataset."""
+    means = frame.groupby(["dataset", "family", "setting"], dropna=False)[[first, second]].mean()
+    return float(means[first].corr(means[second]))
 
 
 def lead(by: str, column: str) -> Measure:
@@ -115,7 +114,7 @@ def resampled(statistic: Statistic, rows: Rows = ALL) -> Measure:
 
     def measure(frame: pd.DataFrame) -> Effect:
         known = chosen(frame, rows).reset_index(drop=True)
-        by = [each for each in ("family", "setting", "dataset_options") if each in known]
+        by = [each for each in ("family", "setting", "dataset", "dataset_options") if each in known]
         groups = [np.asarray(index) for index in known.groupby(by, dropna=False).indices.values()]
         rng = np.random.default_rng(0)
         drawn = [
