@@ -48,6 +48,10 @@ def test_noise_scores_what_is_stated_or_cannot_be_read(name: str, case: Case) ->
     check(name, case)
 
 
+def test_perceptrons_learn_noise_by_heart_from_thousands_of_rows_too() -> None:
+    check("mlp_accuracy", (10_000, 50, 1, True))
+
+
 @pytest.mark.parametrize("log_variance", [0.0, -3.0, -8.0])
 @pytest.mark.parametrize("case", [(50, 3, 3, True), (150, 3, 1, False), (1_000, 1, 3, False)], ids=str)
 @pytest.mark.parametrize("name", OF_POSTERIORS)
