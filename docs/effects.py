@@ -83,9 +83,9 @@ def over_settings(first: str, second: str, rows: Rows = ALL) -> Measure:
     return resampled(statistic, rows)
 
 
-def over_pairs(first: str, second: str) -> Measure:
+def over_pairs(first: str, second: str, rows: Rows = ALL) -> Measure:
     """Pearson's correlation over the means of each model on each dataset; seeds are drawn anew for the interval."""
-    return resampled(lambda frame: pearson_of_pairs(frame, first, second))
+    return resampled(lambda frame: pearson_of_pairs(frame, first, second), rows)
 
 
 def pearson_of_pairs(frame: pd.DataFrame, first: str, second: str) -> float:

@@ -11,6 +11,7 @@ from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
 PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best of what nobody learnt
+HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
 LEAST_RUNS = 3  # of a correlation
 
 
@@ -45,7 +46,7 @@ def higher_is_better(column: str) -> bool | None:
     """Of a column of results; None where there is no better, as for a hyperparameter."""
     metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
-    if known is not None and known.headline == value:
+    if known is not None and value in (known.headline, HELD_OUT):
         return known.higher_is_better
     if column.endswith("_spread"):
         return None

@@ -16,17 +16,19 @@ Columns, in this order:
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
                                    failed (`reason` says why), or where what is kept is on other terms than the study's
+    <metric id>.held_out           product of what the metric says of each factor that the section compositional names
     and what the tables of COLUMNS add, such as udr.score, published.mig.score and baseline.mig.score, of the best.
 """
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from unbraid._baselines import ABOVE
 from unbraid._extras import require
 from unbraid._records import read_record
+from unbraid.analysis.columns import HELD_OUT
 from unbraid.analysis.merging import write_table
 from unbraid.metrics.arguments import find_metric
 from unbraid.runs.folder import CONFIG, read_folder
@@ -61,9 +63,10 @@ def results(study: StudyRecord) -> DataFrame:
     """
     pandas = require("pandas", "table", "results of a study")
     runs, wanted = study.runs(), study.wanted_scores()
+    held_out = study.config.compositional.factors if study.config.compositional else ()
     configs = {planned.id: planned.config for planned in study.planned()}
     images = study.environment().dataset
-    rows = {run.id: {**_row(run, configs.get(run.id), images), **_numbers(run, wanted)} for run in runs}
+    rows = {run.id: {**_row(run, configs.get(run.id), images), **_numbers(run, wanted, held_out)} for run in runs}
     for columns in COLUMNS:
         for name, values in columns(study, runs).items():
             rows[name].update({key: as_text(v) if isinstance(v, dict) else v for key, v in values.items()})
@@ -117,8 +120,12 @@ def as_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
-def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, Any]:
-    """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed."""
+def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[str]) -> dict[str, Any]:
+    """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed.
+
+    With factors held out, also the product over these of what a metric says of each, where higher is better: as Mahon
+    et al. 2023 take SNC and NK in their tables 4 and 6.
+    """
     if not run.kept and not run.path.is_dir():
         return {}
     scores = run.kept.scores if run.kept else read_scores(run.path)
@@ -126,6 +133,8 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision]) -> dict[str, Any]:
     current = current_metrics(scores, wanted)
     for metric, entry in current.items():
         numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
+        if held_out and entry.higher_is_better and entry.per_factor and not {*held_out} - {*entry.per_factor}:
+            numbers[f"{metric}.{HELD_OUT}"] = math.prod(entry.per_factor[name] for name in held_out)
     decisions = scores.decisions()
     return numbers | ({"decided_by": as_text({name: decisions.get(name, {}) for name in current})} if current else {})
 

@@ -17,6 +17,8 @@ from unbraid.cli.study_generalisation import _short
 from unbraid.datasets import leave_out, load
 from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace
+from unbraid.metrics import mig
+from unbraid.runs.folder import read_codes
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import FILE
@@ -200,6 +202,17 @@ def test_columns_are_what_the_runs_say_by_hand(study, data):
     assert (table["compositional.mlp.both_spread"] >= 0).all()
     one, four = table["compositional.mlp.random_both"]
     assert one < 0.5 < four  # one component does not tell the place
+
+
+def test_a_metric_of_the_held_out_factors_is_the_product_of_what_it_says_of_each_alone(study):
+    table = study.results().set_index("run")
+    for run in study.runs():
+        codes, factors = read_codes(run.path).codes, SPACE.grid()
+        of_each = [mig(codes, factors[:, [place]]).score for place in (0, 1)]  # y and x, without shade
+        assert table.loc[run.id, "mig.held_out"] == pytest.approx(of_each[0] * of_each[1])
+        assert table.loc[run.id, "mig.held_out"] > 0
+    assert higher_is_better("mig.held_out")
+    assert "mig.held_out" not in agreement_columns(table)
 
 
 def test_the_files_hold_every_answer(study):
