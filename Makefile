@@ -8,14 +8,14 @@ TRAINS := .venv/.trains
 export PYTHONDONTWRITEBYTECODE :=
 
 # A process that dies ends the run: with another in its place, some tests would be waited for without end.
-PYTEST := -m pytest -n 2 --max-worker-restart 0
+PYTEST := -m pytest -n 2 --max-worker-restart 0 --no-loadscope-reorder
 OLDEST := .venv/oldest
 BARE := .venv/bare
 
 .PHONY: test check check-slow check-kernel check-oldest check-wheel demo reproduce docs release browser clean
 
 test: $(INSTALLED) browser
-	$(BIN)/python $(PYTEST)
+	$(BIN)/python $(PYTEST) -m "not slow and not lengthy"
 
 check: $(INSTALLED) browser
 	$(BIN)/ruff check

@@ -74,9 +74,9 @@ def seconds(study: str) -> float | None:
 
 
 UDR, TCVAE, DCI, GAP = "udr-2020-laptop", "beta-tcvae-2018-laptop", "dci-2018-laptop", "dci-2018-zero-shot-laptop"
-ARROW, TURNTABLE, FLATLAND = (f"lsbd-{name}-small" for name in ("arrow", "turntable", "flatland"))
-AIRPLANE = "lsbd-airplane-laptop"
-SQUARE, ENOUGH = "lsbd-square-laptop", "lsbd-arrow-laptop"
+FLATLAND = "lsbd-flatland-small"
+AIRPLANE, TURNTABLE = "lsbd-airplane-laptop", "lsbd-turntable-laptop"
+SQUARE, ARROW = "lsbd-square-laptop", "lsbd-arrow-laptop"
 DEPENDENT = "beta-tcvae-2018-dependent-laptop"
 ROOMS = "snc-nk-2023-rooms-laptop"
 SNC = f"snc-nk-2023-sprites-laptop+{ROOMS}"
@@ -394,7 +394,7 @@ CLAIMS = (
         "LSBD 2022",
         "768 pairs suffice on Arrow",
         ".000 (table 6)",
-        ENOUGH,
+        ARROW,
         "D_LSBD",
         mean(D_LSBD, _pairs(768)),
         above=False,
@@ -445,8 +445,17 @@ CLAIMS = (
         ".112 against .463 (table 9)",
         TURNTABLE,
         "D_LSBD, γ = 1, less that of a VAE",
-        difference(D_LSBD, {"hyper.gamma": 1.0}, VAE),
+        difference(D_LSBD, {"family": "lsbd_vae", "hyper.gamma": 1.0}, VAE),
         above=False,
+    ),
+    Claim(
+        "LSBD 2022",
+        "a VAE that is told no turns is not linearly disentangled on objects",
+        ".463 (table 9)",
+        TURNTABLE,
+        "D_LSBD",
+        mean(D_LSBD, VAE),
+        bound=0.05,
     ),
     Claim(
         "LSBD 2022",

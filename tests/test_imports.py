@@ -157,6 +157,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.lengthy
 def test_metrics_work_where_torch_matplotlib_and_ray_are_not_installed(bare: Path) -> None:
     code = """
 import importlib.util, sys

@@ -238,6 +238,7 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     assert "other.npz: its rows are not the samples of" in error
 
 
+@pytest.mark.lengthy
 def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
     script = (
         "import sys, time, unbraid.cli.app as app, unbraid.metrics._table as t, unbraid.scoring as s, dataclasses\n"

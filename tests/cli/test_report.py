@@ -102,6 +102,7 @@ def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_p
     assert not list(tmp_path.glob("*.html"))
 
 
+@pytest.mark.lengthy
 def test_export_says_what_it_wrote_and_how_near_it_is(unbraid_cli, scored: Path, tmp_path: Path) -> None:
     code, printed, _ = unbraid_cli("export", str(scored), "--onnx", str(tmp_path / "decoder.onnx"))
     assert code == 0

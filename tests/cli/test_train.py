@@ -105,6 +105,7 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
         ),
     ],
 )
+@pytest.mark.lengthy
 def test_stopped_it_says_so_and_the_same_command_continues(
     unbraid_cli, tmp_path, monkeypatch, asked, code, said, workers
 ) -> None:

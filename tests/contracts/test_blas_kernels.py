@@ -60,6 +60,7 @@ def cpu_has(features: set[str]) -> bool:
 @pytest.mark.parametrize(
     "kernel", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in NEEDS]
 )
+@pytest.mark.lengthy
 def test_no_number_depends_on_the_kernel(kernel: str) -> None:
     if not cpu_has(NEEDS[kernel]):
         pytest.skip(f"this processor cannot run {kernel}'s kernels")

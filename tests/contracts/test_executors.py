@@ -42,7 +42,14 @@ def tasks_in(folder: Path, text: str = SMALL) -> tuple[list[Task], dict[str, Fac
     return tasks, datasets
 
 
-@pytest.fixture(scope="module", params=["local", "ray in this process", pytest.param("ray", marks=pytest.mark.slow)])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param("local", marks=pytest.mark.lengthy),
+        "ray in this process",
+        pytest.param("ray", marks=pytest.mark.slow),
+    ],
+)
 def executor(request: pytest.FixtureRequest) -> Iterator[str]:
     """Its name; Ray without a cluster stands for it from day to day."""
     with pytest.MonkeyPatch.context() as patch:

@@ -24,6 +24,12 @@ NEEDY = {name for name, metric in METRICS.items() if metric.needs}
 PLAIN = sorted(set(METRICS) - NEEDY)
 
 
+def cases(*rows: str | tuple[str, str]) -> list[Any]:
+    """One test each; those of nk, eight seconds of perceptrons, are left to `make check`."""
+    named = [(row,) if isinstance(row, str) else row for row in rows]
+    return [pytest.param(*row, marks=pytest.mark.lengthy if row[0] == "nk" else ()) for row in named]
+
+
 def headline(metric: Metric, codes: FloatArray, factors: IntArray = FACTORS, **arguments: Any) -> float:
     quick = {"n_trees": 10} if "n_trees" in signature(metric.function).parameters else {}
     return getattr(metric.function(codes, factors, **quick, **arguments), metric.headline)
@@ -39,13 +45,13 @@ def known(name: str) -> float:
 SHORT_OF_BEST = {"explicitness", "factorised_support"}
 
 
-@pytest.mark.parametrize("name", sorted(set(PLAIN) - SHORT_OF_BEST))
+@pytest.mark.parametrize("name", cases(*sorted(set(PLAIN) - SHORT_OF_BEST)))
 def test_perfect_codes_reach_the_best_value(name: str) -> None:
     metric = METRICS[name]
     assert headline(metric, perfect_codes(FACTORS)) == pytest.approx(metric.best, abs=metric.tolerance)
 
 
-@pytest.mark.parametrize("name", [name for name in PLAIN if METRICS[name].aligned])
+@pytest.mark.parametrize("name", cases(*(name for name in PLAIN if METRICS[name].aligned)))
 def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
     metric = METRICS[name]
     sign = 1 if metric.higher_is_better else -1
@@ -62,14 +68,16 @@ def test_perfect_noisy_rotated_random_come_in_this_order(name: str) -> None:
     assert noisy > rotated > random
 
 
-@pytest.mark.parametrize(("name", "change"), [(name, c) for name in PLAIN for c in sorted(METRICS[name].invariant_to)])
+@pytest.mark.parametrize(
+    ("name", "change"), cases(*((name, c) for name in PLAIN for c in sorted(METRICS[name].invariant_to)))
+)
 def test_declared_invariance(name: str, change: str) -> None:
     metric = METRICS[name]
     codes = entangled_codes(FACTORS)
     assert headline(metric, CHANGES[change](codes)) == pytest.approx(known(name), abs=metric.tolerance)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", cases(*PLAIN))
 def test_same_seed_same_number_and_inputs_untouched(name: str) -> None:
     codes, factors = entangled_codes(FACTORS), FACTORS.copy()
     kept = codes.copy()
@@ -83,7 +91,7 @@ def test_a_deterministic_metric_ignores_the_seed(name: str) -> None:
     assert headline(METRICS[name], entangled_codes(FACTORS), seed=1) == known(name)
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", cases(*PLAIN))
 def test_one_code_and_one_factor_are_valid(name: str) -> None:
     metric = METRICS[name]
     low, high = metric.range
@@ -95,13 +103,13 @@ def test_one_code_and_one_factor_are_valid(name: str) -> None:
         assert low - 1e-9 <= value <= high + 1e-9
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", cases(*PLAIN))
 def test_a_dead_code_among_the_others_never_gives_nan(name: str) -> None:
     codes = np.column_stack([np.full(len(FACTORS), 0.5), entangled_codes(FACTORS)])
     assert np.isfinite(headline(METRICS[name], codes))
 
 
-@pytest.mark.parametrize("name", PLAIN)
+@pytest.mark.parametrize("name", cases(*PLAIN))
 def test_all_codes_dead_is_a_finite_score(name: str) -> None:
     assert np.isfinite(headline(METRICS[name], np.zeros_like(FACTORS, dtype=float)))
 

@@ -283,6 +283,7 @@ def built_by(folder: Path, *manners: str) -> list[int]:
         return [process.returncode for process in processes]
 
 
+@pytest.mark.lengthy
 @pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
 def test_builds_at_once_and_builds_that_are_killed(tmp_path: Path) -> None:
     folder = tmp_path / "set"

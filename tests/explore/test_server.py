@@ -281,6 +281,7 @@ def test_jobs_are_done_one_after_the_other_and_asked_for_once() -> None:
     assert len(done) == 4
 
 
+@pytest.mark.lengthy
 def test_a_request_that_comes_a_byte_at_a_time_is_ended_by_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_Handler, "timeout", 0.3)
     with served(serve("127.0.0.1", 0, get, post)) as server:

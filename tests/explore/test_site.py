@@ -74,6 +74,7 @@ def run_ids(folder: Path, family: str = "beta_vae") -> list[str]:
     return [run.id for run in Study.load(folder).runs() if run.family == family]
 
 
+@pytest.mark.lengthy
 def test_a_run_is_scored_on_demand_and_keeps_its_scores(tab: Page, folder: Path) -> None:
     """And a metric without meaning for another run says why."""
     tab.locator(f"[data-run='{run_ids(folder, 'pca')[0]}']").click()
@@ -120,6 +121,7 @@ def look(tab: Page) -> None:
     tab.evaluate("look()")
 
 
+@pytest.mark.lengthy
 def test_every_run_has_its_page_where_it_is_scored_too(tab: Page, folder: Path) -> None:
     run = run_ids(folder)[0]
     tab.locator(f"[data-run='{run}']").click()

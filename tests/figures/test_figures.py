@@ -310,6 +310,7 @@ def test_paths_are_told_apart(sources: dict[str, Source], tmp_path: Path) -> Non
         open_source(tmp_path / "empty")
 
 
+@pytest.mark.lengthy
 def test_codes_are_drawn_without_torch_or_pandas() -> None:
     code = (
         "import sys; from unbraid.figures import draw, open_source;"

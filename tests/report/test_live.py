@@ -85,6 +85,7 @@ def test_networks_draw_in_the_browser_what_pytorch_draws(
     assert rounding(program, codes.numpy(), full.movedim(1, -1).numpy()) < 1e-3
 
 
+@pytest.mark.lengthy
 def test_the_decoder_of_every_family_draws_in_the_browser_what_pytorch_draws(browser: Browser, tmp_path: Path) -> None:
     """In one page, since the browser is the slow part; a family whose decoder a page cannot run would fail here.
 

@@ -373,9 +373,13 @@ def test_the_way_to_reproduce_names_path_metrics_and_seed(card: ScoreCard) -> No
     assert page_content(card)["card"]["reproduce"]["command"] is command(card) is None
 
 
-def test_pyplot_stays_untouched(html: str) -> None:
-    assert html
-    assert not getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+def test_pyplot_stays_untouched(card: ScoreCard) -> None:
+    def figures() -> list[int]:
+        return getattr(sys.modules.get("matplotlib.pyplot"), "get_fignums", list)()
+
+    before = figures()  # tests of plots may have left some
+    assert page(card)
+    assert figures() == before
 
 
 @pytest.mark.parametrize(

@@ -286,6 +286,7 @@ class Full:
     free = 1_000_000
 
 
+@pytest.mark.lengthy
 def test_two_processes_do_not_train_the_same_run(tmp_path):
     script = f"""
 import sys, time

@@ -206,6 +206,7 @@ DRAWN = random.Random(4)
 MOMENTS = {"twice": [70, 40], "five times": [DRAWN.randint(10, 90) for _ in range(5)]}
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize("often", ["twice", pytest.param("five times", marks=pytest.mark.slow)])
 def test_killed_at_any_moment_it_comes_to_the_same_table(whole, tmp_path, processes, often):
     """Killed wherever it opens, renames or makes a file, at most one run apart."""

@@ -49,6 +49,7 @@ def scores(run: Any) -> dict[str, float]:
     return json.loads((run.path / "scores.json").read_text())["metrics"]["mig"]["values"]
 
 
+@pytest.mark.lengthy
 def test_tensorboard(study):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData  # pyright: ignore[reportAttributeAccessIssue]
@@ -98,6 +99,7 @@ def entries(items: Any) -> dict[str, Any]:
     return {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in items}
 
 
+@pytest.mark.lengthy
 def test_wandb(study):
     folder = study.known_folder() / "tracking" / "wandb" / "wandb"
     for run in study.runs():
@@ -126,6 +128,7 @@ def test_wandb(study):
             assert {name: summary[f"mig.{name}"] for name in scores(run)} == scores(run)
 
 
+@pytest.mark.lengthy
 def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[tuple[str, Any]] = []
 
@@ -168,6 +171,7 @@ def mlflow_rows(study: Study, query: str, *values: Any) -> list[Any]:
         return database.execute(query, values).fetchall()
 
 
+@pytest.mark.lengthy
 def test_mlflow(study):
     assert mlflow_rows(study, "select name from experiments where experiment_id > 0") == [("small study",)]
     assert len(mlflow_rows(study, "select run_uuid from runs")) == 3
@@ -194,6 +198,7 @@ def written(study: Study) -> dict[str, int]:
     return {str(path): path.stat().st_mtime_ns for path in files}
 
 
+@pytest.mark.lengthy
 def test_what_was_told_is_not_told_again_and_what_was_not_is(study, tmp_path):
     before = written(study)
     study.run(processes=0)

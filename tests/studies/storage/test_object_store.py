@@ -48,6 +48,7 @@ def stored(url: str) -> dict[str, str]:
     return {name.removeprefix(f"{root}/"): about["ETag"] for name, about in store.find(root, detail=True).items()}
 
 
+@pytest.mark.lengthy
 def test_a_study_in_a_bucket_is_the_one_in_a_folder(bucket: str, tmp_path: Path) -> None:
     yaml = written(tmp_path, QUICK)
     here, there = Study.load(yaml, out=tmp_path / "here"), Study.load(yaml, out=f"{bucket}/some/where/")
@@ -96,6 +97,7 @@ def test_what_was_interrupted_continues_on_another_machine(
     assert not [name for name in stored(bucket) if ".part/" in name]
 
 
+@pytest.mark.lengthy
 def test_what_is_lost_here_comes_back_from_the_store(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -273,6 +275,7 @@ def test_a_store_that_cannot_be_used_is_one_line(
     assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]
 
 
+@pytest.mark.lengthy
 def test_the_commands_take_an_address(
     bucket: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
