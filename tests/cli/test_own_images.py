@@ -105,6 +105,7 @@ def test_a_command_that_is_given_the_path_reads_it(
     assert code == 0, err
 
 
+@pytest.mark.lengthy
 @pytest.mark.usefixtures("unread")
 def test_pages_and_tables_do_without(trained: Path, tmp_path: Path, unbraid_cli: Cli) -> None:
     assert unbraid_cli("report", str(the_run(trained)), "--out", str(tmp_path / "run.html"))[0] == 0

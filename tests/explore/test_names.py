@@ -113,6 +113,7 @@ def test_on_terminals(folder: Path, run: Callable[..., tuple[int, str]], tmp_pat
     assert "[red]" in text  # shown, not taken for markup
 
 
+@pytest.mark.lengthy
 def test_on_pages_that_are_served(folder: Path) -> None:
     study = folder / "study"
     (study / f"{NAMES[1]}{NAMES[2]}".replace("/", "")).write_text("x")

@@ -180,6 +180,7 @@ def test_a_value_of_many_rows_is_never_cut_in_two() -> None:
     assert np.all(np.diff(bins) >= 0)
 
 
+@pytest.mark.lengthy
 def test_no_code_is_important_for_a_factor_that_noise_cannot_predict() -> None:
     """By either booster: 64 codes of 150 rows split any factor, and foretell none."""
     rng = np.random.default_rng(0)

@@ -131,6 +131,7 @@ def test_one_code_and_no_code_left() -> None:
     assert sum("no code of its own" in note for note in result.notes) == 2
 
 
+@pytest.mark.lengthy
 @pytest.mark.parametrize(("seeds", "near"), [((0,), 0.03), pytest.param((0, 1, 2), 0.02, marks=pytest.mark.slow)])
 def test_perceptrons_learn_what_those_of_torch_learn(seeds: tuple[int, ...], near: float) -> None:
     torch = pytest.importorskip("torch")

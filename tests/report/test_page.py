@@ -431,6 +431,7 @@ def test_notes_name_the_factors_that_they_count() -> None:
     assert str(card).splitlines()[1:] == [f"    {note}" for note in notes]
 
 
+@pytest.mark.lengthy
 def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
     made = score(CODES, FACTORS, metrics=["mig", "dci_lasso", "zero_shot"], kinds=SPACE.kinds, names=SPACE.names)
     scored = {name: replace(each, seconds=0.25) for name, each in made.scored.items()}

@@ -32,6 +32,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return trained(tmp_path_factory.mktemp("runs"))
 
 
+@pytest.mark.lengthy
 def test_the_decoder_decodes_any_number_of_codes_as_the_run_does(run: Run, tmp_path: Path) -> None:
     difference = export_onnx(run, tmp_path / "decoder.onnx")
     assert difference is not None
@@ -55,6 +56,7 @@ def test_the_encoder_gives_codes_and_log_variances(run: Run, tmp_path: Path) -> 
         assert one == pytest.approx(other, abs=1e-5)
 
 
+@pytest.mark.lengthy
 def test_a_family_without_a_posterior_gives_codes_alone(tmp_path: Path) -> None:
     run = trained(tmp_path, "pca")
     export_onnx(run, tmp_path / "encoder.onnx", part="encoder")

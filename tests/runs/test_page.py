@@ -192,6 +192,7 @@ def test_a_shared_decoder_draws_in_less_than_thirty_milliseconds(browser: Browse
     assert 0 < min(times) < 30
 
 
+@pytest.mark.lengthy
 def test_two_runs_move_together(browser: Browser, pca: Run, vae: Run, tmp_path: Path) -> None:
     page = tmp_path / "two.html"
     page.write_text(run_page(vae, compare=pca, dataset=DATA), encoding="utf-8")
@@ -208,6 +209,7 @@ def test_two_runs_move_together(browser: Browser, pca: Run, vae: Run, tmp_path: 
         assert close(pixels(tab, "[data-view='1'] canvas"), decoded(pca, second))
 
 
+@pytest.mark.lengthy
 def test_images_made_beforehand_stand_in_for_a_decoder_that_a_page_cannot_run(
     browser: Browser, pca: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
