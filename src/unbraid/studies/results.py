@@ -16,7 +16,8 @@ Columns, in this order:
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
                                    failed (`reason` says why), or where what is kept is on other terms than the study's
-    <metric id>.held_out           product of what the metric says of each factor that the section compositional names
+    <metric id>.held_out           product of what the metric says of each factor that the section compositional names,
+                                   from 0: what is worse than chance counts as 0
     and what the tables of COLUMNS add, such as udr.score, published.mig.score and baseline.mig.score, of the best.
 """
 
@@ -120,6 +121,11 @@ def as_text(value: Any) -> str:
     return json.dumps(value, sort_keys=True, ensure_ascii=False, allow_nan=False)
 
 
+def product_from_0(values: Iterable[float]) -> float:
+    """Of values worse than chance, such as NK's of a factor at times, as 0, lest two of them make something good."""
+    return math.prod(max(value, 0.0) for value in values)
+
+
 def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[str]) -> dict[str, Any]:
     """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed.
 
@@ -134,7 +140,7 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[s
     for metric, entry in current.items():
         numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}
         if held_out and entry.higher_is_better and entry.per_factor and not {*held_out} - {*entry.per_factor}:
-            numbers[f"{metric}.{HELD_OUT}"] = math.prod(entry.per_factor[name] for name in held_out)
+            numbers[f"{metric}.{HELD_OUT}"] = product_from_0(entry.per_factor[name] for name in held_out)
     decisions = scores.decisions()
     return numbers | ({"decided_by": as_text({name: decisions.get(name, {}) for name in current})} if current else {})
 

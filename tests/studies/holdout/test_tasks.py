@@ -1,6 +1,7 @@
 """A study that holds images out: trained, killed, continued and enlarged, and each answer found again by hand."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import FILE
 from unbraid.studies.holdout.evaluation import evaluate_heads, evaluate_regressors, summary
+from unbraid.studies.results import product_from_0
 from unbraid.studies.schema import parse
 from unbraid.studies.study import Study
 
@@ -213,6 +215,12 @@ def test_a_metric_of_the_held_out_factors_is_the_product_of_what_it_says_of_each
         assert table.loc[run.id, "mig.held_out"] > 0
     assert higher_is_better("mig.held_out")
     assert "mig.held_out" not in agreement_columns(table)
+
+
+def test_two_factors_worse_than_chance_do_not_make_a_good_product():
+    assert product_from_0([-0.5, -0.5]) == 0 == product_from_0([-0.02, 0.7])
+    assert product_from_0([0.5, 0.5]) == 0.25
+    assert math.isnan(product_from_0([math.nan, 0.5])), "what is not defined stays so"
 
 
 def test_the_files_hold_every_answer(study):
