@@ -11,12 +11,13 @@ import unbraid
 from tests.families.members import FAMILIES, untrained
 
 UDR = "udr"
+SQUARES = {"likelihood": "gaussian", "sigma": math.sqrt(1 / 8)}  # DCI's code: |2x - 2y|^2 = |x - y|^2 / (2 sigma^2)
 # UDR table 3; LSBD sections 6 and F.2, tables 3 and 4 (four latents on Square, Arrow and Airplane); DCI section 5.
 PRESETS: dict[str, dict[str, list[dict[str, Any]]]] = {
-    "vae": {"dci": [{"network": "resnet"}], "lsbd": [{"latents": 4}]},
+    "vae": {"dci": [{"network": "resnet", **SQUARES}], "lsbd": [{"latents": 4}]},
     "beta_vae": {
         UDR: [{"beta": 1}, {"beta": 2}, {"beta": 4}, {"beta": 6}, {"beta": 8}, {"beta": 16}],
-        "dci": [{"network": "resnet", "beta": 6}],
+        "dci": [{"network": "resnet", "beta": 6, **SQUARES}],
         "lsbd": [{"latents": 4, "beta": 5}],
     },
     "cci_vae": {

@@ -1,5 +1,6 @@
 """The VAE and beta-VAE."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -31,6 +32,10 @@ def vae_loss(
     return loss, logs, {}
 
 
+# The code of DCI 2018 (models/bvae/model.py) sums squared errors of pixels from -1 to 1, and does not halve them: with
+# pixels from 0 to 1 that is a Gaussian of variance 1/8.
+DCI: Mapping[str, Any] = MappingProxyType({"network": "resnet", "likelihood": "gaussian", "sigma": 8**-0.5})
+
 VAE = Family(
     title="Variational autoencoder",
     build=build_vae,
@@ -39,7 +44,7 @@ VAE = Family(
     encode=encode_vae,
     decode=decode_vae,
     source="Kingma and Welling 2014",
-    presets=MappingProxyType({"dci": ({"network": "resnet"},), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)}),
+    presets=MappingProxyType({"dci": (DCI,), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)}),
 )
 
 BETA_VAE = Family(
@@ -53,7 +58,7 @@ BETA_VAE = Family(
     presets=MappingProxyType(
         {
             "udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
-            "dci": ({"network": "resnet", "beta": 6.0},),
+            "dci": ({**DCI, "beta": 6.0},),
             "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "beta": 5.0},),
         }
     ),
