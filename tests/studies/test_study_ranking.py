@@ -172,9 +172,11 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
     assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
     assert "... and 3 more" in shown
     assert "medians by setting" in shown
-    assert "warning: every seed of pca gives the same codes" in shown
+    assert "note: every seed of pca gives the same codes" in shown
+    assert "warning: a note doubts the scores of 2 of 2 runs of pca" in shown
     best = next(ranking.runs[at] for at in ranking.best_first if ranking.families[at] == "beta_vae")
     assert f"best model, leaving out pca: {study.known_folder() / 'runs' / best}" in shown
+    assert study.rank().best == best, "the same model in Python"
 
 
 def test_the_labels_are_opened_after_the_choice(study: Study) -> None:

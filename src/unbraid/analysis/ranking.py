@@ -3,7 +3,7 @@
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress, product
 from typing import Any, Literal, get_args
 
@@ -23,7 +23,7 @@ __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", 
 Compare = Literal["same-hyperparameters", "same-family", "all"]
 Informative = Literal["signal", "kl"]
 
-
+SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
 
 
@@ -144,7 +144,7 @@ class Ranking(Shown):
     left_out: Mapping[str, str]  # run -> reason
     options: RankingOptions
     notes: tuple[str, ...] = ()
-    doubted: tuple[str, ...] = ()  # runs whose scores a note calls too high; none of them is `best`
+    doubted: tuple[str, ...] = ()  # runs whose scores a note doubts; none of them is `best`
     found: Pairs | None = None  # what is known of all pairs, also for a ranking of these and further models
     digests: tuple[str, ...] = ()  # of the codes of each run
 
@@ -168,6 +168,22 @@ class Ranking(Shown):
         """The run of the highest score, of those that no note doubts; None where there is none."""
         chosen = self.choose()
         return None if chosen is None else chosen.run
+
+    def likeness(self, family: str) -> float | None:
+        """How alike seeds of one setting of a family are: the least similarity of an informative latent to its match.
+
+        1 where every two seeds have the same latents up to order and sign; None where no two were compared.
+        """
+        keys = list(zip(self.families, self.settings, strict=True))
+        # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
+        alpha = self.options.alpha
+        perfect = 1.0 if self.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
+        within = [
+            min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
+            for (i, j), matrix in self.matrices.items()
+            if keys[i] == keys[j] and self.families[i] == family
+        ]
+        return float(min(within)) if within else None
 
     def choose(self, without: Container[str] = ()) -> Choice | None:
         """The setting of the highest median, and the run of the highest score; None where notes doubt all.
@@ -328,7 +344,21 @@ def rank_models(
     if options.compare != "same-hyperparameters" and result.informative.any():
         # What is compared with models of all settings would be 0 wherever half of them learnt nothing.
         scores = _medians(np.where(result.informative > 0, result.pairs, np.nan))
-    return ranking(scores, result.pairs, result.matrices, *notes, doubted=doubted)
+    return _without_copies(ranking(scores, result.pairs, result.matrices, *notes, doubted=doubted))
+
+
+def _without_copies(found: Ranking) -> Ranking:
+    """With families doubted whose seeds all give the same codes; models of no family are not known to be seeds."""
+    alike = {family: found.likeness(family) for family in dict.fromkeys(found.families) if family}
+    copies = {family: value for family, value in alike.items() if value is not None and value >= SAME}
+    notes = [
+        f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match at "
+        f"least {value:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, and cannot "
+        "choose"
+        for family, value in copies.items()
+    ]
+    doubted = [run for run, family in zip(found.runs, found.families, strict=True) if family in copies]
+    return replace(found, notes=(*found.notes, *notes), doubted=tuple(dict.fromkeys([*found.doubted, *doubted])))
 
 
 def _medians(pairs: FloatArray) -> FloatArray:

@@ -17,7 +17,7 @@ from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_mo
 from unbraid.metrics.udr import Pairs
 
 FORMAT = 1
-MADE = 4  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 5  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER = "udr"
 FOUND = "values", "penalties", "largest", "converged"  # of all pairs
 SAVED_EVERY = 60.0  # seconds

@@ -12,7 +12,6 @@ __all__ = ["Suitability", "best_suitable", "probabilities", "suitability"]
 
 PUBLISHED = 0.807  # `across_seed_win_rate` of the VAEs for which UDR was shown to work
 SHUFFLES = 200
-SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 
 
 @dataclass(frozen=True)
@@ -121,7 +120,7 @@ def suitability(
     """
     checked = []
     for family, rows in frame.groupby("family", sort=True):
-        likeness = None if ranking is None else _likeness(ranking, str(family))
+        likeness = None if ranking is None else ranking.likeness(str(family))
         within_seed_win_rate = across_seed_win_rate = within_seed_luck = across_seed_luck = None
         reason = "" if metric in rows else f"there are no scores by {metric}"
         known = rows.loc[rows[metric].notna()] if not reason else rows.iloc[:0]
@@ -136,7 +135,7 @@ def suitability(
             Suitability(
                 str(family), metric, within_seed_win_rate, across_seed_win_rate,
                 known["setting"].nunique(), known["seed"].nunique(), likeness, within_seed_luck, across_seed_luck,
-                warning=_warning(str(family), metric, within_seed_win_rate, likeness) or _doubt(ranking, str(family)),
+                warning=_doubt(ranking, str(family)) or _warning(str(family), metric, within_seed_win_rate),
                 reason=reason,
             )
         )  # fmt: skip
@@ -162,20 +161,6 @@ def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -
     return grid
 
 
-def _likeness(ranking: Ranking, family: str) -> float | None:
-    """1 when every two seeds of one setting have the same latents up to order and sign."""
-    keys = list(zip(ranking.families, ranking.settings, strict=True))
-    # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
-    alpha = ranking.options.alpha
-    perfect = 1.0 if ranking.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
-    within = [
-        min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
-        for (i, j), matrix in ranking.matrices.items()
-        if keys[i] == keys[j] and ranking.families[i] == family
-    ]
-    return float(min(within)) if within else None
-
-
 def _doubt(ranking: Ranking | None, family: str) -> str:
     """Said where a note of the ranking doubts most runs of a family."""
     if ranking is None:
@@ -184,16 +169,10 @@ def _doubt(ranking: Ranking | None, family: str) -> str:
     doubted = len(own & {*ranking.doubted})
     if 2 * doubted <= len(own):
         return ""
-    return f"the scores of {doubted} of {len(own)} runs of {family} are too high, or make others too high: see the note"
+    return f"a note doubts the scores of {doubted} of {len(own)} runs of {family}"
 
 
-def _warning(family: str, metric: str, within_seed_win_rate: float | None, likeness: float | None) -> str:
-    if likeness is not None and likeness >= SAME:
-        return (
-            f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match "
-            f"at least {likeness:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, "
-            "and cannot choose"
-        )
+def _warning(family: str, metric: str, within_seed_win_rate: float | None) -> str:
     if within_seed_win_rate == 1:
         return (
             f"whatever the seed, the best {family} is as good by {metric} as any other, as with PCA: seeds make no "
