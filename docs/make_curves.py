@@ -52,7 +52,7 @@ def main(folder: Path, by_setting: bool) -> None:
         runs = with_brief_settings(runs)
         runs = runs.assign(family=(runs["family"] + " " + runs["setting"]).str.strip())
     marks = family_marks(runs["family"])
-    figure, (learning, scores) = plt.subplots(1, 2, figsize=(9 if by_setting else 7.2, 2.7), layout="constrained")
+    figure, (learning, scores) = plt.subplots(1, 2, figsize=(9 if by_setting else 8.2, 2.7), layout="constrained")
     metric = ""
     for family, members in runs.groupby("family"):
         terms, values = zip(*(curves(folder, run) for run in members["run"]), strict=True)
@@ -69,14 +69,13 @@ def main(folder: Path, by_setting: bool) -> None:
         learning.set_ylim(0.99, 1.2)
         scores.set_yscale("log")
         scores.yaxis.set_major_formatter("{x:g}")
-        figure.legend(
-            *scores.get_legend_handles_labels(), frameon=False, fontsize=7, labelcolor=MUTED, loc="outside right upper"
-        )
     else:
         learning.set_yscale("log")
         learning.yaxis.set_major_formatter("{x:g}")
         learning.yaxis.set_minor_formatter("{x:g}")
-        scores.legend(frameon=False, fontsize=7, labelcolor=MUTED, loc="upper left")
+    figure.legend(
+        *scores.get_legend_handles_labels(), frameon=False, fontsize=7, labelcolor=MUTED, loc="outside right upper"
+    )
     path = IMAGES / f"{study.config.name}-curves.svg"
     save_figure(figure, path)
     print(f"wrote {path}")
