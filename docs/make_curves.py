@@ -4,6 +4,8 @@ python docs/make_curves.py FOLDER              of a study that took snapshots of
 python docs/make_curves.py FOLDER --settings   setting by setting, each run by itself
 """
 
+import json
+import math
 import sys
 from pathlib import Path
 
@@ -18,7 +20,7 @@ from unbraid.plots.style import MUTED, family_marks, label, tidy
 from unbraid.plots.theme import save_figure
 
 IMAGES = Path(__file__).parent / "images"
-AXES = {"mig": "MIG", "d_lsbd": "D_LSBD"}
+AXES = {"mig": "MIG", "d_lsbd": "D_LSBD", "dci_forest": "DCI's D, forest"}
 POINTS = 25  # of the reconstruction term, each a mean of steps
 
 
@@ -27,9 +29,19 @@ def curves(folder: Path, run: str) -> tuple[pd.Series, pd.Series]:
     learning = pd.read_parquet(folder / "runs" / run / "curves.parquet")
     term = "reconstruction" if "reconstruction" in learning else "group_reconstruction"  # of labelled groups alone
     learning = learning[["step", term]].dropna()
+    learning[term] -= gaussian_constant(folder / "runs" / run)
     steps = learning["step"].max() / POINTS * np.ceil(learning["step"] / learning["step"].max() * POINTS)
     snapshots = pd.read_parquet(folder / "runs" / run / "snapshots.parquet").set_index("step")
     return learning.groupby(steps)[term].mean(), snapshots[snapshots.columns[-1]]
+
+
+def gaussian_constant(run: Path) -> float:
+    """The part of the reconstruction term that no learning changes; 0 for other likelihoods."""
+    config = json.loads((run / "config.json").read_text())
+    chosen = config["hyperparameters"]
+    if chosen.get("likelihood") != "gaussian":
+        return 0.0
+    return math.prod(config["dataset"]["image_shape"]) * (math.log(chosen["sigma"]) + 0.5 * math.log(2 * math.pi))
 
 
 def draw(axes: Axes, found: list[pd.Series], colour: str, name: str, alone: bool) -> None:
@@ -67,8 +79,9 @@ def main(folder: Path, by_setting: bool) -> None:
         label(axes, "steps", name)
     if by_setting:
         learning.set_ylim(0.99, 1.2)
-        scores.set_yscale("log")
-        scores.yaxis.set_major_formatter("{x:g}")
+        if metric == "d_lsbd":
+            scores.set_yscale("log")
+            scores.yaxis.set_major_formatter("{x:g}")
     else:
         learning.set_yscale("log")
         learning.yaxis.set_major_formatter("{x:g}")
