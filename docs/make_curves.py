@@ -60,6 +60,7 @@ def main(folder: Path, by_setting: bool) -> None:
     """Both panels: the reconstruction term, and the metric."""
     study = Study.load(folder)
     runs = study.results().query("state == 'finished'")
+    runs = runs[[(folder / "runs" / run / "snapshots.parquet").is_file() for run in runs["run"]]]  # PCA takes no steps
     if by_setting:
         runs = with_brief_settings(runs)
         runs = runs.assign(family=(runs["family"] + " " + runs["setting"]).str.strip())
@@ -76,9 +77,10 @@ def main(folder: Path, by_setting: bool) -> None:
     term = "reconstruction term, of its last" if by_setting else "reconstruction term, nats"
     for axes, name in ((learning, term), (scores, AXES[metric])):
         tidy(axes)
+        axes.locator_params(axis="x", nbins=5)
         label(axes, "steps", name)
     if by_setting:
-        learning.set_ylim(0.99, 1.2)
+        learning.set_ylim(0.99, 1.2 if metric == "d_lsbd" else 1.6)
         if metric == "d_lsbd":
             scores.set_yscale("log")
             scores.yaxis.set_major_formatter("{x:g}")
