@@ -13,7 +13,8 @@ from unbraid._score_parts import numbers_of, part_scorer
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics.resampling import Numbers, Resampling, part_of_rows
 from unbraid.representation import Representation
-from unbraid.scorecard import Scored
+from unbraid.score_file import storable
+from unbraid.scorecard import OnError, Scored, kept
 from unbraid.types import FloatArray, Progress
 
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
@@ -35,23 +36,34 @@ def with_nulls(
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
+    on_error: OnError = kept,
 ) -> dict[str, Scored]:
-    """The same with the null of each metric that looks at factors."""
+    """The same with the null of each metric that looks at factors, or the reason why it has none."""
     draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
     apart = [name for name in draws if scored[name].objects is not None]
     sources = [(representation, [name for name in draws if name not in apart], gap)]
     sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
+    missing: dict[str, str] = {}
     for done in range(n_shuffles):
         told = _telling(progress, "shuffled", done, n_shuffles)
         for held, names, its_gap in sources:
-            rows = {name: scored[name].metric for name in names}
+            rows = {name: scored[name].metric for name in names if name not in missing}
             moved = shuffled(held, [seed, done])
             for name, each in score_each(moved, rows, seed=seed, gap=its_gap, noise=False, progress=told):
-                if isinstance(each, Exception):
-                    raise each
-                draws[name].append(each.headline)
-    nulls = {name: null_of(scored[name].metric, scored[name].headline, np.array(each)) for name, each in draws.items()}
-    return {name: replace(each, null=nulls.get(name)) for name, each in scored.items()}
+                if isinstance(each, Scored):
+                    draws[name].append(each.headline)
+                else:
+                    missing[name] = _reason(name, each, on_error)
+    nulls = {
+        name: null_of(scored[name].metric, scored[name].headline, np.array(each))
+        for name, each in draws.items()
+        if name not in missing
+    }
+    return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
+
+
+def _reason(name: str, error: Exception, on_error: OnError) -> str:
+    return storable(error) if isinstance(error, NotDefined) else on_error(name, error).reason
 
 
 def with_baselines(
@@ -60,18 +72,20 @@ def with_baselines(
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
+    on_error: OnError = kept,
 ) -> dict[str, Scored]:
     """The same with what baselines score by each metric that is defined for them."""
     rows = {name: each.metric for name, each in scored.items()}
     found: dict[str, dict[str, float]] = {name: {} for name in scored}
+    missing: dict[str, dict[str, str]] = {name: {} for name in scored}
     for done, (title, (held, objects)) in enumerate(baselines.items()):
         told = _telling(progress, title, done, len(baselines))
         for name, each in score_each(held, rows, seed=seed, gap=gap, objects=objects, noise=False, progress=told):
             if isinstance(each, Scored):
                 found[name][title] = each.headline
             elif not isinstance(each, NotDefined):
-                raise each
-    return {name: replace(each, baselines=found[name]) for name, each in scored.items()}
+                missing[name][title] = on_error(name, each).reason
+    return {name: replace(each, baselines=found[name], no_baselines=missing[name]) for name, each in scored.items()}
 
 
 def with_intervals(
@@ -82,9 +96,10 @@ def with_intervals(
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
+    on_error: OnError = kept,
 ) -> dict[str, Scored]:
     """The same with an interval for every number of each metric, or the reason why it has none."""
-    parts, missing = scores_of_parts(representation, scored, times, seed, gap, progress)
+    parts, missing = scores_of_parts(representation, scored, times, seed, gap, progress, on_error)
     made = {
         name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
     }
@@ -105,7 +120,7 @@ def _variances_of_seeds(
             progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
         again = part_scorer(representation, rows, seed + done, gap, kept)(np.arange(len(representation)), list(rows))
         for name, each in again.items():
-            if isinstance(each, ValueError):  # what another seed cannot score has no share
+            if isinstance(each, Exception):  # what another seed cannot score has no share
                 found.pop(name, None)
             elif name in found:
                 found[name].append(dict(each.values))
@@ -129,6 +144,7 @@ def scores_of_parts(
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
+    on_error: OnError = kept,
 ) -> tuple[dict[str, Parts], dict[str, str]]:
     """Each metric of parts of the rows, and of those that have no interval, why not."""
     found: dict[str, Parts] = {}
@@ -139,7 +155,7 @@ def scores_of_parts(
             continue
         method = method if times is None else replace(method, times=times)
         rows = {name: scored[name].metric for name in names}
-        parts, unscored = _scores_by(method, representation, rows, seed, gap, progress)
+        parts, unscored = _scores_by(method, representation, rows, seed, gap, progress, on_error)
         missing |= unscored
         found |= {name: _together(method, parts[name]) for name in names if name not in unscored}
     return found, missing
@@ -152,6 +168,7 @@ def _scores_by(
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
+    on_error: OnError,
 ) -> tuple[dict[str, list[Numbers]], dict[str, str]]:
     """Each metric of each part of the rows, and of the metrics that a part cannot be scored by, why not."""
     parts: dict[str, list[Numbers]] = {name: [] for name in rows}
@@ -168,8 +185,9 @@ def _scores_by(
         except ValueError as error:  # of all metrics: a factor that has one level left
             return {}, dict.fromkeys(rows, f"part of the rows cannot be scored: {error}")
         for name, each in found.items():
-            if isinstance(each, ValueError):
-                missing[name] = f"part of the rows cannot be scored: {each}"
+            if isinstance(each, Exception):
+                reason = str(each) if isinstance(each, ValueError) else on_error(name, each).reason
+                missing[name] = f"part of the rows cannot be scored: {reason}"
             else:
                 parts[name].append(each)
         if len(missing) == len(rows):

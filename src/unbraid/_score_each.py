@@ -8,11 +8,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._files import disk_is_full
+from unbraid._trust import Untrusted
 from unbraid.factors import predicate
 from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._compiled import interruptible
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
 from unbraid.metrics._sharing import Store, alone, sharing
+from unbraid.metrics.zero_shot import check_gap
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.scorecard import Scored, fields_of
 from unbraid.types import BoolArray, FloatArray, Progress
@@ -40,7 +43,8 @@ def score_each(
         noise: whether to state what independent noise scores.
 
     Raises:
-        ValueError: unsound input.
+        ValueError: unsound input, or a model that makes `objects` is not trusted.
+        OSError: the disk is full.
     """
     context, inputs = context_of(representation, seed, gap), inputs_of(representation)
     work: Store = {}
@@ -69,6 +73,8 @@ def score_each(
             )  # fmt: skip
             refuse_unsound(name, scored, inputs.factors.shape[1])
         except Exception as error:
+            if isinstance(error, Untrusted) or disk_is_full(error):  # the fault of no metric
+                raise
             yield name, error
         else:
             yield name, scored
@@ -80,6 +86,8 @@ def context_of(representation: Representation, seed: int, gap: Gap | None) -> di
         gap = predicate(gap, representation.names)
     elif callable(gap):
         gap = alone(gap)
+    elif gap is not None:
+        gap = check_gap(gap, len(representation))
     context = {
         "kinds": representation.kinds,
         "seed": seed,
@@ -149,25 +157,21 @@ class _Number:
 
 
 def refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
-    """Raises ArithmeticError for numbers that are not finite, or one per factor that is missing.
-
-    ValueError where the metric is one of the user's own.
-    """
-    fault = ValueError if ":" in name else ArithmeticError
+    """Raises ValueError for numbers that are not finite, or one per factor that is missing."""
     per_factor = np.asarray(getattr(scored.result, "per_factor", np.zeros(n_factors)))
     if per_factor.shape != (n_factors,):
-        raise fault(f"metric {name} gave per_factor of shape {per_factor.shape}; expected one number per factor")
+        raise ValueError(f"metric {name} gave per_factor of shape {per_factor.shape}; expected one number per factor")
     if per_factor.dtype.kind not in "biuf":
-        raise fault(f"metric {name} gave per_factor of {per_factor.dtype}; expected one number per factor")
+        raise ValueError(f"metric {name} gave per_factor of {per_factor.dtype}; expected one number per factor")
     notes = getattr(scored.result, "notes", ())
     if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
-        raise fault(f"metric {name} gave notes that are no list of texts: {notes!r:.100}")
+        raise ValueError(f"metric {name} gave notes that are no list of texts: {notes!r:.100}")
     for value, number in {**scored.arrays, "per_factor": per_factor, **scored.values}.items():
         number = np.asarray(number)
         if number.dtype.kind == "f" and not np.isfinite(number).all():
             place = tuple(np.argwhere(~np.isfinite(number))[0].tolist())
             where = f"{value}{list(place) if place else ''}"
-            raise fault(
+            raise ValueError(
                 f"metric {name} gave {where} = {number[place]}; every number of a score must be finite (what has no "
                 "meaning here is skipped by unbraid.metrics.NotDefined with the reason)"
             )

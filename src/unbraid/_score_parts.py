@@ -8,14 +8,14 @@ import numpy as np
 
 from unbraid._score_each import Gap, call, context_of, inputs_of, refuse_unsound
 from unbraid.metrics import Metric
-from unbraid.metrics._inputs import Inputs, Part, levels_by_value
+from unbraid.metrics._inputs import Inputs, OfParts, Part, levels_by_value
 from unbraid.metrics._sharing import Store, notes_unread, sharing
 from unbraid.metrics.resampling import Numbers
 from unbraid.representation import Representation
 from unbraid.scorecard import Scored
 from unbraid.types import IntArray
 
-PartScorer = Callable[[IntArray, Collection[str]], dict[str, Numbers | ValueError]]
+PartScorer = Callable[[IntArray, Collection[str]], dict[str, Numbers | Exception]]
 
 
 def part_scorer(
@@ -34,7 +34,7 @@ def part_scorer(
     with sharing(kept):
         whole = inputs_of(representation)
         quick = {
-            name: metric.of_parts(whole, seed)
+            name: _quick(metric.of_parts, whole, seed)
             for name, metric in chosen.items()
             if metric.of_parts is not None and representation.weights is None
         }
@@ -42,16 +42,16 @@ def part_scorer(
     asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
     by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked]
 
-    def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | ValueError]:
+    def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | Exception]:
         store: Store = {}
         part = Part(whole, levels, rows)
         its_own = context | {name: context[name][rows] for name in by_row}
-        found: dict[str, Numbers | ValueError] = {}
+        found: dict[str, Numbers | Exception] = {}
         for name in names:
             try:
                 with notes_unread(), sharing(store):
                     found[name] = quick[name](part) if name in quick else _numbers(name, part.inputs, its_own, store)
-            except ValueError as error:
+            except Exception as error:
                 found[name] = error
         return found
 
@@ -61,6 +61,19 @@ def part_scorer(
         return numbers_of(each)
 
     return scored
+
+
+def _quick(of_parts: OfParts, whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
+    """What the metric says of parts; it raises for each part what it raises for all rows."""
+    try:
+        return of_parts(whole, seed)
+    except Exception as error:
+        reason = error
+
+        def failing(_part: Part) -> Numbers:
+            raise reason
+
+        return failing
 
 
 def numbers_of(scored: Scored) -> Numbers:

@@ -123,6 +123,8 @@ class SavedMetric(_Part):
     null: SavedNull | None = None
     intervals: SavedIntervals | None = None
     no_interval: Text = ""
+    no_null: Text = ""
+    no_baselines: Annotated[dict[Text, Text], Field(max_length=1000)] = Field(default_factory=dict)
     baselines: Annotated[dict[Name, FiniteFloat], Field(max_length=1000)] = {}
     values: Annotated[dict[FieldName, FiniteFloat], Field(max_length=1000)]
     per_factor: Annotated[dict[Text, FiniteFloat], Field(max_length=100_000)] | None = None
@@ -200,6 +202,12 @@ def read_scores_file(path: str | Path) -> SavedScores:
             said = f"input.factors: none, but metrics.{name} has per_factor"
             raise ValueError(f"{path}: not the scores of unbraid ({said})")
     return scores
+
+
+def storable(said: object, *, lines: bool = False) -> str:
+    """As a text that a file of scores can hold, on one line unless `lines`."""
+    text = str(said) if lines else " ".join(str(said).split())
+    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
 
 
 def _first(error: ValidationError) -> str:

@@ -1,10 +1,11 @@
 """The scores of one representation: looked at, kept, read back."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -21,7 +22,15 @@ from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._chance import Noise, notes_on_noise
 from unbraid.metrics.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
-from unbraid.score_file import LARGEST_ARRAY, Decision, SavedInput, SavedMetric, read_scores_file
+from unbraid.score_file import (
+    LARGEST_ARRAY,
+    LONGEST_TEXT,
+    Decision,
+    SavedInput,
+    SavedMetric,
+    read_scores_file,
+    storable,
+)
 from unbraid.types import DataFrame, FloatArray
 
 # Values beside the headlines of metrics, and which way is better; of others there is no better.
@@ -46,7 +55,9 @@ class Scored:
     null: Null | None = None  # what the same rows score shuffled, where that was asked for
     intervals: Intervals | None = None  # of each number, where that was asked for
     no_interval: str = ""  # why there is none, though it was asked for
+    no_null: str = ""  # likewise
     baselines: Mapping[str, float] = field(default_factory=dict)  # what codes that learnt nothing score, by name
+    no_baselines: Mapping[str, str] = field(default_factory=dict)  # by name, why a baseline could not be scored
     factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
     codes: tuple[str, ...] = ()  # likewise
 
@@ -90,6 +101,10 @@ class Scored:
                 notes.append(f"{own}, the rest that of rows")
         if self.no_interval:
             notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
+        if self.no_null:
+            notes.append(with_names(f"no null: {self.no_null}", self.factors, self.codes))
+        for name, reason in self.no_baselines.items():
+            notes.append(with_names(f"no score of the baseline {name}: {reason}", self.factors, self.codes))
         return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
 
     def contents(self) -> dict[str, Any]:
@@ -108,13 +123,33 @@ class FailedMetric:
     reason: str  # one line
     details: str = ""  # the traceback
 
+    @classmethod
+    def of(cls, error: Exception) -> "FailedMetric":
+        details = "".join(traceback.format_exception(error))
+        return cls(storable(f"{type(error).__name__}: {error}"), storable(details[-LONGEST_TEXT:], lines=True))
+
+
+def kept(_name: str, error: Exception) -> FailedMetric:
+    """What becomes of a metric that raised an error: it is kept in place of the score."""
+    return FailedMetric.of(error)
+
+
+def raised(name: str, error: Exception) -> FailedMetric:
+    """Raises ValueError: which metric it was, and what it raised."""
+    raise ValueError(f"metric {name} failed: {FailedMetric.of(error).reason}") from error
+
+
+OnError: TypeAlias = Callable[[str, Exception], FailedMetric]
+ON_ERROR: Mapping[str, OnError] = {"keep": kept, "raise": raised}
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreCard:
     """The scores of one representation.
 
     `card["mig"]` is the Result of one metric, and `list(card)` the ids of all that were scored; `scored` maps each to
-    its result and the seconds it took, `skipped` each metric that has no meaning here to the reason. `decided_by` says
+    its result and the seconds it took, `skipped` each metric that has no meaning here to the reason, and `failed` each
+    that raised an error to a `FailedMetric`, with the `reason` in one line and the traceback. `decided_by` says
     of each what its number depends on beside codes and factors (see `unbraid.metrics.deciding`).
     """
 
@@ -125,7 +160,7 @@ class ScoreCard:
     gap: str | None = None  # as text, where it was given so
     path: str | None = None
     chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
-    failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # of a run of a study; `score` raises instead
+    failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # metrics that raised an error
     decided_by: Mapping[str, Decision] = field(default_factory=dict)
     described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
     of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
@@ -276,7 +311,8 @@ class ScoreCard:
         n_codes = self.of_codes or n_codes
         scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
         more = f" and {len(self) - 4} more" if len(self) > 4 else ""
-        return f"<ScoreCard of {n_samples:,} samples, {n_codes} codes: {scores}{more}>"
+        failed = f"; failed: {', '.join(self.failed)}" if self.failed else ""
+        return f"<ScoreCard of {n_samples:,} samples, {n_codes} codes: {scores}{more}{failed}>"
 
     @classmethod
     def load(cls, path: str | Path, representation: Representation | None = None) -> "ScoreCard":
@@ -391,6 +427,8 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         **({"baselines": dict(scored.baselines)} if scored.baselines else {}),
         **({} if scored.intervals is None else {"intervals": scored.intervals.to_dict(factor_names)}),
         **({"no_interval": scored.no_interval} if scored.no_interval else {}),
+        **({"no_null": scored.no_null} if scored.no_null else {}),
+        **({"no_baselines": dict(scored.no_baselines)} if scored.no_baselines else {}),
         "values": scored.values,
     }
     if per_factor is not None:
@@ -423,8 +461,8 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
     result = make_dataclass("Saved", fields)(**fields)
     return Scored(
         _row(name, saved), result, saved.seconds, chance=chance, null=null,
-        intervals=_intervals(name, saved, factors), no_interval=saved.no_interval,
-        baselines=saved.baselines,
+        intervals=_intervals(name, saved, factors), no_interval=saved.no_interval, no_null=saved.no_null,
+        baselines=saved.baselines, no_baselines=saved.no_baselines,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from unbraid.metrics.arguments import find_metric, full_name
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
 from unbraid.representation import POSTERIOR, Representation
-from unbraid.scorecard import ScoreCard, Scored
+from unbraid.scorecard import ON_ERROR, FailedMetric, ScoreCard, Scored
 from unbraid.types import ArrayLike, Kind, Progress
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ def score(
     baselines: Baselines | None = None,
     confidence: float | None = None,
     resamples: int | None = None,
+    on_error: Literal["keep", "raise"] = "keep",
     progress: Progress | None = None,
 ) -> ScoreCard:
     """Score codes by the metrics named, or by the standard ones.
@@ -110,14 +111,18 @@ def score(
             as many rows from the same source. From the scores of parts of the rows; see `unbraid.metrics.METRICS` for
             how many, and for the metrics that have none.
         resamples: how many parts, 2 or more, in place of what the table of metrics says.
+        on_error: what a metric that raises an error costs: "keep", its own row, and `card.failed` has the reason; or
+            "raise", the whole card, and the error names the metric.
         progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.
 
     Returns:
         ScoreCard. What has no meaning on this input is under `skipped` with the reason. Of a Representation without
-        factors that is every metric that needs them.
+        factors that is every metric that needs them. What raised an error is under `failed`, likewise; a null, an
+        interval or a baseline's score that could not be computed is missing from its metric, whose `notes` say why.
 
     Raises:
-        ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored.
+        ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored; or,
+            with `on_error="raise"`, a metric failed.
 
     Example:
         >>> grid = np.repeat(FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid(), 2, axis=0)
@@ -129,6 +134,9 @@ def score(
     check_whole("seed", seed, 0)
     check_whole("null", null, 0)
     check_confidence(confidence)
+    if on_error not in ON_ERROR:
+        raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
+    failing = ON_ERROR[on_error]
     if resamples is not None:
         check_whole("resamples", resamples, FEWEST_PARTS)
         if confidence is None:
@@ -152,25 +160,27 @@ def score(
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)), blocks)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
+    failed: dict[str, FailedMetric] = {}
     with closing(score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)) as results:
         for name, result in results:
             if isinstance(result, NotDefined):
                 skipped[name] = with_names(str(result), representation.names, representation.code_names)
             elif isinstance(result, Exception):
-                raise result
+                failed[name] = failing(name, result)
             else:
                 scored[name] = result
     if not scored:
         if not representation.names:
             without = "give labels; `rank` compares models without them"
             raise ValueError(f"these codes have no factors to be measured against: {without}")
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in skipped.items())
+        lost = skipped | {name: f"failed: {each.reason}" for name, each in failed.items()}
+        reasons = "; ".join(f"{name}: {reason}" for name, reason in lost.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
     if null:
-        scored = with_nulls(representation, scored, null, seed, gap, progress)
-    scored = with_baselines(scored, beside, seed, gap, progress) if beside else scored
+        scored = with_nulls(representation, scored, null, seed, gap, progress, failing)
+    scored = with_baselines(scored, beside, seed, gap, progress, failing) if beside else scored
     if confidence is not None:
-        scored = with_intervals(representation, scored, confidence, resamples, seed, gap, progress)
+        scored = with_intervals(representation, scored, confidence, resamples, seed, gap, progress, failing)
     told = gap if gap is None or isinstance(gap, str) else UNKEPT_GAP
     decided_by = {name: decision(name, metric, seed=seed, gap=told) for name, metric in chosen.items()}
     if representation.weights is not None:
@@ -180,7 +190,7 @@ def score(
         by_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
         decided_by = {name: {**each, **(by_blocks if name in BLOCKED else {})} for name, each in decided_by.items()}
     text = gap if isinstance(gap, str) else None
-    return ScoreCard(representation, scored, skipped, seed, gap=text, decided_by=decided_by)
+    return ScoreCard(representation, scored, skipped, seed, gap=text, failed=failed, decided_by=decided_by)
 
 
 def score_encoder(

@@ -3,6 +3,7 @@
 import hashlib
 import html
 import json
+import shutil
 import signal
 import struct
 import sys
@@ -57,6 +58,27 @@ def test_score_prints_notes_under_their_number_by_names(unbraid_cli, codes_file:
     at = next(place for place, line in enumerate(lines) if line.startswith("sap"))
     assert lines[at + 1 : at + 3] == [f"    factor {name} (ordinal): squared correlation" for name in ("size", "hue")]
     assert lines[at + 3].startswith("mig ")
+
+
+def failing(codes: np.ndarray, factors: np.ndarray) -> float:  # noqa: ARG001
+    raise RuntimeError("no such\nluck")
+
+
+def test_a_metric_that_fails_is_one_line_and_an_exit_code_where_that_is_asked_for(unbraid_cli, codes_file) -> None:
+    given = ["score", str(codes_file), "--metrics", "mig,tests.cli.test_cli:failing"]
+    code, printed, error = unbraid_cli(*given)
+    assert (code, error) == (0, "")
+    assert [line.split()[0] for line in printed.splitlines() if "RuntimeError" in line] == [given[-1].split(",")[1]]
+    assert "failed: RuntimeError: no such luck" in printed
+    out = codes_file.with_name("scores.json")
+    code, printed, error = unbraid_cli(*given, "--strict", "--json", str(out))
+    assert (code, error) == (3, f"wrote {out}\n")
+    assert json.loads(out.read_text())["failed"].keys() == {"tests.cli.test_cli:failing"}
+    other = shutil.copy(codes_file, codes_file.with_name("other.npz"))
+    code, printed, _ = unbraid_cli(*given, str(other), "--strict")
+    assert code == 3
+    assert f"{codes_file}: tests.cli.test_cli:failing failed: RuntimeError: no such luck" in printed
+    assert unbraid_cli(*given[:3], "mig", "--strict")[0] == 0
 
 
 def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, codes_file: Path) -> None:

@@ -144,6 +144,7 @@ def score(
     latex: Annotated[Path | None, typer.Option(help="Write the headlines as a LaTeX table to this .tex file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write them as a Markdown table to this .md file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write them to this .csv file.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a metric failed.")] = False,
 ) -> None:
     """Score codes against factors by every published metric.
 
@@ -251,6 +252,8 @@ def score(
         _print_beside(head, rows, cards)
     for out in outs:
         say(f"wrote {out}", err=True)
+    if strict and any(card.failed for card in cards.values()):
+        raise typer.Exit(3)
 
 
 def _refuse_no_runs(paths: Iterable[Path], labels: Path | None, about: Mapping[str, Any]) -> None:
@@ -407,6 +410,9 @@ def _print_beside(head: list[str], rows: list[list[str]], cards: "Mapping[str, S
     for path, each in notes.items():
         for note in each:
             say(f"note: {note}" if path == "all" else f"note: {path}: {note}")
+    for path, card in cards.items():
+        for name, each in card.failed.items():
+            say(f"{path}: {name} failed: {each.reason}")
 
 
 def _kept(run: Path, card: "ScoreCard") -> str:
@@ -455,10 +461,12 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
             console.print(f"\n{question}", style="bold", highlight=False)
         for name in names:
             _print_one(console, row, name, card.scored[name], needed, half_width)
-    if len(groups) > 1 and card.skipped:
+    if len(groups) > 1 and (card.skipped or card.failed):
         console.print()
     for name, reason in card.skipped.items():
         console.print(row.format(name, "-", "", "", "", "", "", f"not defined here: {reason}"), highlight=False)
+    for name, each in card.failed.items():
+        console.print(row.format(name, "-", "", "", "", "", "", f"failed: {each.reason}"), highlight=False)
     for note in card.notes:
         say(f"note: {note}")
 

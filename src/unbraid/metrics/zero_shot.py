@@ -130,14 +130,19 @@ def _nrmse(predicted: FloatArray, true: FloatArray, unit: FloatArray, n_test: in
 def _apart(inputs: Inputs, rows: IntArray, gap: Gap) -> tuple[IntArray, BoolArray]:
     """These rows, and which of them are in the gap."""
     factors = inputs.factors[rows]
-    mask = np.asarray(gap(factors) if callable(gap) else gap)
-    expected = len(rows) if callable(gap) else inputs.n_samples
-    if mask.dtype != bool or mask.shape != (expected,):
+    if callable(gap):
+        return rows, check_gap(gap(factors), len(rows), "return")
+    return rows, check_gap(gap, inputs.n_samples)[rows]
+
+
+def check_gap(mask: ArrayLike, n_samples: int, must: str = "be") -> BoolArray:
+    """(n_samples,) booleans, or a ValueError that says what a gap must be, or return."""
+    mask = np.asarray(mask)
+    if mask.dtype != bool or mask.shape != (n_samples,):
         raise ValueError(
-            f"gap must {'return' if callable(gap) else 'be'} one boolean per row, shape ({expected},); "
-            f"got {mask.dtype} of shape {mask.shape}"
+            f"gap must {must} one boolean per row, shape ({n_samples},); got {mask.dtype} of shape {mask.shape}"
         )
-    return rows, mask if callable(gap) else mask[rows]
+    return mask
 
 
 def _check_parts(inputs: Inputs, train: IntArray, valid: IntArray, test: IntArray, held_out: IntArray) -> None:

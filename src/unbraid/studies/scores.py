@@ -6,13 +6,12 @@ computed again; what is wanted on other terms than those of the folder is nobody
 """
 
 import json
-import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from unbraid._files import atomic_write, disk_is_full
+from unbraid._files import atomic_write
 from unbraid._score_each import Objects, score_each
 from unbraid._seal import sealed_json
 from unbraid._trust import Untrusted, is_code
@@ -23,7 +22,7 @@ from unbraid.metrics.deciding import decision
 from unbraid.representation import Representation
 from unbraid.runs.folder import SCORES, WEIGHTS, read_codes
 from unbraid.runs.objects import objects_of
-from unbraid.score_file import LONGEST_TEXT, Decision, SavedMetric, SavedScores
+from unbraid.score_file import Decision, SavedMetric, SavedScores, storable
 from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
 from unbraid.scoring import choose
 from unbraid.studies.kept_scores import NONE, missing_metrics, read_scores
@@ -68,7 +67,7 @@ def complete_scores(
     representation = read_codes(folder)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
-    failed = {name: _failure(error) for name, error in errors.items() if name in missing}
+    failed = {name: FailedMetric.of(error) for name, error in errors.items() if name in missing}
     if objects is None and (folder / WEIGHTS).is_file():
         objects = objects_of(folder, dataset, trust)
     chosen = {name: rows[name] for name in missing if name in rows}
@@ -81,11 +80,9 @@ def complete_scores(
                 if isinstance(result, Scored):
                     scored[name] = result
                 elif isinstance(result, NotDefined):
-                    skipped[name] = _text(result)
-                elif disk_is_full(result) or isinstance(result, Untrusted):
-                    raise result
+                    skipped[name] = storable(result)
                 else:
-                    failed[name] = _failure(result)
+                    failed[name] = FailedMetric.of(result)
     finally:
         if scored or skipped or failed:
             decided = {name: wanted[name] for name in (*scored, *skipped, *failed)}
@@ -191,14 +188,3 @@ def _readable(scored: Scored, representation: Representation) -> Scored | Except
     except (ValueError, TypeError) as error:  # ValidationError is a ValueError
         return ValueError(f"what it gave cannot be kept: {error}")
     return scored
-
-
-def _failure(error: Exception) -> FailedMetric:
-    details = "".join(traceback.format_exception(error))
-    return FailedMetric(_text(f"{type(error).__name__}: {error}"), _text(details[-LONGEST_TEXT:], lines=True))
-
-
-def _text(said: object, *, lines: bool = False) -> str:
-    """As a text that can be kept, on one line where not told otherwise."""
-    text = str(said) if lines else " ".join(str(said).split())
-    return text[:LONGEST_TEXT].encode("utf-8", "replace").decode()
