@@ -10,7 +10,7 @@ import numpy as np
 from unbraid._arguments import check_entries, check_number
 from unbraid._arrays import as_array
 from unbraid._suggest import suggestion
-from unbraid.types import KINDS, BoolArray, FloatArray, Kind
+from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, Kind
 
 TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
@@ -142,7 +142,7 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
     whole = bool((values == np.rint(values)).all())
     kind = told or column.kind or ("cyclic" if period is not None else "ordinal" if whole else "continuous")
     if kind not in KINDS:
-        raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS)}")
+        raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
     if period is not None and kind != "cyclic":
         raise ValueError(f"{name!r} has a period and is {kind}; only numbers of kind cyclic have one")
     if (values == values[0]).all():

@@ -1,20 +1,67 @@
 """What to say to somebody who named what is not there, or whose file is damaged."""
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 
+MOST = 6  # names that one hint gives
+MOST_LISTED = 40  # names that a list of what there is gives
+LONGEST = 60  # letters of a name that is listed, or compared with others
+NEARLY = 0.8  # likeness from which a name is another one mistyped
+SHORTEST = 3  # letters by which a name is told from its beginning
 
-def suggestion(name: str, known: Iterable[str], *, few: str | None = None) -> str:
+
+def suggestion(
+    name: str, known: Iterable[str], *, few: str | None = None, words: Mapping[str, Sequence[str]] | None = None
+) -> str:
     """`did you mean 'beta'?`, or what there is.
 
     Args:
         name: what was asked for.
         known: what there is.
         few: said in place of the list, where that would be too long to read.
+        words: what there is by other words for it, in lower case.
     """
     names = list(known)
-    near = get_close_matches(name, names, n=1)
-    return f"did you mean {near[0]!r}?" if near else few or f"there are {', '.join(names) or 'none'}"
+    near = _near(name, names, words or {})
+    if not near:
+        return few or f"there are {_listed(names)}"
+    *others, last = [repr(each) for each in near]
+    return f"did you mean {', '.join(others)} or {last}?" if others else f"did you mean {last}?"
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - MOST_LISTED:,} more" if len(names) > MOST_LISTED else ""
+    return ", ".join(one_line(name, LONGEST) for name in names[:MOST_LISTED]) + more if names else "none"
+
+
+def _near(name: str, names: Sequence[str], words: Mapping[str, Sequence[str]]) -> Sequence[str]:
+    """The names that are meant, most likely: but for case and hyphens, by another word, by a part, or mistyped."""
+    asked = _folded(name[:LONGEST])
+    names = [each for each in names if len(each) <= LONGEST]
+    if same := [each for each in names if _folded(each) == asked]:
+        return same[:MOST]
+    if meant := [each for each in words.get(asked, ()) if each in names]:
+        return meant
+    by_fold = {_folded(each): each for each in reversed(names)}
+
+    def mistyped(likeness: float) -> list[str]:
+        return [by_fold[each] for each in get_close_matches(asked, by_fold, n=1, cutoff=likeness)]
+
+    parts = {each: _parts(each) if len(asked) >= SHORTEST else [] for each in names}
+    whole = [each for each in names if asked in parts[each]]
+    begun = [each for each in names if any(part.startswith(asked) for part in parts[each])]
+    return (whole or mistyped(NEARLY) or begun or mistyped(0.6))[:MOST]
+
+
+def _parts(name: str) -> list[str]:
+    """All runs of its words, folded: of dci_lasso dci, dcilasso and lasso."""
+    words = [_folded(each) for each in re.split(r"[\W_]+", name) if each]
+    return ["".join(words[i:j]) for i in range(len(words)) for j in range(i + 1, len(words) + 1)]
+
+
+def _folded(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
 
 
 def one_line(error: object, longest: int = 300) -> str:

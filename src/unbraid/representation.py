@@ -28,7 +28,7 @@ from unbraid._tables import (
     read_tensors,
     split_columns,
 )
-from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
+from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
@@ -132,7 +132,8 @@ class Representation(Shown):
             raise ValueError(f"names must differ from each other; got {list(self.names)}")
         for name, kind in zip(self.names, self.kinds, strict=True):
             if kind not in KINDS:
-                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+                hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
+                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
         for name in POSTERIOR:
             array = getattr(self, name)
             if array is not None and array.shape != self.codes.shape:
@@ -197,7 +198,7 @@ class Representation(Shown):
         """
         for name in names:
             if name not in self.names:
-                raise ValueError(f"no factor {name!r}; there are {', '.join(self.names)}")
+                raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
         columns = [self.names.index(name) for name in names]
         return replace(
             self,

@@ -20,11 +20,10 @@ from unbraid._score_again import with_baselines, with_intervals, with_nulls
 from unbraid._score_each import Gap, Objects, score_each
 from unbraid._score_wide import score_wide
 from unbraid._shown import with_names
-from unbraid._suggest import suggestion
 from unbraid._trust import imported, is_code, trusting
-from unbraid.metrics import BLOCKED, LABEL_FREE, METRICS, PRESETS, Metric, NotDefined
+from unbraid.metrics import BLOCKED, LABEL_FREE, PRESETS, Metric, NotDefined
 from unbraid.metrics._inputs import check_inputs, check_matrix, finite_matrix
-from unbraid.metrics.arguments import find_metric, full_name
+from unbraid.metrics.arguments import find_metric, full_name, metric_hint
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
 from unbraid.representation import POSTERIOR, Representation
@@ -373,7 +372,7 @@ def _known(name: str) -> Metric:
         raise ValueError(f"{name} {BLOCKED[name].needs}: give code_blocks or factor_blocks to unbraid.score")
     if (row := find_metric(name)) is None:
         cut = "; in a list, write a metric with arguments in quotes" if ("(" in name) != (")" in name) else ""
-        raise ValueError(f"unknown metric {name!r}; {suggestion(name, [*METRICS, *PRESETS])}{cut}")
+        raise ValueError(f"unknown metric {name!r}; {metric_hint(name)}{cut}")
     return row
 
 

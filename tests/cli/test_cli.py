@@ -228,7 +228,7 @@ def test_bad_content_is_one_line_and_exit_2(
         (["score", "{codes}", "--resamples", "9"], "resamples are for intervals: give confidence"),
         (["score", "{codes}", "--how-many", "0"], "--how-many must be a finite number, above 0; got 0"),
         (["score", "{codes}", "--sed", "1"], "No such option"),
-        (["scor"], "No such command"),
+        (["scor"], "no command 'scor'; did you mean 'score'?"),
         (["udr", "{codes}"], "give two or more files"),
         (["udr", "{codes}", "absent.npz"], "absent.npz: no such file"),
     ],

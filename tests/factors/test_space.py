@@ -43,7 +43,7 @@ def test_a_space_says_what_is_wrong(arguments: tuple, message: str) -> None:
 def test_columns_are_found_by_name() -> None:
     space = FactorSpace(("shape", "hue"), (2, 3), ("categorical", "cyclic"))
     assert [space.column(name) for name in ("shape", "hue")] == [0, 1]
-    with pytest.raises(ValueError, match="no factor 'hew'; there are shape, hue"):
+    with pytest.raises(ValueError, match="no factor 'hew'; did you mean 'hue'"):
         space.column("hew")
 
 

@@ -12,6 +12,7 @@ import unbraid
 from unbraid._shown import printable
 from unbraid._suggest import one_line
 from unbraid._trust import Untrusted
+from unbraid.cli._commands import Commands, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
 from unbraid.cli.cite import cite
@@ -41,6 +42,7 @@ from unbraid.cli.udr import udr
 
 app = typer.Typer(
     name="unbraid",
+    cls=Commands,
     help="Measure, train and select disentangled representations.",
     epilog="Start with: unbraid score --example --html scores.html",
     rich_markup_mode=None,
@@ -109,7 +111,7 @@ def main() -> None:
         # Usage errors have no public base class; what tells them apart is that they can say what was wrong.
         if not hasattr(error, "format_message"):
             raise
-        _leave(error.format_message(), 2)  # pyright: ignore[reportAttributeAccessIssue]
+        _leave(usage(error), 2)
     else:
         if code == 130:
             _leave("interrupted; no file was left half-written", 130)

@@ -16,6 +16,7 @@ from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextCol
 from rich.table import Table
 
 from unbraid._shown import printable
+from unbraid.cli._commands import Commands
 from unbraid.cli._progress import drawn_bar
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from unbraid.datasets.base import ReadingProgress
 
 data_app = typer.Typer(
+    cls=Commands,
     help="List, render, download and look at datasets with known factors.",
     epilog="Start with: unbraid data show sprites --out sprites.png",
     no_args_is_help=True,

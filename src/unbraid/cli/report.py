@@ -41,6 +41,7 @@ def report(
 
       unbraid report my-study
     """
+    from unbraid.representation import READABLE
     from unbraid.runs.folder import CONFIG, SCORES, STATUS, read_folder
 
     given, path = path, found_here(path)
@@ -54,6 +55,8 @@ def report(
         html = _of_study(path, out.parent, trusted(trust_code, trust_data))
     elif run:
         html = _of_run(path, compare, trusted(trust_code, trust_data))
+    elif path.suffix in READABLE:
+        raise ValueError(f"{path}: codes without scores; a page of them is made by unbraid score {path} --html {out}")
     elif path.is_file() or (path / SCORES).is_file():
         from unbraid.report.page import page
         from unbraid.scorecard import load_beside

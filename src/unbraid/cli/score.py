@@ -15,6 +15,7 @@ from rich.table import Table
 
 from unbraid._arguments import check_number
 from unbraid._baselines import no_better, told
+from unbraid._suggest import suggestion
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._say import say
@@ -312,7 +313,7 @@ def labelled(
     counted = None
     if weights is not None:
         if weights not in columns:
-            raise ValueError(f"{labels or path}: no column {weights!r} for --weights; there are {', '.join(columns)}")
+            raise ValueError(f"{labels or path}: no column {weights!r} for --weights; {suggestion(weights, columns)}")
         counted = columns.pop(weights)
         about = {**about, "kinds": {name: kind for name, kind in about.get("kinds", {}).items() if name != weights}}
     posterior = {name: getattr(held, name) for name in POSTERIOR}
@@ -328,7 +329,7 @@ def labelled(
 def _weighted_by(held: "Representation", weights: str, path: Path) -> "Representation":
     """One factor taken for the weights of rows."""
     if weights not in held.names:
-        raise ValueError(f"{path}: no column {weights!r} for --weights; there are {', '.join(held.names)}")
+        raise ValueError(f"{path}: no column {weights!r} for --weights; {suggestion(weights, held.names)}")
     others = [name for name in held.names if name != weights]
     try:
         return replace(held.keep_factors(others), weights=held.factors[:, held.names.index(weights)])
@@ -348,7 +349,7 @@ def _wide_card(
     columns = read_columns(labels)
     for name in listed(factors) if factors else ():
         if name not in columns:
-            raise ValueError(f"{labels}: no column {name!r}; there are {', '.join(columns)}")
+            raise ValueError(f"{labels}: no column {name!r}; {suggestion(name, columns)}")
     columns = {name: columns[name] for name in listed(factors)} if factors else columns
     try:
         card = score_codes(codes, columns, **about, **options)

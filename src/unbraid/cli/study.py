@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from unbraid._extras import require
+from unbraid.cli._commands import Commands
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
 from unbraid.cli._say import say
 from unbraid.cli._study_tables import described, in_all, print_estimate, print_status, summary
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from unbraid.types import DataFrame
 
 study_app = typer.Typer(
+    cls=Commands,
     help="Run a study: many models by one file, stopped and continued at will.",
     epilog="Start with: unbraid study run study.yaml --out study/ --dry-run",
     no_args_is_help=True,

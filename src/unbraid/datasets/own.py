@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._files import below, check_file, check_unpacked
+from unbraid._suggest import suggestion
 from unbraid.datasets._containers import npz_names, readable, unpacked_size
 from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
@@ -16,7 +17,7 @@ from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import named_levels
-from unbraid.types import KINDS, ArrayLike, IntArray, Kind, UInt8Array
+from unbraid.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
 PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length
 FILE_COLUMN = "file"
@@ -319,7 +320,8 @@ def _chosen_kinds(kinds: Kinds, columns: list[Column]) -> dict[str, Kind]:
         kinds = dict(zip(names, kinds, strict=True))
     for name, kind in kinds.items():
         if name not in names:
-            raise ValueError(f"kinds names no factor {name!r}; there are {', '.join(names)}")
+            raise ValueError(f"kinds names no factor {name!r}; {suggestion(name, names)}")
         if kind not in KINDS:
-            raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+            hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
+            raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
     return dict(kinds)

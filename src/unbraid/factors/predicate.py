@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._suggest import suggestion
 from unbraid.types import BoolArray, FloatArray
 
 LONGEST = 1000  # characters
@@ -64,9 +65,7 @@ def predicate(text: str, names: Sequence[str]) -> Predicate:
                 return number
             case ast.Name(id=name):
                 if name not in columns:
-                    raise ValueError(
-                        f"condition {text!r} names no factor {name!r}; there are {', '.join(names) or 'none'}"
-                    )
+                    raise ValueError(f"condition {text!r} names no factor {name!r}; {suggestion(name, names)}")
                 return factors[:, columns[name]]
             case ast.BinOp(left=left, op=op, right=right) if type(op) in _ARITHMETIC:
                 return _ARITHMETIC[type(op)](value(left, factors), value(right, factors))

@@ -14,7 +14,8 @@ import numpy as np
 
 from unbraid._arguments import check_whole
 from unbraid._shown import printable
-from unbraid.types import KINDS, BoolArray, FloatArray, IntArray, Kind
+from unbraid._suggest import suggestion
+from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Values: TypeAlias = tuple[float | str, ...]
 
@@ -206,10 +207,11 @@ def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> N
         raise ValueError(f"names must differ from each other; got {list(names)}")
     for name, kind in zip(names, kinds, strict=True):
         if kind not in KINDS:
-            raise ValueError(f"factor {name!r} has unknown kind {kind!r}; choose from {', '.join(KINDS)}")
+            hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
+            raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
 
 
 def _column(names: tuple[str, ...], name: str) -> int:
     if name not in names:
-        raise ValueError(f"no factor {name!r}; there are {', '.join(names) or 'none'}")
+        raise ValueError(f"no factor {name!r}; {suggestion(name, names)}")
     return names.index(name)

@@ -11,11 +11,12 @@ import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
 from unbraid._arrays import ROWS, as_array, check_weights
+from unbraid._suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
 from unbraid.metrics._sharing import P, R, alone, hand_out, shared
 from unbraid.metrics.resampling import Numbers, permutation
-from unbraid.types import KINDS, ArrayLike, FloatArray, IntArray, Kind
+from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies
@@ -193,7 +194,7 @@ def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind
     check_entries("kinds", kinds, factors.shape[1])
     for column, kind in enumerate(kinds):
         if kind not in KINDS:
-            raise ValueError(f"kinds[{column}] is {kind!r}; choose from {', '.join(KINDS)}")
+            raise ValueError(f"kinds[{column}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
         if kind == "cyclic" and not whole[column]:
             if np.abs(factors[:, column]).max() > TURN * (1 + 1e-9):
                 raise ValueError(

@@ -12,7 +12,7 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from unbraid._suggest import suggestion
-from unbraid.metrics._table import METRICS, Metric
+from unbraid.metrics._table import METRICS, PRESETS, Metric
 
 LONGEST = 200  # letters of a name
 # Not to be chosen: they come with the codes, or once for all metrics.
@@ -20,6 +20,18 @@ GIVEN = (
     "codes", "factors", "kinds", "sizes", "weights", "log_variances", "prior_kl", "gap", "seed",
     "progress", "test_codes", "test_factors",
 )  # fmt: skip
+DCI = ("dci_lasso", "dci_forest", "dci_boosted")
+WORDS: Mapping[str, tuple[str, ...]] = {  # what papers and other packages call them
+    "completeness": DCI, "informativeness": DCI, "rf": ("dci_forest",), "dcirf": ("dci_forest",),
+    "dcigbt": ("dci_boosted",), "dcixgb": ("dci_boosted",), "bvae": ("beta_vae_score",), "fvae": ("factor_vae_score",),
+    "rmig": ("mig",), "tc": ("elbo_terms",), "totalcorrelation": ("elbo_terms",), "kl": ("elbo_terms",),
+    "rsquared": ("r2",), "interventional": ("irs",), "separatedattributepredictability": ("sap",),
+}  # fmt: skip
+
+
+def metric_hint(name: str) -> str:
+    """What to say to somebody who named a metric that there is not."""
+    return suggestion(name, [*METRICS, *PRESETS], words=WORDS)
 
 
 def find_metric(name: str) -> Metric | None:

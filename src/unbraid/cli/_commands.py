@@ -1,0 +1,52 @@
+"""What the command line answers to a command or a value that it does not know: one line, with what was meant."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from typer.core import TyperGroup
+
+from unbraid._suggest import suggestion
+
+# What other programs call them.
+WORDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("fit", "learn", "new"), ("train",)),
+    **dict.fromkeys(("resume", "restart"), ("continue", "run")),
+    **dict.fromkeys(("start", "execute", "launch"), ("run", "train")),
+    **dict.fromkeys(("eval", "evaluate", "measure", "test", "benchmark"), ("score",)),
+    **dict.fromkeys(("plot", "draw", "figures"), ("figure",)),
+    **dict.fromkeys(("serve", "ui", "gui", "web", "dashboard", "browse", "app", "view", "visualize"), ("explore",)),
+    **dict.fromkeys(("select", "best", "top"), ("rank",)),
+    **dict.fromkeys(("sample", "decode"), ("generate",)),
+    **dict.fromkeys(("models", "methods"), ("families",)),
+    **dict.fromkeys(("datasets", "dataset"), ("data",)),
+    **dict.fromkeys(("sweep", "grid", "experiment"), ("study",)),
+    **dict.fromkeys(("convert", "onnx", "table", "csv"), ("export",)),
+    **dict.fromkeys(("html", "page"), ("report",)),
+    **dict.fromkeys(("bibtex", "citation"), ("cite",)),
+    **dict.fromkeys(("diff", "significance", "ttest"), ("compare",)),
+    **dict.fromkeys(("download", "fetch"), ("get", "data")),
+    **dict.fromkeys(("ls",), ("list", "data")),
+    **dict.fromkeys(("describe", "details"), ("info",)),
+}
+EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
+
+
+class Commands(TyperGroup):
+    """A group of commands that knows what was meant by another."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name = args[0]
+        if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name) is not None:
+            return super().resolve_command(ctx, args)
+        raise ValueError(f"no command {name!r}; {suggestion(name, self.list_commands(ctx), words=WORDS)}")
+
+
+def usage(error: Any) -> str:
+    """What is wrong with the words of a command; numbers that are none in our words, where Typer quotes a library's."""
+    said: str = error.format_message()
+    cause: Any = error.__cause__
+    if not hasattr(cause, "errors"):
+        return said
+    fault: Mapping[str, Any] = cause.errors()[0]
+    head, expected = said.partition(": ")[0], EXPECTED.get(fault["type"])
+    return said.replace("Value error, ", "") if expected is None else f"{head}: {fault['input']!r} is not {expected}"

@@ -1,0 +1,101 @@
+"""Typical mistakes on the command line: one line that names what was meant, exit code 2, and nothing written."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbraid.cli.app
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current folder, with codes.npz of the factors shape and hue."""
+    rng = np.random.default_rng(0)
+    codes, factors = rng.standard_normal((60, 3)), rng.integers(0, 3, (60, 2))
+    np.savez(tmp_path / "codes.npz", codes=codes, factors=factors, factor_names=["shape", "hue"])
+    np.save(tmp_path / "codes.npy", codes)
+    (tmp_path / "labels.csv").write_text("Shape,hue\n" + "".join(f"{a},{b}\n" for a, b in factors))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+MISTAKES = {
+    # commands
+    "fit": "no command 'fit'; did you mean 'train'?",
+    "scor codes.npz": "no command 'scor'; did you mean 'score'?",
+    "Score codes.npz": "did you mean 'score'?",
+    "evaluate codes.npz": "did you mean 'score'?",
+    "plot codes.npz": "did you mean 'figure'?",
+    "serve": "did you mean 'explore'?",
+    "resume runs": "did you mean 'continue'?",
+    "study start": "no command 'start'; did you mean 'run'?",
+    "study resume": "did you mean 'run'?",
+    "study rnu": "did you mean 'run'?",
+    "data download shapes3d": "did you mean 'get'?",
+    "data ls": "did you mean 'list'?",
+    "xyzzy": "no command 'xyzzy'; there are score, compare, metrics, ",
+    # metrics
+    "score codes.npz --metrics MIG": "unknown metric 'MIG'; did you mean 'mig'?",
+    "score codes.npz --metrics migg": "did you mean 'mig'?",
+    "score codes.npz --metrics dci": "did you mean 'dci_lasso', 'dci_forest', 'dci_boosted' or 'dci_es'?",
+    "score codes.npz --metrics DCI": "did you mean 'dci_lasso', 'dci_forest', 'dci_boosted' or 'dci_es'?",
+    "score codes.npz --metrics completeness": "did you mean 'dci_lasso', 'dci_forest' or 'dci_boosted'?",
+    "score codes.npz --metrics factorvae": "did you mean 'factor_vae_score'?",
+    "score codes.npz --metrics beta-vae": "did you mean 'beta_vae_score'?",
+    "score codes.npz --metrics infom": "did you mean 'infomec'?",
+    "score codes.npz --metrics InfoC": "did you mean 'infomec'?",
+    "score codes.npz --metrics infoe": "did you mean 'infomec'?",
+    "score codes.npz --metrics disentanglment": "did you mean 'disentanglement'?",
+    "score codes.npz --metrics accuracy": "did you mean 'linear_accuracy' or 'mlp_accuracy'?",
+    "score codes.npz --metrics lsbd": "did you mean 'd_lsbd'?",
+    "score codes.npz --metrics udr": "udr compares several models and needs no labels: see unbraid.rank",
+    "score codes.npz --metrics mig --metric sap": "No such option: --metric (Possible options: --metrics",
+    # factors and their kinds
+    "score codes.npz --factors Shape": "no factor 'Shape'; did you mean 'shape'?",
+    "score codes.npz --factors colour": "no factor 'colour'; there are shape, hue",
+    "score codes.npy --labels labels.csv --columns shape": "did you mean 'Shape'?",
+    "score codes.npz --kinds shape=nominal": "kinds['shape'] is 'nominal'; did you mean 'categorical'?",
+    "score codes.npz --kinds shape=Class": "did you mean 'categorical'?",
+    "score codes.npz --kinds shape=numeric": "did you mean 'continuous'?",
+    "score codes.npz --kinds shape=float": "did you mean 'continuous'?",
+    "score codes.npz --kinds hue=circular": "did you mean 'cyclic'?",
+    "score codes.npz --kinds hue=angle": "did you mean 'cyclic'?",
+    "score codes.npz --kinds hue=ordered": "did you mean 'ordinal'?",
+    "score codes.npz --kinds hue=Ordinal": "did you mean 'ordinal'?",
+    "score codes.npz --kinds Hue=cyclic": "kinds names 'Hue', which is no factor; did you mean 'hue'?",
+    "score codes.npz --period hue": "--period hue: write NAME=VALUE",
+    "score codes.npz --gap Hue>1": "names no factor 'Hue'; did you mean 'hue'?",
+    "score codes.npz --weights Hue": "no column 'Hue' for --weights; did you mean 'hue'?",
+    # values
+    "explore --port abc": "Invalid value for '--port': 'abc' is not a whole number",
+    "score codes.npz --seed 1.5": "'1.5' is not a whole number",
+    "score codes.npz --confidence high": "'high' is not a number",
+    "udr codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
+    # files
+    "score code.npz": "code.npz: no such file",
+    "report codes.npz": "codes without scores; a page of them is made by unbraid score codes.npz --html codes.html",
+    "report codes.npy --out page.html": "unbraid score codes.npy --html page.html",
+    "score codes.npy": "these codes have no factors to be measured against: give labels",
+    "score codes.npz --json scores.txt": "the name must end in .json",
+    "data info dsprite": "did you mean 'dsprites'?",
+    "train beta_vea square --out runs": "did you mean 'beta_vae'?",
+    "train betavae square --out runs": "did you mean 'beta_vae'?",
+    "figure hintn codes.npz": "did you mean 'hinton'?",
+    "cite migg": "did you mean 'mig'?",
+}
+
+
+@pytest.mark.parametrize("words", MISTAKES)
+def test_a_mistake_is_told_in_one_line_what_was_meant(
+    words: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(here.iterdir())
+    monkeypatch.setattr(sys, "argv", ["unbraid", *words.split()])
+    with pytest.raises(SystemExit) as left:
+        unbraid.cli.app.main()
+    said = capsys.readouterr()
+    assert (left.value.code, said.out, said.err.count("\n")) == (2, "", 1)
+    assert MISTAKES[words] in said.err
+    assert sorted(here.iterdir()) == before
