@@ -32,6 +32,29 @@ def started(*arguments: str, env: Mapping[str, str] | None = None, **options: An
                 os.killpg(process.pid, signal.SIGKILL)
 
 
+WHO_HOLDS = """
+import sys
+from pathlib import Path
+from unbraid._locks import Held, is_held, locked
+path = Path(sys.argv[1])
+for place in map(int, sys.argv[2:]):
+    seen = is_held(path, place)
+    try:
+        with locked(path, (place,)):
+            print("free")
+        assert not seen
+    except Held as error:
+        assert seen
+        print(error.by)
+"""
+
+
+def holder_elsewhere(lock: Path, *places: int) -> str:
+    """Who holds some bytes, by default the first, as another process finds it; or "free"."""
+    command = [sys.executable, "-c", WHO_HOLDS, str(lock), *map(str, places or (0,))]
+    return ", ".join(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines())
+
+
 def forkserver() -> ForkServerContext:
     """Makes processes that begin with everything imported, of one that has no threads."""
     context = multiprocessing.get_context("forkserver")

@@ -1,5 +1,6 @@
 """`unbraid train`, `families`, `traverse`, and `score` of a run, as a user meets them."""
 
+import errno
 import json
 import signal
 import sys
@@ -230,3 +231,19 @@ def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatc
     code, _, error = unbraid_cli(*arguments, *DENSE)
     assert (code, error.count("\n")) == (2, 1)
     assert "was killed (signal 9), as happens where memory runs out" in error
+
+
+@pytest.mark.filterwarnings("always::unbraid._locks.NoLocksWarning")
+def test_a_file_system_without_locks_is_one_line_and_no_obstacle(unbraid_cli, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    square = ("--dataset", "square", "--data", "positions=4", "--steps", "2")
+    for function in ("fcntl", "lockf"):
+        monkeypatch.setattr(f"fcntl.{function}", refuse)
+    code, printed, error = unbraid_cli("train", "vae", *square, *DENSE, "--out", str(tmp_path / "runs"))
+    assert (code, len(list(tmp_path.glob("runs/*/config.json")))) == (0, 1)
+    assert [line for line in error.splitlines() if "warning" in line] == [
+        f"unbraid: warning: {tmp_path / 'runs'}: this file system has no locks; do not let two processes work in this "
+        "folder at once"
+    ]

@@ -3,6 +3,9 @@
 import json
 import subprocess
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +16,8 @@ from safetensors.numpy import load_file, save_file
 from torch import nn
 
 import unbraid
-from tests.processes import forked
-from tests.training.examples import SPACE, blocks, member
+from tests.processes import forked, holder_elsewhere
+from tests.training.examples import SPACE, TINY, blocks, member
 from unbraid import load_run, train
 from unbraid._seal import without_seal
 from unbraid.datasets.base import ArrayDataset
@@ -22,7 +25,8 @@ from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import CODES, CONFIG, STATUS, WEIGHTS
 from unbraid.runs.run import Run
 from unbraid.runs.traversals import traverse
-from unbraid.training.train import TrainingProgress, weight_bytes
+from unbraid.training import writing
+from unbraid.training.train import LOCK, TrainingProgress, weight_bytes
 
 SMALL = {"batch_size": 8, "network": "dense", "latents": 3, "processes": 0, "precision": "float32"}
 FILES = [
@@ -305,6 +309,41 @@ train("vae", blocks(), steps=5, out=sys.argv[1], progress=slow, **{SMALL!r})
     assert other.status["state"] == "finished"
     (freed,) = train("vae", blocks(), steps=5, out=tmp_path, **SMALL)
     assert freed.status["state"] == "finished"
+
+
+def test_two_threads_train_each_run_once(tmp_path, monkeypatch):
+    written, both = [], threading.Barrier(2)
+
+    def write_run(working, target, *arguments, **options):
+        written.append(target.name)
+        return writing.write_run(working, target, *arguments, **options)
+
+    def trained(seeds):
+        both.wait(30)
+        return train("vae", TINY, seeds=seeds, steps=3, out=tmp_path, **SMALL)
+
+    monkeypatch.setattr("unbraid.training.train.write_run", write_run)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(trained, ([0, 1], [1, 2]))
+    assert first[1].path == second[0].path
+    assert sorted(written) == sorted({run.path.name for run in first + second})
+    assert len(written) == 3
+
+
+def test_a_thread_that_ends_leaves_the_runs_of_others_alone(tmp_path):
+    ended = threading.Event()
+
+    def told(_):
+        ended.wait(60)
+
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(train, "vae", TINY, steps=3, out=tmp_path, progress=told, **SMALL)
+        while not (begun := list(tmp_path.glob("*.part"))):
+            time.sleep(0.01)
+        train("vae", TINY, seeds=[1], steps=3, out=tmp_path, **SMALL)
+        assert holder_elsewhere(tmp_path / LOCK, int(begun[0].stem[:15], 16)) == "another process"
+        ended.set()
+        assert slow.result()[0].status["state"] == "finished"
 
 
 def copied(run: Run, folder: Path) -> Path:

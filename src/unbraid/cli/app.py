@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import warnings
 from collections.abc import Callable
 from functools import cache
 from typing import Annotated
@@ -99,6 +100,7 @@ def main() -> None:
     the same by SIGTERM, 1 internal error.
     """
     gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
+    warnings.showwarning = _warn
     try:
         code = command()(standalone_mode=False)
     except Untrusted as error:
@@ -119,6 +121,14 @@ def main() -> None:
             raise SystemExit(code)
 
 
+def _warn(message: Warning | str, *_: object, **__: object) -> None:
+    _tell(f"warning: {message}")
+
+
 def _leave(message: str, code: int) -> None:
-    print("unbraid: " + printable(one_line(message, 2000)), file=sys.stderr)
+    _tell(message)
     raise SystemExit(code)
+
+
+def _tell(message: str) -> None:
+    print("unbraid: " + printable(one_line(message, 2000)), file=sys.stderr)

@@ -1,7 +1,6 @@
 """`unbraid data`: what datasets there are, and everything that turns a file or a rule into images."""
 
 import json as json_format
-import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -237,7 +236,6 @@ def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
 
     with _progress("preparing") as report, warnings.catch_warnings():
         warnings.simplefilter("always", ChecksumWarning)
-        warnings.showwarning = lambda message, *_: print(f"unbraid: warning: {message}", file=sys.stderr)
         return load(name, progress=report, **options)
 
 

@@ -23,7 +23,7 @@ import numba
 import numpy as np
 import platformdirs
 
-from unbraid._locks import wait_for_lock
+from unbraid._locks import locked
 from unbraid._suggest import one_line
 from unbraid._tables import DAMAGED, read_npy
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
@@ -319,9 +319,8 @@ def _alone(folder: Path) -> Iterator[list[Path]]:
     and the first to finish wins; leftovers cannot be told from live builds there, and none are given.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / f".{folder.name}.lock").open("a+b") as file:
-        locked = wait_for_lock(file)
-        yield sorted(folder.parent.glob(f"{_part_prefix(folder)}*")) if locked else []
+    with locked(folder.parent / f".{folder.name}.lock", wait="always") as alone:
+        yield sorted(folder.parent.glob(f"{_part_prefix(folder)}*")) if alone else []
 
 
 def _size(n_bytes: int) -> str:

@@ -51,7 +51,7 @@ def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
     """Keeps others from the same shard, from a division into another number of shards, and from the whole study.
 
     Raises:
-        ValueError: another process is at work on any of these.
+        ValueError: somebody else is at work on any of these.
     """
     # Byte 0 is the study, which all shards hold together; after it come the divisions, each with a byte for each of its
     # shards. A shard holds its own byte alone, and with its siblings all bytes of other divisions.
@@ -61,7 +61,7 @@ def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
             yield
     except Held as error:
         if error.place == own + shard.number - 1:
-            said = f"another process is at work on shard {shard}"
+            said = f"{error.by} is at work on shard {shard}"
         else:
-            said = f"another process is at work on this study, all of it or divided otherwise than by {shard.of}"
+            said = f"{error.by} is at work on this study, all of it or divided otherwise than by {shard.of}"
         raise ValueError(f"{lock.parent}: {said}") from None

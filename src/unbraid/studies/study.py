@@ -115,7 +115,7 @@ class Study(StudyRecord):
             All runs of the study, those that failed among them.
 
         Raises:
-            ValueError: an impossible setting, or another process is at work on the folder.
+            ValueError: an impossible setting, or somebody else is at work on the folder.
             OSError: no room for the results.
             KeyboardInterrupt: stopped; checkpoints are saved.
         """

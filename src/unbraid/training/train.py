@@ -168,7 +168,7 @@ def train_into(
     folder.mkdir(parents=True, exist_ok=True)
     done = _finished(folder, configs)
     with terminable(), _claimed(folder, [name for name in configs if name not in done]):
-        done |= _finished(folder, configs)  # another process may have come first
+        done |= _finished(folder, configs)  # somebody else may have come first
         waiting = [name for name in configs if name not in done]
         chosen = [configs[name][1] for name in waiting]
         check_space(folder, opened, weights, chosen, row)
@@ -445,10 +445,10 @@ def _finished(folder: Path, configs: Mapping[str, tuple[Mapping[str, Any], Membe
 
 @contextmanager
 def _claimed(folder: Path, names: Iterable[str]) -> Iterator[None]:
-    """Keep other processes from training the same runs."""
+    """Keep others from training the same runs; other threads of this process are waited for."""
     places = {int(name[:15], 16): name for name in names}
     try:
-        with locked(folder / LOCK, tuple(places)):
+        with locked(folder / LOCK, tuple(places), wait="threads"):
             yield
     except Held as error:
-        raise ValueError(f"{folder / places[error.place]}: another process is training this run") from None
+        raise ValueError(f"{folder / places[error.place]}: {error.by} is training this run") from None

@@ -11,12 +11,15 @@ from pathlib import Path
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+from tests.processes import holder_elsewhere
 from tests.studies.examples import SMALL, written
 from unbraid import Representation, Study
+from unbraid.analysis.ranking import NothingToRank
 from unbraid.cli import main
+from unbraid.studies.record import StudyProgress
 from unbraid.studies.storage import remote, store
-from unbraid.studies.storage.agreed import RECORD, agree, agreed, all_sent, begin_changes
-from unbraid.studies.storage.remote import carried, discard, local_folder, publish
+from unbraid.studies.storage.agreed import RECORD, agree, agreed, all_sent, begin_changes, may_have_changed
+from unbraid.studies.storage.remote import LOCK, carried, discard, local_folder, publish
 from unbraid.studies.storage.sync import FIXED, Mirror, pull, push
 from unbraid.studies.storage.sync import discard as discard_in
 
@@ -247,6 +250,28 @@ def test_changes_of_a_killed_process_are_sent_by_the_next(tmp_path: Path, monkey
     assert stored()["runs/a/scores.json"] == b'{"n": 2}'
     later(folder / "runs/a/scores.json", '{"n": 3}')
     assert (local_folder(URL) / "runs/a/scores.json").read_text() == '{"n": 2}'
+
+
+def test_a_study_that_asks_about_itself_while_it_runs_stays_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNBRAID_DATA", str(tmp_path))
+    found = []
+
+    def asked(sent: StudyProgress) -> None:
+        if sent.n_done == 1 and not found:
+            folder = local_folder(URL)
+            found.append([run.state for run in Study.load(URL).runs()])
+            with pytest.raises(NothingToRank):
+                Study.load(URL).rank()
+            publish(folder)
+            with pytest.raises(ValueError, match="this thread is at work on this study"):
+                Study.load(URL).run(processes=0)
+            found.append((holder_elsewhere(folder / LOCK), may_have_changed(folder)))
+
+    Study.load(written(tmp_path, TWO_RUNS), out=URL).run(processes=0, progress=asked)
+    assert found == [["finished", "waiting"], ("another process", True)]
+    assert holder_elsewhere(local_folder(URL) / LOCK) == "free"
 
 
 KEYS = [

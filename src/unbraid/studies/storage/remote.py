@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote, unquote
 
 from unbraid._files import remove
-from unbraid._locks import Held, locked
+from unbraid._locks import is_held
 from unbraid.studies.storage import sync
 from unbraid.studies.storage.agreed import all_sent, begin_changes
 from unbraid.studies.storage.sync import Mirror, pull, push
@@ -135,11 +135,5 @@ def _mirrors() -> Path:
 
 
 def _at_work(folder: Path) -> bool:
-    """Whether a process works on the folder: then it is as it should be, and not to be touched."""
-    if not (folder / LOCK).exists():
-        return False
-    try:
-        with locked(folder / LOCK):
-            return False
-    except Held:
-        return True
+    """Whether this process or another works on the folder: then it is as it should be, and not to be touched."""
+    return is_held(folder / LOCK)

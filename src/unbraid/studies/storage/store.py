@@ -135,13 +135,13 @@ def write_json(path: Path, content: Mapping[str, Any]) -> None:
 
 @contextmanager
 def claimed(folder: Path) -> Iterator[None]:
-    """Keeps other processes from working on the study, or on a shard of it; the claim dies with this process.
+    """Keeps others from working on the study, or on a shard of it; the claim dies with this process.
 
     Raises:
-        ValueError: another process is at work on it.
+        ValueError: somebody else is at work on it.
     """
     try:
         with locked(folder / LOCK):
             yield
-    except Held:
-        raise ValueError(f"{folder}: another process is at work on this study") from None
+    except Held as error:
+        raise ValueError(f"{folder}: {error.by} is at work on this study") from None
