@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-ROWS = 65_536  # of a matrix that are taken at a time
+ROWS = 65_536  # of a matrix that are taken at a time, where they are no more than
+CELLS = 1 << 22  # numbers
 MOST_BYTES = 4 << 30  # that a sparse matrix may take when it is full
 MOST_COLUMNS = 4096  # of a larger matrix on the disk, which is read by columns beyond
 
@@ -123,9 +124,15 @@ def array_digest(array: Any) -> str:
     """
     array = np.asarray(array)
     digest = hashlib.sha256(str(tuple(array.shape)).encode())
-    for start in range(0, len(array), ROWS):
-        digest.update((array[start : start + ROWS].astype("<f8") + 0.0).tobytes())
+    for rows in row_slices(array):
+        digest.update((array[rows].astype("<f8") + 0.0).tobytes())
     return digest.hexdigest()
+
+
+def row_slices(array: npt.NDArray[Any]) -> list[slice]:
+    """Rows of an array in parts that may be copied at will."""
+    at_once = max(1, min(ROWS, CELLS // max(1, math.prod(array.shape[1:]))))
+    return [slice(start, start + at_once) for start in range(0, len(array), at_once)]
 
 
 def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.float64]:

@@ -28,7 +28,7 @@ from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.scorecard import ON_ERROR, FailedMetric, ScoreCard, Scored
-from unbraid.types import ArrayLike, Kind, Progress
+from unbraid.types import ArrayLike, FloatArray, Kind, Progress
 
 if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
@@ -291,14 +291,14 @@ def _representation(
             raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
         representation = codes if weights is None else replace(codes, weights=weights)
     elif factors is None:
-        matrix = check_matrix(codes, "codes", "n_codes")
+        matrix = _kept(finite_matrix(codes, "codes", "n_codes"))
         representation = Representation.of(
             matrix, log_variances=log_variances, code_names=column_names(codes), weights=weights
         )
     elif period is None and missing is None and not isinstance(kinds, Mapping) and is_plain(factors):
         representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes, weights)
     else:
-        matrix = check_matrix(codes, "codes", "n_codes")
+        matrix = _kept(finite_matrix(codes, "codes", "n_codes"))
         representation = Representation.of(
             matrix, factors, names=names, kinds=kinds, period=period, missing=missing, log_variances=log_variances,
             code_names=column_names(codes), weights=weights,
@@ -333,7 +333,7 @@ def _of_numbers(
         if entries is not None:
             check_entries(name, entries, inputs.n_factors)
     return Representation(
-        inputs.codes,
+        _kept(inputs.held),
         as_array(factors),
         log_variances=None if log_variances is None else as_array(log_variances),
         names=tuple(names or ()),
@@ -342,6 +342,11 @@ def _of_numbers(
         code_names=column_names(codes),
         weights=None if weights is None else check_weights(weights, inputs.n_samples),
     )
+
+
+def _kept(codes: Any) -> FloatArray:
+    """Floats as precise as they came, since in double precision they would take the more memory; all else as these."""
+    return codes if codes.dtype.kind == "f" else codes.astype(np.float64)
 
 
 def choose(metrics: str | Sequence[str], blocks: Blocks | None = None) -> dict[str, Metric]:

@@ -7,8 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+import unbraid._arrays
 from unbraid import Representation, score
+from unbraid._arrays import array_digest
 from unbraid.metrics import _inputs
+from unbraid.metrics._inputs import finite_matrix
 from unbraid.metrics._solvers import trees
 
 ROWS = 300
@@ -16,9 +19,10 @@ BY_COLUMNS = (
     "mig", "mig(binning='mass')", "med", "modularity", "factor_leakage", "jemmig", "mig_sup", "dcimig", "sap",
     "sap(ordered='svm')", "sap(ordered='svm',standardise=False)", "sap(ordered='svm',above_chance=False)", "snc",
     "snc(bins='paper')", "irs", "irs(factor_bins=None)", "dci_lasso", "mig_exact(method='quadrature')", "mcc",
+    "mcc(correlation='spearman')", "mcc(fit='all')",
 )  # fmt: skip
 # What is held beside codes in single precision at most, in units of these.
-BESIDE = {"mig": 0.6, "sap": 1.2, "sap(ordered='svm')": 1.5, "snc": 1.5, "irs": 1.0, "dci_lasso": 2.8}
+BESIDE = {"mig": 0.6, "sap": 1.2, "sap(ordered='svm')": 1.5, "snc": 1.5, "irs": 1.0, "dci_lasso": 2.8, "mcc": 0.9}
 SLOW = {"med": 0.6, "modularity": 0.6, "factor_leakage": 0.6, "mig_exact(method='quadrature')": 1.0}
 
 
@@ -83,6 +87,26 @@ def test_memory_beside_tall_codes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["unbraid.metrics.irs"], "NULL_ROWS", 200)
     found = {name: beside(name, 4000) for name in BESIDE}
     assert {name: each for name, each in found.items() if each > BESIDE[name]} == {}
+
+
+def test_what_describes_a_wide_card_takes_little_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unbraid._arrays, "CELLS", 1 << 14)
+    codes = np.random.default_rng(0).standard_normal((200, 4000)).astype(np.float32)
+    expected = array_digest(codes.astype(float))
+    tracemalloc.start()
+    assert array_digest(codes) == expected
+    finite_matrix(codes, "codes", "n_codes")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.3 * codes.nbytes
+
+
+def test_codes_are_kept_as_precise_as_they_came() -> None:
+    factors = np.tile([[0, 1], [1, 0], [1, 1]], (10, 1))
+    for labels in (factors, {"a": factors[:, 0], "b": factors[:, 1]}):
+        for dtype, kept in (("float32", "float32"), ("float64", "float64"), ("int8", "float64"), ("bool", "float64")):
+            card = score(np.eye(30, 4).astype(dtype), labels, metrics="mig")
+            assert card.representation.codes.dtype == kept
 
 
 @pytest.mark.slow

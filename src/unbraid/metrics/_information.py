@@ -103,7 +103,7 @@ def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "wid
                 + _entropy_of(columns / inputs.n_samples)
                 - _entropy_of(tables.reshape(n_draws, -1))
             )
-    return np.maximum(information, 0.0)
+    return np.maximum(information, 0.0, out=information)
 
 
 @shared

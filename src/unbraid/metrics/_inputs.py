@@ -10,7 +10,7 @@ import numba
 import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
-from unbraid._arrays import ROWS, as_array, check_weights
+from unbraid._arrays import CELLS, ROWS, as_array, check_weights, row_slices
 from unbraid._suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
@@ -20,7 +20,7 @@ from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Ki
 
 CONTINUOUS_BINS = 20
 FEW = 64  # rows that seldom hide that a factor varies
-AT_ONCE = 1 << 22  # numbers of codes that are made float64 at a time, where a metric reads them by columns
+AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
 CELL = 8  # bytes of a float64
 TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
 
@@ -177,7 +177,7 @@ def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | In
         raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
     longer = matrix.dtype.kind == "f" and matrix.itemsize > CELL
     matrix = np.ascontiguousarray(matrix, dtype=np.float64 if longer else None)
-    if not all(np.isfinite(matrix[start : start + ROWS]).all() for start in range(0, len(matrix), ROWS)):
+    if not all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix)):
         finite = np.isfinite(matrix)
         row, column = np.argwhere(~finite)[0]
         raise ValueError(

@@ -19,6 +19,7 @@ from unbraid.metrics._regression import (
     notes_on_blocks,
     notes_on_parts,
 )
+from unbraid.metrics._sharing import alone
 from unbraid.metrics.dci import train_valid_test
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -122,11 +123,11 @@ def mcc(
         factor = blocks.single.index(False)
         raise ValueError(f"alignment='cca' reads factors as one number each; factor {factor} is {inputs.kinds[factor]}")
     found = [
-        judge(split.inputs.codes, blocks, known, judged, correlation)
+        judge(split.inputs, blocks, known, judged, correlation)
         for known, judged in ([(rows, rows)] if fit == "all" else ways)
     ]
     per_factor = np.mean(found, axis=0)
-    association = associations(*_part(split.inputs.codes, blocks, rows, correlation), blocks)
+    association = _associations(split.inputs, blocks, rows, correlation)
     matched = align(np.abs(association))
     n_lost = 0 if alignment == "linear" else max(inputs.n_factors - inputs.n_codes, 0)
     lost = np.flatnonzero(matched < 0) if alignment == "permutation" else np.arange(inputs.n_factors)[-n_lost or None :]
@@ -177,22 +178,38 @@ def mcc_of_noise(inputs: Inputs, sizes: Sequence[int] | None = None, fit: Fit = 
     return drawn(scores)
 
 
-def _part(codes: FloatArray, blocks: Blocks, rows: IntArray, correlation: Correlation) -> tuple[FloatArray, FloatArray]:
-    """Codes and columns of these rows; by Spearman the ranks of codes and of ordered factors, as shares of the rows."""
-    codes, columns = codes[rows], blocks.columns[rows]
+def _codes_of(codes: FloatArray, rows: IntArray, correlation: Correlation) -> FloatArray:
+    """These rows; by Spearman their ranks, as shares of the rows."""
     if correlation == "pearson":
-        return codes, columns
+        return codes[rows]
     from scipy.stats import rankdata
 
-    ordered = np.array(blocks.single)[blocks.owner]
-    columns[:, ordered] = rankdata(columns[:, ordered], axis=0) / len(rows)
-    return rankdata(codes, axis=0) / len(rows), columns
+    return rankdata(codes[rows], axis=0) / len(rows)
+
+
+def _columns_of(blocks: Blocks, rows: IntArray, correlation: Correlation) -> FloatArray:
+    """These rows of the factors' columns; by Spearman the ranks of ordered factors, as shares of the rows."""
+    columns, ordered = blocks.columns[rows], np.array(blocks.single)[blocks.owner]
+    if correlation == "spearman":
+        columns[:, ordered] = _codes_of(columns[:, ordered], np.arange(len(rows)), correlation)
+    return columns
+
+
+def _associations(inputs: Inputs, blocks: Blocks, rows: IntArray, correlation: Correlation) -> FloatArray:
+    """`associations` on these rows, with some codes at a time in memory."""
+    columns = _columns_of(blocks, rows, correlation)
+    parts = [
+        associations(_codes_of(values, rows, correlation), columns, blocks) for _, values in inputs.column_blocks()
+    ]
+    return np.concatenate(parts)
 
 
 def associations(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> FloatArray:
     """(n_codes, n_factors) correlations with single columns, and the root of R^2 of blocks, on the rows given."""
-    # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
-    return by_shares(np.einsum("nd,nq->dq", standardised(codes), in_shares(columns, blocks)) / len(codes), blocks)
+    # Sums over samples by einsum: those of a matrix product would depend on the number of threads. Nobody else asks for
+    # these rows standardised, so that they are not kept.
+    own = alone(standardised)(codes)
+    return by_shares(np.einsum("nd,nq->dq", own, in_shares(columns, blocks)) / len(codes), blocks)
 
 
 def in_shares(columns: FloatArray, blocks: Blocks) -> FloatArray:
@@ -210,13 +227,12 @@ def by_shares(shares: FloatArray, blocks: Blocks) -> FloatArray:
 
 
 def _by_one_code(
-    codes: FloatArray, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+    inputs: Inputs, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
 ) -> FloatArray:
     """(n_factors,) by a code of its own, matched on one part of the rows and judged on another."""
-    from_codes, from_columns = _part(codes, blocks, known, correlation)
-    to_codes, to_columns = _part(codes, blocks, judged, correlation)
-    association = associations(from_codes, from_columns, blocks)
-    elsewhere = associations(to_codes, to_columns, blocks)
+    association = _associations(inputs, blocks, known, correlation)
+    elsewhere = _associations(inputs, blocks, judged, correlation)
+    from_columns, to_columns = (_columns_of(blocks, rows, correlation) for rows in (known, judged))
     scores = np.zeros(len(blocks.single))
     for factor, code in enumerate(align(np.abs(association))):
         if code < 0:
@@ -225,32 +241,34 @@ def _by_one_code(
             scores[factor] = np.sign(association[code, factor]) * elsewhere[code, factor]
             continue
         own = blocks.owner == factor
-        predicted = least_squares(from_codes[:, [code]], from_columns[:, own], to_codes[:, [code]])
+        from_code, to_code = (_codes_of(inputs.code(code)[:, None], rows, correlation) for rows in (known, judged))
+        predicted = least_squares(from_code, from_columns[:, own], to_code)
         scores[factor] = _root(explained(predicted, to_columns[:, own], blocks.owner[own] - factor))[0]
     return scores
 
 
 def _by_all_codes(
-    codes: FloatArray, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+    inputs: Inputs, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
 ) -> FloatArray:
     """(n_factors,) by the best line through all codes, fitted on one part of the rows and judged on another."""
-    predicted = least_squares(codes[known], blocks.columns[known], codes[judged])
+    predicted = least_squares(inputs.codes[known], blocks.columns[known], inputs.codes[judged])
     scores = _root(explained(predicted, blocks.columns[judged], blocks.owner))
     for factor in np.flatnonzero(blocks.single):
         own = Blocks(blocks.columns[judged][:, blocks.owner == factor], np.zeros(1, dtype=int))
-        part = _part(predicted[:, blocks.owner == factor], own, np.arange(len(judged)), correlation)
-        scores[factor] = associations(*part, own)[0, 0]
+        rows = np.arange(len(judged))
+        ranked = _codes_of(predicted[:, blocks.owner == factor], rows, correlation)
+        scores[factor] = associations(ranked, _columns_of(own, rows, correlation), own)[0, 0]
     return scores
 
 
 def _by_pairs(
-    codes: FloatArray, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
+    inputs: Inputs, blocks: Blocks, known: IntArray, judged: IntArray, correlation: Correlation
 ) -> FloatArray:
     """(n_factors,) correlations of canonical pairs, found on one part of the rows and judged on another."""
-    from_codes, from_columns = _part(codes, blocks, known, correlation)
-    to_codes, to_columns = _part(codes, blocks, judged, correlation)
-    turned, sides = [], ((from_codes, to_codes), (from_columns, to_columns))
-    for seen, asked in sides:
+    turned = []
+    codes = [_codes_of(inputs.codes, rows, correlation) for rows in (known, judged)]
+    columns = [_columns_of(blocks, rows, correlation) for rows in (known, judged)]
+    for seen, asked in (codes, columns):
         mean, scale = mean_and_scale(seen)
         left, sizes, right = np.linalg.svd((seen - mean) / scale, full_matrices=False)
         kept = sizes > 1e-9 * max(sizes.max(), 1e-300)

@@ -94,5 +94,5 @@ def mig(
 
 def mig_of_noise(inputs: Inputs) -> Noise:
     """About 0 on many rows; more for a single code."""
-    left = gaps(information_of_noise(inputs)) / factor_entropy(as_levels(inputs))
+    left = np.stack([gaps(draw) for draw in information_of_noise(inputs)]) / factor_entropy(as_levels(inputs))
     return drawn(left.mean(axis=-1))

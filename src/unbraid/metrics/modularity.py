@@ -105,8 +105,8 @@ def modularity(
 
 def modularity_of_noise(inputs: Inputs) -> Noise:
     """Far above 0, the more so the more the numbers of levels differ; 1 for a single factor."""
-    per_code, alive = _per_code(information_of_noise(inputs))
-    return drawn(per_code.sum(axis=-1) / np.maximum(alive.sum(axis=-1), 1))
+    draws = [_per_code(draw) for draw in information_of_noise(inputs)]
+    return drawn([per_code.sum() / max(alive.sum(), 1) for per_code, alive in draws])
 
 
 def modularity_of(information: FloatArray) -> Modularity:
