@@ -365,3 +365,23 @@ def test_an_encoder_is_scored_on_a_dataset_by_its_name() -> None:
     by_name = unbraid.score_encoder(encode, "square", n_samples=100, metrics=["mig"])
     opened = unbraid.score_encoder(encode, unbraid.datasets.load("square"), n_samples=100, metrics=["mig"])
     assert by_name["mig"].score == opened["mig"].score
+
+
+def test_collapsed_codes_are_said_to_be_so_whatever_metrics_score(tmp_path: Path) -> None:
+    """A posterior as wide as the prior around means that a thousandth of it apart follow the factors."""
+    factors = FactorSpace(("a", "b"), (5, 4), ("ordinal", "ordinal")).grid().repeat(10, axis=0)
+    wide = np.zeros(factors.shape)
+    whisper = unbraid.score(0.001 * factors, factors, metrics=["mig"], log_variances=wide)
+    assert whisper.scored["mig"].headline == pytest.approx(1.0)
+    (said,) = [note for note in whisper.notes if note.startswith("collapsed or untrained")]
+    assert "less than one bit" in said
+    assert said in str(whisper)
+    whisper.save(tmp_path / "card.json")
+    assert json.loads((tmp_path / "card.json").read_text())["input"]["collapsed"] is True
+    assert said in unbraid.ScoreCard.load(tmp_path / "card.json").notes
+    whisper.save(tmp_path / "card.html")
+    assert said in (tmp_path / "card.html").read_text()
+    for narrow in (wide - 16, None):  # as narrow as the means are close; or nothing known of it
+        card = unbraid.score(0.001 * factors, factors, metrics=["mig"], log_variances=narrow)
+        assert not any(note.startswith("collapsed") for note in card.notes)
+        assert "collapsed" not in card.to_dict()["input"]

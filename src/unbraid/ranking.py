@@ -9,7 +9,15 @@ import numpy as np
 
 from unbraid._arrays import as_array
 from unbraid._tables import read_sparse
-from unbraid.analysis.ranking import Candidate, Compare, Informative, Ranking, RankingOptions, rank_models
+from unbraid.analysis.ranking import (
+    Candidate,
+    Compare,
+    Informative,
+    Ranking,
+    RankingOptions,
+    rank_models,
+    without_copies,
+)
 from unbraid.metrics.udr import Similarity
 from unbraid.metrics.udr_wide import Correlation, wide_udr
 from unbraid.representation import Representation
@@ -19,6 +27,11 @@ from unbraid.types import ArrayLike
 if TYPE_CHECKING:
     from unbraid.runs.run import Run
     from unbraid.studies.study import Study
+
+CODES_ALONE = (
+    "codes alone do not tell how far a model was trained: untrained encoders agree as well, with UDR .09 to "
+    ".30 among dense ones of 16 x 16 images; give codes of your untrained models (untrained=, --untrained) to see it"
+)
 
 Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
 
@@ -36,6 +49,7 @@ def rank(
     aggregate: Literal["paper", "dlib"] | None = None,
     n_comparisons: int | None = None,
     seed: int | None = None,
+    untrained: Sequence[Model] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
     """Rank models without labels, by how well their latents match those of the other models (UDR).
@@ -51,10 +65,14 @@ def rank(
             study what its YAML says, else those of `RankingOptions`.
         top: for codes that are thousands wide, sparse ones among them: by similarity "spearman" or "pearson", of each
             code the so many most like it; see `unbraid.metrics.wide_udr`. All codes that vary count.
+        untrained: codes of the same samples by two or more untrained models of the same architectures and different
+            seeds, as for `models`: no model that scores as low as they do among each other is `best`. Of a study,
+            `baselines: true` in its YAML keeps them.
         progress: called as progress(done, total), in models.
 
     Returns:
-        Ranking. `best` is the name of the model of the highest score, None where notes doubt all of them;
+        Ranking. `best` is the name of the model of the highest score; None where no model can be called good, and
+            `why_none()` says why (`Ranking.choose` has the rules);
             `scores` from 0, higher is better; `to_frame()` all models, the best first; `left_out` says which could not
             be compared, and why.
 
@@ -82,11 +100,15 @@ def rank(
     if hasattr(models, "known_folder"):
         if top is not None:
             raise ValueError("top is for models given by themselves; a study compares as its YAML says")
+        if untrained:
+            raise ValueError("a study keeps its own untrained models; say `baselines: true` in its YAML")
         return _rank_study(models, chosen, groups, progress)
     named = models if isinstance(models, Mapping) else _named(models)  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
     if top is not None:
+        if untrained:
+            raise ValueError("untrained and top do not go together")
         return _rank_wide(named, groups, similarity or "spearman", top, set(chosen) - {"similarity", "seed"}, progress)
     candidates = [_candidate(name, model) for name, model in named.items()]
     # Codes alone do not say which samples they are of.
@@ -95,7 +117,12 @@ def rank(
     if groups is not None:
         candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
     default = "all" if groups is None else "same-family"
-    return rank_models(candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress)
+    found = rank_models(
+        candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
+        untrained=[_candidate(f"untrained[{place}]", each).matrix() for place, each in enumerate(untrained)],
+    )  # fmt: skip
+    alone = not untrained and all(each.kl is None and not each.family for each in candidates)
+    return replace(found, notes=(*found.notes, CODES_ALONE)) if alone else found
 
 
 def _rank_wide(
@@ -110,16 +137,20 @@ def _rank_wide(
         raise ValueError(f"{', '.join(sorted(others))} and top do not go together: by top all codes that vary count")
     if similarity not in get_args(Correlation):
         raise ValueError(f"similarity must be 'pearson' or 'spearman' beside top; got {similarity!r}")
-    labels = [""] * len(named) if groups is None else [str(group) for group in groups]
     found = wide_udr(
         [_wide(model) for model in named.values()], correlation=cast(Correlation, similarity), top=top,
-        groups=None if groups is None else labels, progress=progress,
+        groups=None if groups is None else [str(group) for group in groups], progress=progress,
     )  # fmt: skip
-    return Ranking(
-        runs=tuple(named), families=tuple(labels), settings=("",) * len(named), scores=found.scores,
-        latents=tuple(np.arange(number) for number in found.informative), pairs=found.pairs, matrices={}, left_out={},
-        options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
-        notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1]),
+    about = [_family_and_setting(model) for model in named.values()]
+    labels = [family for family, _ in about] if groups is None else [str(group) for group in groups]
+    return without_copies(
+        Ranking(
+            runs=tuple(named), families=tuple(labels), settings=tuple(setting for _, setting in about),
+            scores=found.scores, latents=tuple(np.arange(number) for number in found.informative), pairs=found.pairs,
+            matrices={}, left_out={}, least=found.least,
+            options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
+            notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1]),
+        )
     )  # fmt: skip
 
 
@@ -178,6 +209,13 @@ def _candidate(name: str, model: Model) -> Candidate:
 def _of_path(name: str, path: Path) -> Candidate:
     if not (path / CONFIG).is_file():
         return Candidate.of(name, "", "", Representation.load(path))
-    config, _ = read_folder(path)
-    setting = ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))
-    return Candidate.of(name, config["family"], setting, read_codes(path))
+    return Candidate.of(name, *_family_and_setting(path), read_codes(path))
+
+
+def _family_and_setting(model: Model) -> tuple[str, str]:
+    """Of a run or its folder; empty of all others."""
+    path = getattr(model, "path", model)
+    if not isinstance(path, str | Path) or not (Path(path) / CONFIG).is_file():
+        return "", ""
+    config, _ = read_folder(Path(path))
+    return config["family"], ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))

@@ -1,6 +1,7 @@
 """Codes with the factors that made them, in memory and on disk."""
 
 import json
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -33,6 +34,7 @@ from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Ki
 Arrays = Mapping[str, Any]
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
+BIT = math.log(2)  # nats
 INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
 STORED = (
@@ -178,6 +180,15 @@ class Representation(Shown):
         """(n_codes,) whether the `signal` of a code exceeds 0.01 nats, as rankings count; else as `signal`."""
         signal = self.signal()
         return None if signal is None else signal > INFORMATIVE
+
+    def tells_nothing(self) -> bool:
+        """Whether all codes together tell less than one bit of their sample, by the sum of `signal`.
+
+        So it is of a collapsed model and of an untrained one: metrics read the means, whose differences are far
+        smaller than the noise around them. False without log-variances, where the codes do not say so.
+        """
+        signal = self.signal()
+        return signal is not None and bool(signal.sum() < BIT)
 
     def without_idle_rows(self) -> "Representation":
         """Without the rows of weight 0."""

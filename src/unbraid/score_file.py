@@ -76,6 +76,7 @@ class SavedInput(_Part):
     of_codes: Annotated[int, Field(ge=1, lt=1 << 62)] | None = None  # scored, of which `n_codes` matter
     factors: Annotated[list[SavedFactor], Field(max_length=100_000)]
     notes: Annotated[list[Text], Field(max_length=1000)] = Field(default_factory=list)
+    collapsed: bool = False  # as `Representation.tells_nothing`
     chosen_factors: Annotated[list[Text], Field(max_length=100_000)] = Field(default_factory=list)
     code_names: Annotated[list[Text], Field(max_length=1_000_000)] = Field(default_factory=list)
 

@@ -42,6 +42,11 @@ LOWER = (
 ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
 
+COLLAPSED = (
+    "collapsed or untrained: by their log-variances all codes together tell less than one bit of a row; metrics read "
+    "the means, whose differences are far smaller than the posterior is wide, and may score them all the same"
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Scored:
@@ -167,8 +172,10 @@ class ScoreCard:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What holds for the whole card: rows that were left out, kinds that were guessed."""
-        return tuple(self.described.get("notes", ())) if self.described is not None else self.representation.notes
+        """What holds for the whole card: rows that were left out, kinds that were guessed, collapsed codes."""
+        if self.described is not None:
+            return tuple(self.described.get("notes", ()))
+        return self.representation.notes + ((COLLAPSED,) if self.representation.tells_nothing() else ())
 
     @property
     def n_samples(self) -> int:
@@ -385,6 +392,7 @@ class ScoreCard:
             ],
             **({"code_names": list(self.representation.code_names)} if self.representation.code_names else {}),
             **({"notes": list(self.notes)} if self.notes else {}),
+            **({"collapsed": True} if self.representation.tells_nothing() else {}),
             **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
         }
 

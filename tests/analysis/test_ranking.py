@@ -413,6 +413,7 @@ def test_interrupted_it_goes_on_with_the_pairs_that_are_left(tmp_path: Path, mon
     compared: list[int] = []
     count = _pairs.summarised
     monkeypatch.setattr(_pairs, "summarised", lambda *given: (compared.append(int(given[4].sum())), count(*given)))
+    monkeypatch.setattr(ranking_module, "rotated_udr", lambda *_, **__: (1.0, np.zeros(1)))
     ranking = rank_and_keep(tmp_path, models, options, {})
     assert sum(compared) == len(models) * (len(models) - 1) - np.isfinite(found.values).sum()
     np.testing.assert_allclose(ranking.pairs, rank_models(models, options).pairs, atol=1e-9)
@@ -482,3 +483,31 @@ def test_damaged_or_foreign_files_are_named(ranking: Ranking, tmp_path: Path) ->
     np.savez(path, described=np.array(json.dumps({"format": 99})))
     with pytest.raises(ValueError, match="its format is 99; this version of unbraid reads 1"):
         read_ranking(path)
+
+
+def test_what_little_a_model_tells_leaves_it_out_of_the_choice() -> None:
+    """Informative latents of .02 nats each are less than a bit together, however well they agree."""
+    quiet = [replace(candidate(f"quiet{n}", BASE, "beta=9"), signal=np.full(4, 0.02)) for n in range(2)]
+    sound = [replace(candidate(f"sound{n}", BASE + 0.1 * n, "beta=4"), signal=np.full(4, 1.0)) for n in range(3)]
+    ranking = rank_models([*quiet, *sound], SPEARMAN)
+    assert ranking.silent == ("quiet0", "quiet1")
+    assert ranking.informative.tolist() == [4] * 5
+    assert (
+        "quiet0, quiet1 have latents that together tell less than one bit of their sample: not chosen" in ranking.notes
+    )
+    assert ranking.learnt.tolist() == [False, False, True, True, True]
+    assert rank_models(quiet, SPEARMAN).why_none().startswith("none of 2 models has learnt anything")
+    mostly = rank_models([*quiet, replace(quiet[0], run="quiet2"), sound[0]], SPEARMAN)
+    assert mostly.choose() is None
+    one = [replace(each, setting="") for each in (*quiet, replace(quiet[0], run="quiet2"), *sound[:2])]
+    assert rank_models(one, SPEARMAN).why_none() == "3 of 5 models have learnt nothing"
+
+
+def test_the_verdict_is_kept_with_the_ranking(tmp_path: Path) -> None:
+    models = population()
+    ranking = rank_models(models, RankingOptions(compare="all"))
+    write_ranking(tmp_path / "kept.npz", ranking)
+    kept = read_ranking(tmp_path / "kept.npz")
+    assert (kept.rotated, kept.silent, kept.untrained) == (ranking.rotated, ranking.silent, ranking.untrained)
+    assert (kept.best, kept.why_none()) == (ranking.best, ranking.why_none())
+    assert len(ranking.rotated) == 1, "of one family"

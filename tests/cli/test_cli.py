@@ -252,7 +252,8 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     assert code == 0
     scores = json.loads((tmp_path / "udr.json").read_text())["scores"]
     assert min(scores, key=lambda path: scores[path]) == files[0]
-    assert printed.splitlines()[-1].strip().endswith("turned.npz") or "turned.npz" in printed.splitlines()[-2]
+    assert [line for line in printed.splitlines() if ".npz" in line][-2].strip().endswith("turned.npz"), "the last row"
+    assert printed.splitlines()[-1].startswith(f"best: {files[1]} (")
     assert "no posterior: all latents count as informative" in error
     Representation(codes, 2 - factors).save(tmp_path / "other.npz")
     code, _, error = unbraid_cli("udr", files[0], str(tmp_path / "other.npz"))
@@ -277,3 +278,28 @@ def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
     assert process.returncode == 130
     assert error.strip().endswith("interrupted; no file was left half-written")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbraid_cli, tmp_path: Path) -> None:
+    """Group a agrees; group b is the same space seen from other sides, so that none of it is best."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((300, 3))
+    for number in range(4):
+        np.save(tmp_path / f"a-{number}.npy", codes + 0.2 * rng.standard_normal(codes.shape))
+        turned = codes @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
+        np.save(tmp_path / f"b-{number}.npy", turned + 0.1 * rng.standard_normal(codes.shape))
+    files = sorted(map(str, tmp_path.glob("*.npy")))
+    page, kept = tmp_path / "page.html", tmp_path / "udr.json"
+    code, printed, error = unbraid_cli("rank", *files, "--groups", "name", "--html", str(page), "--json", str(kept))
+    assert code == 0, error
+    first, second = printed.splitlines()[-2:]
+    found = unbraid.rank(files, groups=["a"] * 4 + ["b"] * 4)
+    assert found.best is not None
+    assert first.startswith(f"best of a: {found.best} (")
+    assert second == f"best of b: none: {found.why_none(['a'])}"
+    assert "randomly rotated latents" in second
+    assert all(line in page.read_text() for line in (first, second))
+    assert page.read_text().count('<td class="num"><b>') == 1, "the best of a alone is bold"
+    assert json.loads(kept.read_text())["best"] == found.best
+    code, printed, _ = unbraid_cli("rank", *files[4:], "--untrained", files[0], "--untrained", files[1])
+    assert printed.splitlines()[-1].startswith("best: none: no model scores above untrained ones among each other (")

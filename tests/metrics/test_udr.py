@@ -11,7 +11,7 @@ from unbraid import score
 from unbraid.metrics import NotDefined, _pairs, udr
 from unbraid.metrics._pairs import agreement
 from unbraid.metrics._solvers.group_lasso import cross_validated
-from unbraid.metrics.udr import heavy_note
+from unbraid.metrics.udr import heavy_note, rotated_udr
 from unbraid.types import FloatArray
 
 N = 600
@@ -507,3 +507,21 @@ def test_a_long_list_of_models_is_cut_the_heaviest_first() -> None:
     np.fill_diagonal(largest, np.nan)
     (note,) = heavy_note(list("abcdefgh"), largest)
     assert "the scores of h (9), g (8), f (7), e (6), d (5) and 3 more; these" in note
+
+
+@pytest.mark.parametrize("similarity", ["lasso", "spearman"])
+def test_rotated_latents_agree_as_models_do_that_share_no_axes(similarity) -> None:
+    """Models that are rotations of each other score within what rotating them again gives; aligned ones far above."""
+    rng = np.random.default_rng(0)
+    latents = rng.standard_normal((400, 3))
+    rotations = np.linalg.qr(rng.standard_normal((5, 3, 3)))[0]
+    options: dict[str, Any] = {"similarity": similarity, "alpha": 0.1, "aggregate": "paper", "times": 19}
+    score, rotated = rotated_udr([latents @ each for each in rotations], **options)
+    models = [latents @ each for each in rotations]
+    assert score == pytest.approx(udr(models, similarity=similarity, alpha=0.1).scores[0])
+    assert rotated.min() < score < rotated.max()
+    aligned, around = rotated_udr([latents, -latents, latents[:, ::-1], latents, latents], **options)
+    assert aligned > 0.89
+    assert aligned > around.max() + 0.2
+    assert around.mean() == pytest.approx(rotated.mean(), abs=0.1)
+    assert rotated_udr(models, **options)[1].tolist() == rotated.tolist(), "the same seed, the same rotations"

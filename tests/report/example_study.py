@@ -48,7 +48,7 @@ class ExampleStudy:
 
     frame: pd.DataFrame
     folder: Path
-    config: Any = field(default_factory=lambda: SimpleNamespace(name="example"))
+    config: Any = field(default_factory=lambda: SimpleNamespace(name="example", udr=None))
     text: str = YAML
     trusted: tuple[str, ...] = ()
 

@@ -196,7 +196,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_pat
         run for run in frame["run"] if run in worse["mig.score"]
     ]
     assert [(each["baseline"], each["number"]) for each in data["baselines"]][-1] == (TITLES[2], 2)
-    assert [each["id"] for each in data["columns"] if each["shown"]][-1] == "above_baselines"
+    assert [each["id"] for each in data["columns"] if each["shown"]][-2:] == ["above_baselines", "collapsed"]
     assert "What nobody learnt" in render("study.html", content)
     assert table(study, frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
     invoke("study", "export", folder, "--out", tmp_path / "all.csv")

@@ -37,7 +37,7 @@ N_RUNS = 60
 
 
 def example(folder: Path, n_runs: int = N_RUNS) -> ExampleStudy:
-    return ExampleStudy(example_results(n_runs), folder, SimpleNamespace(name=f"example {ENDING}"))
+    return ExampleStudy(example_results(n_runs), folder, SimpleNamespace(name=f"example {ENDING}", udr=None))
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,17 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
+import unbraid
 from tests.studies.examples import SMALL, written
 from unbraid import Representation
 from unbraid.analysis.ranking import RankingOptions
-from unbraid.analysis.suitability import Suitability, best_suitable
 from unbraid.cli.app import app
 from unbraid.metrics import udr
+from unbraid.metrics._inputs import standardised
+from unbraid.studies.page import study_data, study_page
 from unbraid.studies.page_matrices import rankings
 from unbraid.studies.record import StudyProgress
+from unbraid.studies.state import StudyRun
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 
@@ -37,6 +40,19 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def study(made: Path, tmp_path: Path) -> Study:
     shutil.copytree(made, tmp_path / "out")
     return Study.load(tmp_path / "out")
+
+
+def with_learnt_codes(study: Study) -> list[StudyRun]:
+    """The β-VAEs of the study, whose six steps taught them nothing, with codes as if they had found both factors."""
+    runs = [run for run in study.runs() if run.family == "beta_vae"]
+    for number, run in enumerate(runs):
+        loaded, rng = Representation.load(run.path / "codes.safetensors"), np.random.default_rng(number)
+        y, x = standardised(loaded.factors.astype(float)).T
+        codes = np.stack([x, y, x * y], axis=1)[:, :: 1 - 2 * (number % 2)]
+        codes = codes + (0.1 + 0.2 * ("4" in run.setting)) * rng.standard_normal(codes.shape)
+        variances = np.full(codes.shape, -3.0, np.float32)  # a file of another size would be called damaged
+        replace(loaded, codes=codes.astype(np.float32), log_variances=variances).save(run.path / "codes.safetensors")
+    return runs
 
 
 def invoke(*arguments: str | Path) -> str:
@@ -96,7 +112,7 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
     apart = rng.standard_normal((len(loaded), 3))
     one_line = apart[:, :1] + 0.02 * apart * [0, 1, 1]
     for run, codes in zip(runs, (apart, one_line, apart, apart[:, ::-1]), strict=True):
-        variances = np.full(codes.shape, -3.0, np.float32)  # a file of another size would be called damaged
+        variances = np.full(codes.shape, -17.0, np.float32)
         kept = replace(loaded, codes=(0.001 * codes).astype(np.float32), log_variances=variances)
         kept.save(run.path / "codes.safetensors")
     shown = invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--alpha", "cv")
@@ -156,17 +172,18 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[3].id] == "not finished"
     shown = invoke("study", "rank", study.known_folder())
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
-    assert "no model is chosen: what is said above speaks against each of them" in shown
+    assert "best model: none: notes doubt each model that has learnt" in shown
 
 
 def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
     ranking = rank_study(study, RankingOptions())
     assert "4 runs have no informative latent and score 0" in ranking.notes
-    assert best_suitable(ranking, [Suitability("pca", "mig", None, None, 1, 2, 1.0, warning="as PCA")]) is None
+    assert ranking.best is None
 
 
 def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:
-    shown = invoke("study", "rank", study.known_folder(), "--top", "3")
+    with_learnt_codes(study)
+    shown = invoke("study", "rank", study.known_folder(), "--rows", "3")
     ranking = rank_study(study)
     order = [line.split()[-1] for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
     assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
@@ -180,6 +197,7 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
 
 
 def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
+    with_learnt_codes(study)
     content = json.loads(invoke("study", "rank", study.known_folder(), "--compare", "all", "--json"))
     said = invoke("study", "rank", study.known_folder(), "--compare", "all").splitlines()[-1]
     assert said.startswith("the labels, opened afterwards, say of it: mig ")
@@ -205,6 +223,7 @@ def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
 
 
 def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
+    with_learnt_codes(study)
     content = json.loads(invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--json"))
     assert content["options"]["similarity"] == "lasso"
     assert len(content["runs"]) == 6
@@ -247,7 +266,7 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rank", "--top", "0"), "--top must be at least 1"),
+        (("rank", "--rows", "0"), "--rows must be at least 1"),
         (("rank", "--metric", "mg.score"), "did you mean 'mig.score'"),
         (("rank", "--n-comparisons", "0"), "n_comparisons, where not None, must be a whole number, 1 or more; got 0"),
         (("agreement", "--columns", "mig"), "no column 'mig'; did you mean 'mig.score'"),
@@ -274,3 +293,98 @@ def test_compare_prints_means_and_differences_of_groups(study: Study, tmp_path: 
     content = json.loads(invoke("study", "compare", study.known_folder(), "--by", "hyper.beta", "--json"))
     assert {each["group"] for each in content["groups"]} == {"1.0", "4.0"}
     assert content["differences"][0]["low"] is None, "two and two runs never tell"
+
+
+HARDLY = """
+name: hardly
+dataset: {name: sprites, shrink: 4, without: "orientation > 0 or scale > 0"}
+families: [{name: beta_vae, beta: [1, 4], network: dense, latents: 3, learning_rate: 0.001}]
+seeds: 3
+steps: 30
+precision: float32
+device: cpu
+metrics: [mig]
+baselines: true
+udr: {similarity: lasso}
+"""
+
+
+@pytest.mark.lengthy
+def test_of_six_hardly_trained_models_none_is_the_best_wherever_one_asks(tmp_path: Path) -> None:
+    """With the information of the channel, with the KL of the paper, and by their codes alone."""
+    study = Study.load(written(tmp_path, HARDLY), tmp_path / "out")
+    study.run(processes=0)
+    folders = [run.path for run in study.runs()]
+    assert len(folders) == 6
+    ranking = study.rank()
+    assert (ranking.best, ranking.why_none()) == (None, "none of 6 models has learnt anything: " + WHY)
+    assert ranking.untrained is not None
+    by_kl = study.rank(informative="kl", kl_threshold=0.0)
+    assert by_kl.scores.max() > 0.1, "they agree"
+    assert by_kl.best is None
+    assert "best model: none: none of 6 models has learnt anything" in invoke("study", "rank", tmp_path / "out")
+    page = study_page(study, study.results())
+    assert f"best model: none: {ranking.why_none()}" in page
+    frame = study.results()
+    assert set(frame["collapsed"]) == {"yes"}
+    codes = unbraid.rank([Representation.load(folder / "codes.safetensors").codes for folder in folders])
+    assert codes.scores.max() > 0.1
+    assert codes.best is None
+
+
+WHY = "the latents of each tell less than one bit of a sample"
+
+
+def silenced(run: StudyRun) -> None:
+    loaded = Representation.load(run.path / "codes.safetensors")
+    codes = np.random.default_rng(0).standard_normal(loaded.codes.shape)
+    wide = replace(loaded, codes=(0.001 * codes).astype(np.float32), log_variances=np.zeros(codes.shape, np.float32))
+    wide.save(run.path / "codes.safetensors")
+
+
+def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and_python_name_none(study: Study) -> None:
+    runs = with_learnt_codes(study)
+    for run in (runs[0], runs[2]):
+        silenced(run)
+    ranking = rank_study(study)
+    assert set(ranking.silent) == {runs[0].id, runs[2].id}
+    why = ranking.why_none()
+    assert why == "notes doubt each model that has learnt; the others have learnt nothing", "one of two is no majority"
+    said = invoke("study", "rank", study.known_folder())
+    assert f"best model: none: {why}" in said
+    assert "best setting" not in said
+    content = json.loads(invoke("study", "rank", study.known_folder(), "--json"))
+    assert (content["best"], content["best_setting"], content["why_none"]) == (None, None, why)
+    assert {runs[0].id, runs[2].id} <= set(content["learnt_nothing"])
+    data = study_data(study, study.results(), study.known_folder())
+    assert data["verdict"] == [f"best model: none: {why}"]
+    assert len(data["not_best"]) == 6
+
+
+def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Study) -> None:
+    runs = with_learnt_codes(study)
+    silenced(next(run for run in runs if run.setting == runs[-1].setting))
+    ranking = rank_study(study)
+    chosen = ranking.choose()
+    assert chosen is not None
+    assert chosen.setting == runs[0].setting != runs[-1].setting, "of the other setting half has learnt nothing"
+    medians = ranking.per_setting().set_index(["family", "setting"])["median"]
+    assert chosen.median == medians[chosen.family, chosen.setting]
+    said = invoke("study", "rank", study.known_folder()).splitlines()
+    (line,) = [each for each in said if each.startswith("best setting, leaving out pca: beta_vae beta=1 ")]
+    assert line.endswith(f"(median {chosen.median:.3f})")
+    (row,) = [each for each in said if each.split()[:2] == ["beta_vae", "beta=1"]]
+    assert row.split()[3] == f"{chosen.median:.3f}", "the same number in the table"
+    frame = study.results()
+    data = study_data(study, frame, study.known_folder())
+    assert data["verdict"] == [line, f"best model, leaving out pca: {chosen.run} ({chosen.score:.3f})"]
+    assert frame["run"].tolist().index(chosen.run) not in data["not_best"]
+    assert json.loads(invoke("study", "rank", study.known_folder(), "--json"))["best"] == chosen.run == ranking.best
+
+
+def test_a_mistyped_metric_is_noticed_before_anything_is_ranked(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unbraid.studies.study_ranking.rank_study", lambda *_, **__: pytest.fail("ranked first"))
+    for metric, said in (("mg.score", "did you mean 'mig.score'"), ("family", "column 'family' does not hold numbers")):
+        done = CliRunner().invoke(app, ["study", "rank", str(study.known_folder()), "--metric", metric])
+        assert isinstance(done.exception, ValueError)
+        assert said in str(done.exception)

@@ -14,8 +14,8 @@ from unbraid._shown import Shown
 from unbraid.analysis.natural_order import natural
 from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
-from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso
-from unbraid.representation import Representation
+from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr
+from unbraid.representation import BIT, Representation
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
 __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
@@ -25,6 +25,10 @@ Informative = Literal["signal", "kl"]
 
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
+
+ROTATIONS = 39  # of which one reaches a score by luck in 1 of 40 cases
+PARTNERS = 10  # other models, and
+ROWS = 2_000  # samples, drawn for these
 
 
 class NothingToRank(UnbraidError, ValueError):
@@ -68,6 +72,11 @@ class Candidate:
         samples = samples if representation.names else f"{len(factors)} rows"  # what else tells them is not known
         kl, signal = representation.mean_kl(), representation.signal()
         return cls(run, family, setting, codes or representation.codes, kl, samples, signal)
+
+    @property
+    def tells_nothing(self) -> bool:
+        """As `Representation.tells_nothing`."""
+        return self.signal is not None and bool(self.signal.sum() < BIT)
 
     def matrix(self) -> FloatArray:
         return self.codes() if callable(self.codes) else self.codes
@@ -125,7 +134,7 @@ class Choice:
 
     family: str
     setting: str
-    median: float  # score of the setting's runs
+    median: float  # score of all ranked runs of the setting, as `Ranking.per_setting` has it
     run: str
     score: float  # of this run
 
@@ -147,6 +156,12 @@ class Ranking(Shown):
     doubted: tuple[str, ...] = ()  # runs whose scores a note doubts; none of them is `best`
     found: Pairs | None = None  # what is known of all pairs, also for a ranking of these and further models
     digests: tuple[str, ...] = ()  # of the codes of each run
+    silent: tuple[str, ...] = ()  # runs whose latents together tell less than one bit of their sample
+    untrained: float | None = None  # highest score of untrained models among each other; None where none were given
+    # Of the first run of each family that could be best: its score on some samples, and the highest of `rotated_udr`.
+    rotated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    # (n_runs, n_runs) least similarity of a code to its match, of codes too many for `matrices`; NaN where not compared
+    least: FloatArray | None = None
 
     @property
     def informative(self) -> IntArray:
@@ -159,15 +174,28 @@ class Ranking(Shown):
         return np.argsort(-self.scores, kind="stable").tolist()
 
     @property
-    def sound_first(self) -> list[int]:
-        """Positions of the runs that may be chosen, the best first: informative ones that no note doubts."""
-        return [at for at in self.best_first if len(self.latents[at]) and self.runs[at] not in self.doubted]
+    def learnt(self) -> BoolArray:
+        """(n_runs,) whether a run has an informative latent, and all its latents together tell a bit or more."""
+        silent = np.isin(self.runs, self.silent)
+        return (self.informative > 0) & ~silent
 
     @property
     def best(self) -> str | None:
-        """The run of the highest score, of those that no note doubts; None where there is none."""
+        """The run that `choose` chooses; None where it chooses none, and `why_none` says why."""
         chosen = self.choose()
         return None if chosen is None else chosen.run
+
+    @property
+    def doubted_families(self) -> tuple[str, ...]:
+        """Those of which a note doubts every run."""
+        sound = {self.families[at] for at, run in enumerate(self.runs) if run not in self.doubted}
+        return tuple(sorted({*self.families} - sound))
+
+    def not_best(self) -> list[str]:
+        """The runs that `choose` does not choose among."""
+        sound = self._sound()
+        kept = set() if isinstance(sound, str) else {self.runs[at] for at in sound}
+        return [run for run in self.runs if run not in kept]
 
     def likeness(self, family: str) -> float | None:
         """How alike seeds of one setting of a family are: the least similarity of an informative latent to its match.
@@ -178,6 +206,11 @@ class Ranking(Shown):
         # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
         alpha = self.options.alpha
         perfect = 1.0 if self.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
+        if self.least is not None:
+            own = np.array([key[0] == family for key in keys])
+            alike = np.array([[one == other for other in keys] for one in keys])
+            known = self.least[alike & own & np.isfinite(self.least)]
+            return float(known.min()) if known.size else None
         within = [
             min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
             for (i, j), matrix in self.matrices.items()
@@ -186,27 +219,102 @@ class Ranking(Shown):
         return float(min(within)) if within else None
 
     def choose(self, without: Container[str] = ()) -> Choice | None:
-        """The setting of the highest median, and the run of the highest score; None where notes doubt all.
+        """The setting of the highest median, and the run of the highest score, of those that can be called good.
 
-        `docs/ranking.md` says what was measured of other ways to choose.
+        Such a run has learnt, as has more than half of its setting; no note doubts it; it has two informative latents
+        or more; it scores above untrained models, where these are known; and the latents of the first such run of its
+        family match those of other models better than randomly rotated ones do. `docs/ranking.md` says what was
+        measured, and of other ways to choose.
 
         Args:
             without: families to leave out.
+
+        Returns:
+            Choice. None where there is no such run; `why_none` says why.
         """
-        sound = [at for at in self.sound_first if self.families[at] not in without]
-        if not sound:
-            return None
-        own: dict[tuple[str, str], list[int]] = {}
-        for at in sound:
-            own.setdefault((self.families[at], self.settings[at]), []).append(at)
-        medians = {key: float(np.median(self.scores[runs])) for key, runs in own.items()}
+        decided = self._decided(without)
+        return decided if isinstance(decided, Choice) else None
+
+    def why_none(self, without: Container[str] = ()) -> str:
+        """Why `choose` chooses none, in one line; empty where it chooses one."""
+        decided = self._decided(without)
+        return "" if isinstance(decided, Choice) else decided
+
+    def _decided(self, without: Container[str]) -> Choice | str:
+        sound = self._sound(without)
+        if isinstance(sound, str):
+            return sound
+        medians = {self._key(at): self._median(self._key(at)) for at in sound}
         family, setting = max(medians, key=lambda key: medians[key])
         return Choice(family, setting, medians[family, setting], self.runs[sound[0]], float(self.scores[sound[0]]))
 
+    def _sound(self, without: Container[str] = ()) -> list[int] | str:
+        """Positions of the runs that can be called good, the best first; or why there are none."""
+        candidates = self._candidates(without)
+        if isinstance(candidates, str):
+            return candidates
+        lost = {self.families[at]: at for at in candidates if self._rotated_reach(at)}
+        sound = [at for at in candidates if self.families[at] not in lost]
+        if sound:
+            return sound
+        first = min(lost.values(), key=candidates.index)
+        score, bound = self.rotated[self.runs[first]]
+        return (
+            f"the latents of {self.runs[first]}, the first that could be best, match those of other models no better "
+            f"than randomly rotated latents do ({score:.3f}, rotated up to {bound:.3f}): these models do not find the "
+            "same axes, as is the case of untrained, hardly trained and entangled ones"
+        )
+
+    def _candidates(self, without: Container[str] = ()) -> list[int] | str:
+        """Positions of the runs that could be best but for `rotated`, the best first; or why there are none."""
+        there = np.array([family not in without for family in self.families])
+        learnt, n_runs = self.learnt & there, int(there.sum())
+        if not learnt.any():
+            return (
+                f"none of {n_runs} models has learnt anything: the latents of each tell less than one bit of a sample"
+            )
+        own: dict[tuple[str, str], list[bool]] = {}
+        for at, told in zip(np.flatnonzero(there).tolist(), learnt[there], strict=True):
+            own.setdefault(self._key(at), []).append(bool(told))
+        settled = {key for key, told in own.items() if 2 * sum(told) > len(told)}
+        if not settled:
+            within = "" if len(own) == 1 else ", in each setting half or more"
+            return f"{n_runs - int(learnt.sum())} of {n_runs} models have learnt nothing{within}"
+        sound = [
+            at
+            for at in self.best_first
+            if learnt[at] and self._key(at) in settled and self.runs[at] not in self.doubted
+        ]
+        if not sound:
+            others = "; the others have learnt nothing" if not learnt[there].all() else ""
+            return f"notes doubt each model that has learnt{others}"
+        sound = [at for at in sound if len(self.latents[at]) > 1]
+        if not sound:
+            return "no model has two informative latents, and a single one is never entangled with another"
+        if self.untrained is not None:
+            sound = [at for at in sound if self.scores[at] > self.untrained]
+            if not sound:
+                return f"no model scores above untrained ones among each other ({self.untrained:.3f})"
+        return sound
+
+    def _rotated_reach(self, at: int) -> bool:
+        score, bound = self.rotated.get(self.runs[at], (1.0, 0.0))
+        return score <= bound
+
+    def _key(self, at: int) -> tuple[str, str]:
+        return self.families[at], self.settings[at]
+
+    def _median(self, key: tuple[str, str]) -> float:
+        return float(np.median([score for at, score in enumerate(self.scores) if self._key(at) == key]))
+
     def best_by_informative(self) -> dict[int, str]:
-        """The best run for each number of informative latents: UDR favours models that learn few factors."""
+        """The best run for each number of informative latents: UDR favours models that learn few factors.
+
+        Of the runs that `choose` chooses among; empty where there is none.
+        """
         best: dict[int, str] = {}
-        for place in self.sound_first:
+        sound = self._sound()
+        for place in [] if isinstance(sound, str) else sound:
             best.setdefault(len(self.latents[place]), self.runs[place])
         return dict(sorted(best.items()))
 
@@ -235,7 +343,7 @@ class Ranking(Shown):
         rows = []
         for family, setting in sorted(set(keys), key=lambda key: (key[0], natural(key[1]))):
             own = self.scores[[key == (family, setting) for key in keys]]
-            numbers = {"median": np.median(own), "lowest": own.min(), "highest": own.max()}
+            numbers = {"median": self._median((family, setting)), "lowest": own.min(), "highest": own.max()}
             rows.append({"family": family, "setting": setting, "runs": len(own)} | numbers)
         return pandas.DataFrame(rows)
 
@@ -244,6 +352,10 @@ class Ranking(Shown):
         return {
             "options": vars(self.options),
             "best": self.best,
+            "why_none": self.why_none(),
+            "learnt_nothing": list(compress(self.runs, ~self.learnt)),
+            "untrained": self.untrained,
+            "rotated": {run: list(pair) for run, pair in self.rotated.items()},
             "doubted": list(self.doubted),
             "best_by_informative": {str(count): run for count, run in self.best_by_informative().items()},
             "runs": self.to_frame().to_dict("records"),
@@ -258,6 +370,7 @@ def rank_models(
     options: RankingOptions | None = None,
     *,
     left_out: Mapping[str, str] | None = None,
+    untrained: Sequence[FloatArray] = (),
     known: Ranking | None = None,
     save: Callable[[Ranking], None] | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -271,6 +384,9 @@ def rank_models(
         options: how they are compared.
         left_out: runs that are no candidates, and why; kept in the result beside those left out here: codes that are
             not finite or of other samples, models that have no other to be compared with.
+        untrained: codes (n_samples, n_codes) of the same samples by two or more untrained models of the same
+            architectures, of different seeds; a model that scores no higher than they do among each other, where all
+            their latents count, is never chosen.
         known: an older ranking; pairs of models that it has compared in the same way are taken from it.
         save: called with what is found so far, as a ranking without scores, whenever something is.
         progress: called as progress(done, total), in models.
@@ -344,10 +460,54 @@ def rank_models(
     if options.compare != "same-hyperparameters" and result.informative.any():
         # What is compared with models of all settings would be 0 wherever half of them learnt nothing.
         scores = _medians(np.where(result.informative > 0, result.pairs, np.nan))
-    return _without_copies(ranking(scores, result.pairs, result.matrices, *notes, doubted=doubted))
+    silent = tuple(model.run for model in models if model.tells_nothing)
+    made = ranking(
+        scores, result.pairs, result.matrices, *notes, doubted=doubted, silent=silent,
+        untrained=_untrained_score(untrained, models, options),
+    )  # fmt: skip
+    return _against_rotated(without_copies(made), models)
 
 
-def _without_copies(found: Ranking) -> Ranking:
+def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], options: RankingOptions) -> float | None:
+    """The highest score of untrained models among each other."""
+    if not codes:
+        return None
+    if len(codes) < 2:
+        raise ValueError("untrained must be codes of two or more untrained models, which are compared with each other")
+    n_rows = len(models[0].matrix())
+    for place, each in enumerate(codes):
+        if np.ndim(each) != 2 or len(each) != n_rows:
+            raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {np.shape(each)}")
+    found = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
+    return float(found.scores.max())
+
+
+def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
+    """With the test of the first run of each family that could be best; see `Ranking.rotated`."""
+    candidates = found._candidates()
+    if isinstance(candidates, str):
+        return found
+    first: dict[str, int] = {}
+    for at in candidates:
+        first.setdefault(found.families[at], at)
+    rng, options = np.random.default_rng(found.options.seed), found.options
+    rotated = {}
+    for at in first.values():
+        others = np.flatnonzero(np.isfinite(found.pairs[at]) & (found.informative > 0))
+        drawn = rng.permutation(others)[:PARTNERS]
+        rows = rng.permutation(len(models[at].matrix()))[:ROWS]
+        if len(drawn):
+            codes = [
+                np.asarray(models[each].matrix()[np.ix_(rows, found.latents[each])], float) for each in (at, *drawn)
+            ]
+            score, turned = rotated_udr(
+                codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=ROTATIONS
+            )
+            rotated[found.runs[at]] = score, float(turned.max())
+    return replace(found, rotated=rotated)
+
+
+def without_copies(found: Ranking) -> Ranking:
     """With families doubted whose seeds all give the same codes; models of no family are not known to be seeds."""
     alike = {family: found.likeness(family) for family in dict.fromkeys(found.families) if family}
     copies = {family: value for family, value in alike.items() if value is not None and value >= SAME}
@@ -453,6 +613,9 @@ def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: in
     silent = list(compress([model.run for model in models], informative == 0))
     if silent:
         notes.append(f"{_named(silent)} no informative latent and score 0")
+    whisper = [model.run for model, own in zip(models, informative, strict=True) if own and model.tells_nothing]
+    if whisper:
+        notes.append(f"{_named(whisper)} latents that together tell less than one bit of their sample: not chosen")
     without = [model.run for model in models if model.kl is None]
     if without:
         notes.append(f"{_named(without)} no posterior: all latents count as informative")

@@ -15,9 +15,10 @@ from unbraid._seal import check_seal, seal
 from unbraid._tables import UNREADABLE
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
 from unbraid.metrics.udr import Pairs
+from unbraid.types import FloatArray
 
 FORMAT = 1
-MADE = 5  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
+MADE = 6  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
 FOLDER = "udr"
 FOUND = "values", "penalties", "largest", "converged"  # of all pairs
 SAVED_EVERY = 60.0  # seconds
@@ -35,13 +36,14 @@ def rank_and_keep(
     options: RankingOptions,
     left_out: dict[str, str],
     progress: Callable[[int, int], None] | None = None,
+    untrained: Sequence[FloatArray] = (),
 ) -> Ranking:
     """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept.
 
     Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
     is kept every minute in a file beside it.
     """
-    path, source = ranking_path(folder, options), _fingerprint(candidates, options)
+    path, source = ranking_path(folder, options), _fingerprint(candidates, options, untrained)
     if path.is_file() and _described(path).get("source") == source:
         kept = read_ranking(path)
         found = {run: reason for run, reason in kept.left_out.items() if run in {each.run for each in candidates}}
@@ -57,7 +59,9 @@ def rank_and_keep(
             write_ranking(begun, part)
             due = time.monotonic() + max(SAVED_EVERY, 20 * (time.monotonic() - started))
 
-    ranking = rank_models(candidates, options, left_out=left_out, known=known, save=save, progress=progress)
+    ranking = rank_models(
+        candidates, options, left_out=left_out, untrained=untrained, known=known, save=save, progress=progress
+    )
     write_ranking(path, ranking, source)
     begun.unlink(missing_ok=True)
     return ranking
@@ -78,6 +82,9 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
         "left_out": dict(ranking.left_out),
         "notes": list(ranking.notes),
         "doubted": list(ranking.doubted),
+        "silent": list(ranking.silent),
+        "untrained": ranking.untrained,
+        "rotated": {run: list(pair) for run, pair in ranking.rotated.items()},
     }
     compared = np.array(list(ranking.matrices), dtype=np.int32).reshape(-1, 2)
     entries = [matrix.ravel() for matrix in ranking.matrices.values()]
@@ -149,6 +156,9 @@ def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
         options=RankingOptions(**{"informative": "kl", **described["options"]}),  # rankings of 0.1 do not say so
         notes=tuple(described["notes"]),
         doubted=tuple(described.get("doubted", ())),
+        silent=tuple(described.get("silent", ())),
+        untrained=described.get("untrained"),
+        rotated={run: (float(score), float(bound)) for run, (score, bound) in described.get("rotated", {}).items()},
         found=Pairs(**{name: arrays[name] for name in FOUND}, matrices=matrices) if known else None,
         digests=tuple(arrays["digests"].tolist()) if known else (),
     )
@@ -187,10 +197,12 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
         raise ValueError(f"{path} is damaged ({error}); remove it to rank again") from error
 
 
-def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions) -> str:
+def _fingerprint(candidates: Sequence[Candidate], options: RankingOptions, untrained: Sequence[FloatArray]) -> str:
     digest = hashlib.sha256(json.dumps([MADE, asdict(options)], sort_keys=True).encode())
     for each in candidates:
         digest.update(json.dumps([each.run, each.family, each.setting, each.samples, each.digest]).encode())
         for nats in (each.kl, each.signal):
             digest.update(b"" if nats is None else nats.tobytes())
+    for codes in untrained:
+        digest.update(np.ascontiguousarray(codes).tobytes())
     return digest.hexdigest()

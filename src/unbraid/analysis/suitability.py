@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid.analysis.ranking import Choice, Ranking
+from unbraid.analysis.ranking import Ranking
 from unbraid.types import ArrayLike, DataFrame, FloatArray
 
-__all__ = ["Suitability", "best_suitable", "probabilities", "suitability"]
+__all__ = ["Suitability", "probabilities", "suitability"]
 
 PUBLISHED = 0.807  # `across_seed_win_rate` of the VAEs for which UDR was shown to work
 SHUFFLES = 200
@@ -140,11 +140,6 @@ def suitability(
             )
         )  # fmt: skip
     return checked
-
-
-def best_suitable(ranking: Ranking, checked: Sequence[Suitability]) -> Choice | None:
-    """What the ranking chooses among families without a warning; None where there is nothing."""
-    return ranking.choose({each.family for each in checked if each.warning})
 
 
 def _grid(values: FloatArray, settings: list[Hashable], seeds: list[Hashable]) -> FloatArray:

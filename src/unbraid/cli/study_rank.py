@@ -24,7 +24,7 @@ from unbraid.cli.udr import penalty
 from unbraid.types import DataFrame
 
 if TYPE_CHECKING:
-    from unbraid.analysis.ranking import Choice, Ranking, RankingOptions
+    from unbraid.analysis.ranking import Ranking, RankingOptions
     from unbraid.analysis.suitability import Suitability
 
 
@@ -64,7 +64,7 @@ def rank(
         str | None,
         typer.Option(help="Column by which to check that seeds matter, such as mig.score.", show_default=False),
     ] = None,
-    top: Annotated[int, typer.Option(help="Rows of the table of runs.")] = 20,
+    rows: Annotated[int, typer.Option(help="Rows of the table of runs.")] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     latex: Annotated[Path | None, typer.Option(help="Write the medians by setting to this .tex file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
@@ -82,25 +82,28 @@ def rank(
 
       unbraid study rank study/
 
-      unbraid study rank study/ --similarity spearman --compare all --top 5
+      unbraid study rank study/ --similarity spearman --compare all --rows 5
 
       unbraid study rank study/ --json > ranking.json
 
       unbraid study rank study/ --latex settings.tex --csv runs.csv
     """
-    if top < 1:
-        raise ValueError(f"--top must be at least 1; got {top}")
+    if rows < 1:
+        raise ValueError(f"--rows must be at least 1; got {rows}")
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(tables)
-    from unbraid.analysis.columns import together
+    from unbraid.analysis.columns import numbers, together
     from unbraid.analysis.ranking import NothingToRank
-    from unbraid.analysis.suitability import best_suitable
     from unbraid.cli.study import opened
     from unbraid.studies.baselines import beside_baselines, no_better_runs
+    from unbraid.studies.storage.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
     study = opened(folder, trust=trust_code or ())
     found = {}
+    if metric is not None:
+        for part in study.parts().values():
+            numbers(part.results(), metric)
     for label, part in study.parts().items():
         options = _options(ranking_options(part), similarity, compare, alpha, informative, n_comparisons)
         try:
@@ -111,11 +114,12 @@ def rank(
                 raise
             say(f"{label}: {error}", err=True)
             continue
+        publish(part.known_folder())
         frame = part.results()
         checks = _checks(frame, ranking, metric)
         paths = {run.id: run.path for run in part.runs()}
         found[label] = _Ranked(
-            ranking, _beside(frame, ranking), checks, paths, best_suitable(ranking, checks), part.config.baselines,
+            ranking, _beside(frame, ranking), checks, paths, part.config.baselines,
             beside_baselines(part), no_better_runs(frame),
         )  # fmt: skip
     if not found:
@@ -129,7 +133,7 @@ def rank(
     for label, each in found.items():
         if label:
             _say(console, label)
-        _print(console, each, top)
+        _print(console, each, rows)
 
 
 @dataclass(frozen=True)
@@ -140,21 +144,23 @@ class _Ranked:
     table: DataFrame
     checks: "Sequence[Suitability]"
     paths: Mapping[str, Path]
-    chosen: "Choice | None"
     asked: bool  # whether the study has baselines
     beside: Sequence[Mapping[str, Any]]  # what these score
     worse: Mapping[str, Collection[str]]  # runs that are no better, by column
 
 
-def _print(console: Console, found: _Ranked, top: int) -> None:
-    table, chosen = found.table, found.chosen
+def _print(console: Console, found: _Ranked, n_rows: int) -> None:
+    from unbraid.analysis.verdicts import study_verdict
+
+    table, chosen = found.table, found.ranking.choose()
     brief = with_brief_settings(table)
-    _print_runs(console, brief, top, found.worse)
+    _print_runs(console, brief, n_rows, found.worse)
     _print_settings(console, brief)
     _print_baselines(console, found)
     _print_notes(console, found.ranking, found.checks)
     named = brief_settings(zip(table["family"], table["setting"], strict=True))
-    _print_choice(console, found.checks, chosen, found.paths, named)
+    for line in study_verdict(found.ranking, named, found.paths):
+        _say(console, line)
     if chosen is not None:
         _print_labels(console, table, chosen.run)
         if by := [_short(column) for column, runs in found.worse.items() if chosen.run in runs]:
@@ -180,11 +186,9 @@ def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
 
 
 def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
-    from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better
+    from unbraid.analysis.columns import headline_columns, higher_is_better
     from unbraid.analysis.suitability import suitability
 
-    if metric is not None:
-        check_columns(frame, [metric])
     known = headline_columns(frame)
     column = metric or ("mig.score" if "mig.score" in known or not known else known[0])
     rows = frame.loc[frame["run"].isin(ranking.runs)]
@@ -192,13 +196,12 @@ def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[S
 
 
 def _content(found: _Ranked) -> dict[str, Any]:
-    chosen, paths = found.chosen, found.paths
+    chosen, paths = found.ranking.choose(), found.paths
     rows = [
         {name: value for name, value in row.items() if value == value} | {"path": str(paths[row["run"]])}
         for row in found.table.to_dict("records")
     ]
     return found.ranking.to_dict() | {
-        "best": None if chosen is None else chosen.run,
         "best_path": None if chosen is None else str(paths[chosen.run]),
         "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
         "runs": rows,
@@ -212,21 +215,21 @@ def _metrics(table: Any) -> list[str]:
     return [name for name in table.columns if name not in fixed]
 
 
-def _print_runs(console: Console, table: Any, top: int, worse: Mapping[str, Collection[str]]) -> None:
+def _print_runs(console: Console, table: Any, n_rows: int, worse: Mapping[str, Collection[str]]) -> None:
     metrics = _fitting(console, table, (9, 10, 7, 18))
     shown = Table(box=SIMPLE_HEAD, pad_edge=False)
     for name in ("", "UDR", "latents", *map(_short, metrics)):
         shown.add_column(name, justify="right", no_wrap=True)
     for name in ("family", "setting", "seed", "run"):
         shown.add_column(name, justify="right" if name == "seed" else "left", no_wrap=name != "setting")
-    for row in table.head(top).to_dict("records"):
+    for row in table.head(n_rows).to_dict("records"):
         shown.add_row(
             str(row["rank"]), f"{row['udr.score']:.3f}", str(row["udr.informative"]), *_numbers(row, metrics, worse),
             row["family"], row["setting"], str(row["seed"]), row["run"],
         )  # fmt: skip
     console.print(shown, markup=False)
-    if len(table) > top:
-        console.print(f"... and {len(table) - top} more; --top {len(table)} shows all", highlight=False)
+    if len(table) > n_rows:
+        console.print(f"... and {len(table) - n_rows} more; --rows {len(table)} shows all", highlight=False)
 
 
 def _print_settings(console: Console, table: Any) -> None:
@@ -312,23 +315,6 @@ def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitabi
                 f"{each.across_seed_win_rate:.0%} (by luck {each.within_seed_luck:.0%} and "
                 f"{each.across_seed_luck:.0%}; published VAEs {PUBLISHED:.0%} of the latter, PCA 100%)",
             )
-
-
-def _print_choice(
-    console: Console,
-    checks: "Sequence[Suitability]",
-    chosen: "Choice | None",
-    paths: Mapping[str, Path],
-    brief: Mapping[tuple[str, str], str],
-) -> None:
-    warned = {each.family for each in checks if each.warning}
-    if chosen is None:
-        console.print("no model is chosen: what is said above speaks against each of them")
-        return
-    without = f", leaving out {', '.join(sorted(warned))}" if warned else ""
-    setting = f"{chosen.family} {brief[chosen.family, chosen.setting]}".strip()
-    _say(console, f"best setting{without}: {setting} (median {chosen.median:.3f})")
-    _say(console, f"best model{without}: {paths[chosen.run]} ({chosen.score:.3f})")
 
 
 def _print_labels(console: Console, table: DataFrame, chosen: str) -> None:

@@ -65,6 +65,15 @@ def udr(
         int | None, typer.Option(help="Other models each one is compared with; default all.", show_default=False)
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the draw of comparisons.")] = 0,
+    untrained: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE",
+            help="Codes of the same samples by an untrained model; give two or more, each with --untrained. No model "
+            "that scores as low as they do is called best.",
+            show_default=False,
+        ),
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="Write scores and pairs to this .json file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
 ) -> None:
@@ -93,6 +102,7 @@ def udr(
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
     check_outputs({".html": html})
     from unbraid._files import atomic_write
+    from unbraid.analysis.verdicts import group_verdicts, model_verdict
     from unbraid.ranking import rank
 
     with stage_progress("comparing models") as progress:
@@ -106,6 +116,7 @@ def udr(
             kl_threshold=kl_threshold,
             n_comparisons=n_comparisons,
             seed=seed,
+            untrained=expanded(untrained or []),
             progress=partial(progress, "comparing models"),
         )
     for path, reason in ranking.left_out.items():
@@ -118,6 +129,7 @@ def udr(
             "informative": ranking.options.informative,
             "kl_threshold": ranking.options.kl_threshold,
             "best": ranking.best,
+            "why_none": ranking.why_none(),
             **({} if groups is None else {"groups": dict(zip(ranking.runs, ranking.families, strict=True))}),
             "scores": {run: float(value) for run, value in zip(ranking.runs, ranking.scores, strict=True)},
             "notes": list(ranking.notes),
@@ -143,17 +155,10 @@ def udr(
         numbers = f"{ranking.scores[model]:.3f}", str(ranking.informative[model])
         table.add_row(str(place), *numbers, *group, ranking.runs[model])
     Terminal().print(table, markup=False)
-    if groups is not None:
-        best: dict[str, int] = {}
-        for model in ranking.best_first:
-            best.setdefault(ranking.families[model], model)
-        for group, model in best.items():
-            Terminal().print(
-                f"best of {group}: {ranking.runs[model]} ({ranking.scores[model]:.3f})", markup=False, highlight=False,
-                soft_wrap=True,
-            )  # fmt: skip
     for note in ranking.notes:
         say(f"note: {note}", err=True)
+    for line in group_verdicts(ranking) if groups is not None else model_verdict(ranking):
+        Terminal().print(line, markup=False, highlight=False, soft_wrap=True)
 
 
 def _groups(said: str, files: list[Path]) -> list[str]:

@@ -31,6 +31,7 @@ class UDR(Shown):
     notes: tuple[str, ...] = ()
     # R of each pair (i, j), (informative latents of i, those of j), float32; none unless asked for
     matrices: Mapping[tuple[int, int], FloatArray] = field(default_factory=dict)
+    least: FloatArray | None = None  # (n_models, n_models) least similarity of a code to its match, of `wide_udr` alone
 
 
 def udr(
@@ -153,6 +154,53 @@ def udr(
         notes=notes + notes_on_lasso(names, largest, converged),
         matrices={pair: found.matrices[pair] for pair in sorted(found.matrices) if wanted[pair] and keep_of[pair]},
     )
+
+
+def rotated_udr(
+    codes: Sequence[FloatArray],
+    *,
+    similarity: Similarity,
+    alpha: Literal["cv"] | float,
+    aggregate: Aggregate,
+    times: int,
+    seed: int = 0,
+) -> tuple[float, FloatArray]:
+    """UDR of the first model among the others, as it is and where the latents of every model are rotated at random.
+
+    A rotation keeps what the latents tell together, and changes which of them tells what: it gives what models agree on
+    whose latents lie in arbitrary directions, as those of untrained encoders do.
+
+    Args:
+        codes: one (n_samples, n_codes) array per model, of the same samples in the same order; two or more models.
+        similarity, alpha, aggregate: as for `udr`.
+        times: number of random rotations of all models.
+        seed: of the rotations, uniform over all.
+
+    Returns:
+        The median over the other models, and (times,) those of rotated latents.
+    """
+    rng, n_rows = np.random.default_rng(seed), len(codes[0])
+    how, order = _comparison(similarity, alpha, aggregate, n_rows), rng.permutation(n_rows)
+    held = [standardised(each)[order] for each in codes]
+    wanted = np.zeros((len(held), len(held)), dtype=bool)
+    wanted[0, 1:] = True
+
+    def median(models: Sequence[FloatArray]) -> float:
+        found = Pairs.unknown(len(models))
+        with closing(Columns(n_rows, np.cumsum([0, *(each.shape[1] for each in models)]))) as columns:
+            for model, each in enumerate(models):
+                columns.put(model, _ranks(each) if similarity == "spearman" else standardised(each))
+            compare_pairs(columns, wanted, how, found)
+        return float(np.median(found.values[0, 1:]))
+
+    rotated = [median([each @ _rotation(each.shape[1], rng) for each in held]) for _ in range(times)]
+    return median(held), np.array(rotated)
+
+
+def _rotation(n: int, rng: np.random.Generator) -> FloatArray:
+    """A rotation or reflection, uniform over all."""
+    axes, lengths = np.linalg.qr(rng.standard_normal((n, n)))
+    return axes * np.sign(np.diag(lengths))
 
 
 def _only(numbers: FloatArray, wanted: BoolArray) -> FloatArray:

@@ -67,12 +67,13 @@ def wide_udr(
             raise ValueError(
                 f"codes must be of the same samples; codes[0] has {rows} rows, codes[{place}] {each.n_rows}"
             )
-    pairs = np.full(wanted.shape, np.nan)
+    pairs, least = np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan)
     todo = np.argwhere(np.triu(wanted))
     for done, (one, other) in enumerate(todo):
         if progress is not None:
             progress(done, len(todo))
-        pairs[one, other] = pairs[other, one] = _agreement(held[one], held[other], top, at_once)
+        agreed = _agreement(held[one], held[other], top, at_once)
+        (pairs[one, other], least[one, other]) = (pairs[other, one], least[other, one]) = agreed
     informative = np.array([each.n_codes for each in held])
     silent = [str(place) for place, number in enumerate(informative) if not number]
     if silent:
@@ -80,7 +81,7 @@ def wide_udr(
     notes += (f"by the {top} most correlated codes of each",)
     scores = np.array([np.median(row[others]) for row, others in zip(pairs, wanted, strict=True)])
     absent, sound = np.full(pairs.shape, np.nan), np.ones(pairs.shape, dtype=bool)
-    return UDR(scores, pairs, informative, absent, absent, sound, notes)
+    return UDR(scores, pairs, informative, absent, absent, sound, notes, least=least)
 
 
 class _Held:
@@ -149,16 +150,18 @@ def _sparse_ranks(matrix: Any) -> Any:
     return ranked
 
 
-def _agreement(one: _Held, other: _Held, top: int, at_once: int) -> float:
-    """Eq. 2, of the largest `top` entries of each row and of each column."""
+def _agreement(one: _Held, other: _Held, top: int, at_once: int) -> tuple[float, float]:
+    """Eq. 2, of the largest `top` entries of each row and of each column; and the least similarity to a match."""
     if not one.n_codes or not other.n_codes:
-        return 0.0
-    total, best = 0.0, np.empty((0, other.n_codes))
+        return 0.0, 0.0
+    total, least, best = 0.0, 1.0, np.empty((0, other.n_codes))
     for start in range(0, one.n_codes, at_once):
         relations = one.correlations(other, slice(start, min(start + at_once, one.n_codes)))
         total += _strength(_largest(relations.T, top)).sum()
+        least = min(least, float(relations.max(axis=1).min()))
         best = _largest(np.concatenate([best, relations]), top)
-    return float(total + _strength(best).sum()) / (one.n_codes + other.n_codes)
+    agreement = float(total + _strength(best).sum()) / (one.n_codes + other.n_codes)
+    return agreement, min(least, float(best.max(axis=0).min()))
 
 
 def _largest(relations: FloatArray, top: int) -> FloatArray:

@@ -6,6 +6,7 @@ import numpy as np
 
 import unbraid
 from unbraid._shown import printable
+from unbraid.analysis.verdicts import group_verdicts, model_verdict
 from unbraid.plots import plot_similarity
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render
@@ -24,20 +25,23 @@ def ranking_page(ranking: Any, *, grouped: bool) -> str:
     axes = plot_similarity(
         ranking.pairs[np.ix_(order, order)], groups=[groups[model] for model in order] if grouped else None
     )
-    best = {groups[model]: model for model in reversed(ranking.best_first)}
+    families = dict.fromkeys(ranking.families)
+    chosen = [ranking.choose([other for other in families if grouped and other != each]) for each in families]
+    best = {each.run for each in chosen if each is not None}
     rows = [
         {
             "model": printable(ranking.runs[model]),
             "score": number_text(float(ranking.scores[model])),
             "informative": int(ranking.informative[model]),
             "group": groups[model],
-            "best": grouped and best[groups[model]] == model,
+            "best": ranking.runs[model] in best,
         }
         for model in ranking.best_first
     ]
     content = {
         "version": unbraid.__version__,
         "notes": [printable(note) for note in ranking.notes],
+        "verdicts": [printable(line) for line in (group_verdicts if grouped else model_verdict)(ranking)],
         "grouped": grouped,
         "rows": rows,
         "similarity": inline_svg(axes.figure, name="similarity", label="Similarity of each two models"),  # pyright: ignore[reportArgumentType]

@@ -31,7 +31,7 @@ from unbraid.studies.record import StudyRecord
 from unbraid.studies.scores import complete_scores, current_metrics
 from unbraid.studies.state import StudyRun
 from unbraid.studies.storage import store
-from unbraid.types import DataFrame, Progress
+from unbraid.types import DataFrame, FloatArray, Progress
 
 MADE = 1  # raised where a baseline of the same images comes out otherwise
 FOLDERS = {PROJECTION: "projection", COMPONENTS: "pca", UNTRAINED: "untrained"}
@@ -161,6 +161,13 @@ def beside_baselines(study: StudyRecord) -> list[dict[str, Any]]:
         }
         for name, each in distinct.items()
     ]  # fmt: skip
+
+
+def untrained_codes(study: StudyRecord, runs: Sequence[StudyRun]) -> list[FloatArray]:
+    """Codes of the untrained networks that the study keeps; none where these are fewer than two."""
+    kept = {each.id: _folder(study, each) for _, each in _of_study(study, runs) if each.title == UNTRAINED}
+    found = [read_codes(folder).codes for folder in kept.values() if (folder / ADDED_CODES).is_file()]
+    return found if len(found) > 1 else []
 
 
 def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

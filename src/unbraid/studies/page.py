@@ -86,6 +86,7 @@ def page_content(
     """
     folder = study.known_folder()
     folders, finished = _folders(study)
+    data = study_data(study, frame, base, live=live, folders=folders)
     return {
         "name": study.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
@@ -93,9 +94,9 @@ def page_content(
         "yaml": study.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,
-        "data": study_data(study, frame, base, live=live, folders=folders),
+        "data": data,
         "pictures": {} if live else _pictures(frame, finished, progress, study.trusted),
-        "duel": None if live else duel(frame, finished, study.trusted),
+        "duel": None if live else duel(frame, finished, study.trusted, data["not_best"]),
     }
 
 
@@ -115,7 +116,7 @@ def study_data(
     """
     if folders is None:
         folders, _ = _folders(study)
-    rankings = _study_matrices.rankings(study.known_folder(), frame)
+    rankings, verdict = _study_matrices.rankings(study.known_folder(), frame), _study_matrices.verdict(study, frame)
     frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     told: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
@@ -131,6 +132,7 @@ def study_data(
         "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
         "agreement": _study_matrices.correlations(frame),
         "udr": rankings,
+        **verdict,
         **_baselines(study, frame),
     }
 
@@ -164,19 +166,27 @@ def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
     return next((each for each in _study_columns.columns(frame) if each["shown"]), None)
 
 
-def duel(frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] = ()) -> dict[str, Any] | None:
+def duel(
+    frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] = (), not_best: Collection[int] = ()
+) -> dict[str, Any] | None:
     """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
 
-    None where there are no two of the same images, or a page cannot run their decoders.
+    None where there are no two of the same images, a page cannot run their decoders, or the best by UDR is none.
+
+    Args:
+        frame, finished, trust: as for the page.
+        not_best: places in the frame of runs that are not best by UDR whatever they score.
     """
     if (first := _first_shown(frame)) is None:
         return None
+    barred = set(frame["run"].iloc[list(not_best)]) if first["id"] == "udr.score" else set()
     frame = with_brief_settings(frame)
     ranked = frame.loc[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
     ranked = ranked.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
-    if len(ranked) < 2:
+    good = ranked.loc[~ranked["run"].isin(list(barred))]
+    if len(ranked) < 2 or good.empty or good["run"].iloc[0] == ranked["run"].iloc[-1]:
         return None
-    ends = ranked.iloc[[0, -1]].to_dict("records")
+    ends = [*good.iloc[:1].to_dict("records"), *ranked.iloc[-1:].to_dict("records")]
     try:
         found = live_models([open_run(finished[row["run"]], device="cpu", trust=trust) for row in ends])
     except (ValueError, OSError):  # the pictures of these runs say what is wrong

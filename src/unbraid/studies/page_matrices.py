@@ -8,12 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._shown import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.ranking import Ranking
-from unbraid.analysis.ranking_file import FOLDER, read_ranking
+from unbraid.analysis.ranking_file import FOLDER, ranking_path, read_ranking
+from unbraid.analysis.settings import brief_settings
 from unbraid.analysis.suitability import suitability
+from unbraid.analysis.verdicts import study_verdict
 from unbraid.studies.page_columns import settings
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.study_ranking import ranking_options
 from unbraid.types import DataFrame, FloatArray, UInt8Array
 
 LEVELS = 250  # of a similarity from 0 to 1 in one byte
@@ -44,6 +49,22 @@ def correlations(frame: DataFrame) -> list[dict[str, Any]]:
             }
         )
     return tables
+
+
+def verdict(study: StudyRecord, frame: DataFrame) -> dict[str, list[Any]]:
+    """What the ranking of the YAML says of the best model, in lines, and the places of the runs it cannot be.
+
+    Empty where the study is not ranked.
+    """
+    path = ranking_path(study.known_folder(), ranking_options(study))
+    if "udr.score" not in frame.columns or not path.is_file():
+        return {"verdict": [], "not_best": []}
+    ranking, places = read_ranking(path), {run: place for place, run in enumerate(frame["run"].tolist())}
+    names = brief_settings(_keys(ranking))
+    return {
+        "verdict": [printable(line) for line in study_verdict(ranking, names)],
+        "not_best": [places[run] for run in ranking.not_best() if run in places],
+    }
 
 
 def rankings(folder: Path, frame: DataFrame) -> list[dict[str, Any]]:

@@ -12,6 +12,8 @@ Columns, in this order:
     above_baselines                "yes", or "no: mig, sap" with the metrics by which one of the run's baselines scores
                                    as well; missing where the YAML does not ask for them
     seconds                        of training
+    collapsed                      "yes" where all latents of a run together tell less than one bit of a sample, which a
+                                   metric may score all the same; there where any run is so
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
     train.<log>                    last point of the curves: train.reconstruction, train.kl, ...
     <metric id>.<value name>       mig.score, dci_lasso.disentanglement, ...; NaN where it is not defined, where it
@@ -135,7 +137,8 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[s
     if not run.kept and not run.path.is_dir():
         return {}
     scores = run.kept.scores if run.kept else read_scores(run.path)
-    numbers: dict[str, Any] = {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
+    numbers: dict[str, Any] = {"collapsed": "yes"} if scores.input.collapsed else {}
+    numbers |= {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
     current = current_metrics(scores, wanted)
     for metric, entry in current.items():
         numbers |= {f"{metric}.{name}": value for name, value in entry.values.items()}

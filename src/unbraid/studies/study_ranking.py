@@ -12,9 +12,9 @@ from typing import Any
 from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
 from unbraid.runs.folder import read_codes
+from unbraid.studies.baselines import untrained_codes
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage.remote import publish
 from unbraid.types import FloatArray, Progress
 
 HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed
@@ -33,9 +33,9 @@ def rank_study(
 ) -> Ranking:
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
-    The ranking and its similarity matrices are kept in `DIR/udr/`, in an object store as well where the study is in
-    one, and used again for as long as the codes and the options are the same. Only one with the options of the YAML, or
-    of another similarity or set of comparisons, is kept: what the table of results shows is what the YAML says.
+    The ranking and its similarity matrices are kept in `DIR/udr/`, and used again for as long as the codes and the
+    options are the same. Only one with the options of the YAML, or of another similarity or set of comparisons, is
+    kept: what the table of results shows is what the YAML says.
 
     Args:
         study: with its folder.
@@ -48,9 +48,10 @@ def rank_study(
 
     Raises:
         NothingToRank: no two runs can be compared; the line says why.
-        OSError: the object store cannot be written.
     """
-    candidates, left_out = candidates_of(study.runs())
+    runs = study.runs()
+    candidates, left_out = candidates_of(runs)
+    untrained = untrained_codes(study, runs)
     folder, planned = study.known_folder(), ranking_options(study)
     chosen = options or planned
 
@@ -59,10 +60,8 @@ def rank_study(
             progress("comparing models", done, total)
 
     if chosen != planned and ranking_path(folder, chosen) == ranking_path(folder, planned):
-        return rank_models(candidates, chosen, left_out=left_out, progress=compared)
-    ranking = rank_and_keep(folder, candidates, chosen, left_out, compared)
-    publish(folder)
-    return ranking
+        return rank_models(candidates, chosen, left_out=left_out, untrained=untrained, progress=compared)
+    return rank_and_keep(folder, candidates, chosen, left_out, compared, untrained)
 
 
 def kept_ranking(study: StudyRecord, runs: Sequence[StudyRun]) -> Ranking | None:

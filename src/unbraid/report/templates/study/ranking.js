@@ -95,6 +95,7 @@ function showRanking() {
   rows.forEach((row, place) => { row.cells[0].textContent = place + 1; });
   byId("ranking-body").replaceChildren(...rows);
   byId("ranking-none").hidden = rows.length > 0;
+  byId("ranking-verdict").replaceChildren(...study.verdict.map((line) => make("li", {}, line)));
 }
 
 function offerRankingColumns() {

@@ -46,7 +46,8 @@ function runCard(run, key) {
 function showEnds() {
   const key = byId("ends-column").value, up = byId("ends-best").value === "high", count = 3;
   const runs = sorted(shown().filter((run) => valueOf(run, key) !== null), key, up), ends = Math.min(count, Math.floor(runs.length / 2) || runs.length);
-  byId("ends-first").replaceChildren(...runs.slice(0, ends).map((run) => runCard(run, key)));
+  const best = runs.slice(0, ends).filter((run) => key !== "udr.score" || !study.not_best.includes(run));
+  byId("ends-first").replaceChildren(...(best.length || !runs.length ? best.map((run) => runCard(run, key)) : study.verdict.map((line) => make("p", { class: "none" }, line))));
   byId("ends-last").replaceChildren(...runs.slice(Math.max(ends, runs.length - count)).reverse().map((run) => runCard(run, key)));
   byId("ends-none").hidden = runs.length > 0;
 }
