@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from unbraid._files import below, on_disk
+from unbraid._files import atomic_write, below, on_disk
 
 
 @pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
@@ -73,3 +73,17 @@ def test_a_checkpoint_is_put_on_the_disk_when_it_is_written_and_not_again(
     monkeypatch.setattr(os, "fsync", lambda file: put.append(Path(os.readlink(f"/proc/self/fd/{file}")).name))
     on_disk(tmp_path, apart="checkpoint")
     assert put == ["a", "b", tmp_path.name]
+
+
+def test_a_file_has_the_mode_that_the_user_gives_his_files_and_no_other_thread_sees_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "umask")  # it is one for all threads: even to read it is to change it
+            with atomic_write(tmp_path / "a") as temporary:
+                temporary.write_text("a")
+        assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)

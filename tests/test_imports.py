@@ -20,6 +20,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 RANKS = {
     "errors": -1, "_arguments": 0,
     "types": 0, "_trust": 0, "_suggest": 0, "_former": 0, "_shown": 0, "_seeds": 0, "_locks": 0, "_extras": 0,
+    "_current_folder": 0, "_safe_path": 0,
     "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0, "score_file": 1,
     "_records": 1, "_labels": 1, "_tables": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
@@ -177,6 +178,37 @@ print(len(metrics.METRICS))
     done = run(path + code, "-I", "-S")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0
+
+
+def test_what_a_system_may_lack_is_imported_where_it_is_used() -> None:
+    posix = {"fcntl", "grp", "pwd", "resource", "termios"}
+    found = []
+    for path in PATHS:
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = {alias.name for alias in node.names} if isinstance(node, ast.Import) else set()
+            names |= {str(node.module)} if isinstance(node, ast.ImportFrom) else set()
+            found += [f"{path.relative_to(SOURCE)} imports {name}" for name in names & posix]
+    assert found == []
+
+
+def test_what_needs_torch_is_there_without_it_and_says_so_when_it_is_used() -> None:
+    code = """
+import sys
+sys.modules["torch"] = None
+import unbraid
+from unbraid import Study, families, load_run, train
+assert [hasattr(unbraid, name) for name in (*unbraid.__all__, "absent")] == [True] * len(unbraid.__all__) + [False]
+assert not hasattr(Study, "load")
+for use in (lambda: train("vae"), lambda: load_run("run"), lambda: Study.load("study"), lambda: families.FAMILIES):
+    try:
+        use()
+    except (ImportError, AttributeError) as error:
+        print(error)
+"""
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    names = "train", "load_run", "Study", "families"
+    assert done.stdout.splitlines() == [f"unbraid.{name} needs torch: pip install 'unbraid[train]'" for name in names]
 
 
 def test_the_package_shows_what_it_promises_and_nothing_else() -> None:

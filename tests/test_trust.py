@@ -55,6 +55,21 @@ def test_only_a_trusted_name_is_imported() -> None:
             imported(Trusted(name), "metric", "")
 
 
+def test_code_is_looked_for_where_the_user_named_it_and_the_path_stays_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "named_there.py").write_text("import sys\nsys.path.insert(0, 'its own')\ndef f(): pass\n")
+    monkeypatch.chdir(tmp_path / "there")
+    name = pickle.loads(pickle.dumps(Trusted("named_there:f")))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [name.folder, *sys.path])
+    before = list(sys.path)
+    assert imported(name, "metric", "").__module__ == "named_there"
+    assert sys.path == ["its own", *before]
+    del sys.modules["named_there"]
+
+
 def test_a_function_is_known_by_its_name_without_an_import() -> None:
     assert is_called(spread, SPREAD)
     assert is_called(dense_pair, "unbraid.models.networks:dense_pair")

@@ -1,8 +1,17 @@
 """Measure, train and select disentangled representations."""
 
+# ruff: noqa: E402, I001 (before anything else is imported)
+from unbraid._safe_path import leave_current_folder
+
+leave_current_folder()
+
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 from warnings import warn
+
+from unbraid._current_folder import guard
+
+guard("numba.core.config")
 
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots
@@ -59,9 +68,14 @@ _MOVED = {"FactorSpace": "unbraid.factors"}
 def __getattr__(name: str) -> object:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
     if name in _TRAINS:
-        from unbraid._extras import require
+        from unbraid._extras import Missing, require
 
-        require("torch", "train", f"unbraid.{name}")
+        try:
+            require("torch", "train", f"unbraid.{name}")
+        except ImportError as error:
+            if not isinstance(error.__cause__, ModuleNotFoundError):  # it is there, and broken
+                raise
+            return Missing(str(error))
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
     if name in __all__:

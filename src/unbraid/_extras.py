@@ -1,7 +1,24 @@
 """Optional packages: imported at use, and named with their extra when absent."""
 
 from importlib import import_module
-from typing import Any
+from typing import Any, NoReturn
+
+
+class Missing:
+    """Stands for what an absent package would bring: it can be imported and looked at, and says so when it is used."""
+
+    def __init__(self, reason: str) -> None:
+        self._reason = reason
+
+    def __call__(self, *_: object, **__: object) -> NoReturn:
+        raise ImportError(self._reason)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        # Not ImportError, which hasattr would let through.
+        raise AttributeError(self._reason, name=name, obj=self)
+
+    def __repr__(self) -> str:
+        return f"<missing: {self._reason}>"
 
 
 def require(module: str, extra: str, purpose: str) -> Any:

@@ -2,9 +2,9 @@
 
 import errno
 import os
+import secrets
 import shutil
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -148,17 +148,14 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
     _remove_forsaken(path)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    temporary = Path(name)
+    temporary = path.parent / f".{path.name}.{secrets.token_hex(4)}.part"
+    # Not mkstemp, whose files are private: a result should be as readable as any file the user makes.
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
     held = _hold(descriptor)
     if not held:
         os.close(descriptor)
     try:
         yield temporary
-        # mkstemp makes files private; a result should be as readable as any file the user makes.
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         # A machine that loses power may else keep the name and lose the content.
         with temporary.open("rb+") as file:
             os.fsync(file.fileno())

@@ -15,13 +15,18 @@ from unbraid.errors import UnbraidError
 
 
 class Trusted(str):
-    """A name of code, or a path of images, as the user gave it.
+    """A name of code, or a path of images, as the user gave it, and the folder in which he did.
 
     It goes through settings, tasks and other processes like any text. Written to a file and read back it is a plain
     `str` again, so that nothing which comes out of a file is ever taken for it.
     """
 
-    __slots__ = ()
+    __slots__ = ("folder",)
+
+    def __new__(cls, name: str) -> "Trusted":
+        made = super().__new__(cls, name)
+        made.folder = name.folder if isinstance(name, Trusted) else os.getcwd()
+        return made
 
 
 class Untrusted(UnbraidError, ValueError):
@@ -93,7 +98,7 @@ def imported(name: str, what: str, how: str) -> Callable[..., Any]:
         raise UntrustedCode(f"using the {what} {name!r} would execute that code", name, how)
     module, _, function = name.partition(":")
     try:
-        with _current_folder():
+        with _importable(name.folder):
             return getattr(import_module(module), function)
     except Exception as error:  # whatever a module raises while it is executed
         said = " ".join(str(error).split())
@@ -103,14 +108,16 @@ def imported(name: str, what: str, how: str) -> Callable[..., Any]:
 
 
 @contextmanager
-def _current_folder() -> Iterator[None]:
-    """Modules of the current folder can be imported, as by `python -m`; what is installed comes first."""
-    here = os.getcwd()
-    sys.path.append(here)
+def _importable(folder: str) -> Iterator[None]:
+    """Modules of this folder can be imported; what is installed comes first."""
+    sys.path.append(folder)
     try:
         yield
     finally:
-        sys.path.remove(here)
+        # The last of its kind: the user may have the folder on the path himself, and a module may put it there.
+        places = [place for place, path in enumerate(sys.path) if path == folder]
+        if places:
+            del sys.path[places[-1]]
 
 
 def is_called(function: Callable[..., Any], name: str) -> bool:

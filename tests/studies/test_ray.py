@@ -353,7 +353,7 @@ def test_a_dry_run_asks_the_cluster_and_not_the_machine_where_it_starts(
     assert (found.processes, found.waiting) == (1, len(study.planned()))  # its node has one core
     assert "places of the cluster" in found.assumed
     assert min(row.seconds for row in found.rows) > 0
-    assert found.memory_each > 1 << 20
+    assert (found.memory_each or 0) > 1 << 20
     with pytest.raises(ValueError, match="no cpu here"):
         estimate(study)
     assert not (tmp_path / "study").exists()
@@ -410,3 +410,17 @@ def test_a_full_disk_on_a_node_stops_the_study(tmp_path: Path, options: dict[str
     with pytest.raises(DiskFull, match="no space left"):
         study.run("ray", **options)
     assert not list((tmp_path / "study").glob("failed/*"))
+
+
+@pytest.mark.slow
+def test_nodes_execute_of_the_current_folder_what_the_user_named_and_nothing_else(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("queue", "unbraid", "yaml"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'executed')!r}, 'w').close()\nraise ImportError")
+    (tmp_path / "named_here.py").write_text("from unbraid.models.networks import dense_pair as pair\n")
+    text = SMALL.replace("network: dense", 'network: "named_here:pair"').replace("seeds: 2", "seeds: 1")
+    monkeypatch.chdir(tmp_path)
+    study = Study.load(written(tmp_path, text), out=tmp_path / "study")
+    assert {run.state for run in study.run("ray", address=cluster.address)} == {"finished"}
+    assert not (tmp_path / "executed").exists()

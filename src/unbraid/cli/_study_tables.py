@@ -145,7 +145,8 @@ def sentences(found: "Estimate") -> Iterable[str]:
     """The totals, and what they rest on."""
     yield f"{found.waiting} of {found.runs} runs to do, {found.steps:,} steps"
     yield f"time      about {duration(found.seconds)} with {found.processes} at a time"
-    yield f"memory    about {found.memory / 1e9:.1f} GB in all, {found.memory_each / 1e9:.2f} GB for each at work"
+    if found.memory is not None and found.memory_each is not None:
+        yield f"memory    about {found.memory / 1e9:.1f} GB in all, {found.memory_each / 1e9:.2f} GB for each at work"
     yield f"disk      about {found.disk / 1e6:,.0f} MB for run folders"
     yield f"assumed: {found.assumed}"
 

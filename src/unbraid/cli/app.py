@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 import unbraid
+from unbraid._current_folder import guard
 from unbraid._shown import printable
 from unbraid._suggest import one_line
 from unbraid._trust import Untrusted
@@ -99,6 +100,7 @@ def main() -> None:
     Exit codes: 0 done, 2 bad input or usage, 3 a metric failed and the command was to be strict, 130 interrupted, 143
     the same by SIGTERM, 1 internal error.
     """
+    guard("matplotlib")
     gc.set_threshold(50_000, 20, 20)  # commands make much and drop little: this took a quarter of `status`
     warnings.showwarning = _warn
     try:

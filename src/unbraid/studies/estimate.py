@@ -1,6 +1,5 @@
 """What a study will take: a few steps of each kind of run, measured here, and multiplied."""
 
-import resource
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -62,8 +61,8 @@ class Estimate:
 
     rows: Sequence[Row]
     processes: int
-    memory_each: int  # bytes of one process, or of the device for the largest stack
-    memory: int  # of all
+    memory_each: int | None  # bytes of one process, or of the device for the largest stack; None: Windows does not say
+    memory: int | None  # of all
     disk: int  # bytes of the run folders that are to come
     assumed: str
 
@@ -112,7 +111,7 @@ def estimate(
     place = _on_cluster if name == "ray" else _here
     found = kinds([task for task in tasks if not task.questions])
     costs: dict[str, tuple[float, float]] = {}
-    memory = 0
+    used: list[int | None] = []
     with place(tasks, datasets, around.device, options) as (on_cpu, room, together, call):
         groups = together(ledger.waiting)
         for done, kind in enumerate(found):
@@ -122,10 +121,10 @@ def estimate(
             measured = max((group for group in groups if group[0].id in ids), key=len, default=kind[:1])
             if find_family(kind[0].config["family"]).fit is not None:
                 measured = measured[:1]  # these are fitted one after the other
-            cost, used = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
+            cost, memory = call(_measured, measured, {kind[0].dataset: datasets[kind[0].dataset]}, on_cpu)
             for task in kind:
                 costs[task.id] = cost
-            memory = max(memory, used)
+            used.append(memory)
     # A run without some images is as quick as the one that sees all of them.
     costs |= {task.id: costs[task.questions[0]["of"]] for task in tasks if task.questions}
     scoring = _seconds_of_scoring(tasks[0], datasets)
@@ -140,8 +139,9 @@ def estimate(
         seconds = sum(once + steps * per_step + scoring for once, per_step in (costs[task.id] for task in left))
         rows.append(Row(family, setting, len(group), len(left), steps, costs[group[0].id][1], seconds))
     at_once = max(1, min(room, len(groups)))
+    each = max((memory for memory in used if memory is not None), default=None)
     return Estimate(
-        rows, at_once, memory, memory * at_once, needed_disk(ledger.waiting, datasets),
+        rows, at_once, each, each and each * at_once, needed_disk(ledger.waiting, datasets),
         _assumed(scoring, at_once, on_cpu, name),
     )  # fmt: skip
 
@@ -171,7 +171,7 @@ def _on_cluster(
 
 def _measured(
     tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], on_cpu: bool
-) -> tuple[tuple[float, float], int]:
+) -> tuple[tuple[float, float], int | None]:
     """What runs cost, by `_cost`, and the bytes that were needed for it."""
     return _cost(tasks, datasets), _memory(on_cpu)
 
@@ -235,9 +235,13 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
     return perf_counter() - began
 
 
-def _memory(on_cpu: bool) -> int:
+def _memory(on_cpu: bool) -> int | None:
     """The most that this process, having done what a worker does, has needed."""
     if not on_cpu:
         return torch.cuda.max_memory_allocated()
+    if sys.platform == "win32":
+        return None
+    import resource
+
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit

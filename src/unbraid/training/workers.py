@@ -28,6 +28,8 @@ from unbraid.training.loop import Plan, Report, Trained, train_here
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
 STARTS = 3  # of one worker, before it is taken for one that cannot start
+# It imports what this process can, from the same places in the same order, and nothing else from the current folder.
+START = "import sys; sys.path[:] = {}; from unbraid.training.workers import main; main()"
 
 Shipped: TypeAlias = tuple[bytes, list[bytes | int]]
 
@@ -123,6 +125,11 @@ def _renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int])
     if report is None:
         return None
     return lambda sent: report(replace(sent, members=tuple(numbers[index] for index in sent.members)))
+
+
+def importable() -> list[str]:
+    """The folders that this process imports from, in their order, as another in another folder names them."""
+    return [os.path.abspath(path) for path in sys.path]
 
 
 def can_leave(*values: Any) -> bool:
@@ -259,14 +266,13 @@ class _Workers:
         with self.starting:
             if self.stopping:
                 return None
-            importable = os.pathsep.join(path or os.getcwd() for path in sys.path)
             # A session of its own: an interrupt typed at the terminal reaches this process only, which passes it on
             # once.
             process = subprocess.Popen(
-                [sys.executable, "-m", "unbraid.training.workers"],
+                [sys.executable, "-P", "-c", START.format(importable())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env={**worker_environment(), "PYTHONPATH": importable, **variables},
+                env={**worker_environment(), **variables},
                 start_new_session=True,
                 pass_fds=[item for item in self.shipped[1] if isinstance(item, int)],
             )
@@ -401,7 +407,3 @@ def _answer(function: Callable[..., Any], shared: Any, job: Any, report: Callabl
     except Exception as error:  # raised again by the process that asked
         error.add_note(traceback.format_exc())
         return "error", error
-
-
-if __name__ == "__main__":
-    main()

@@ -25,6 +25,7 @@ from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import DiskFull, died, explain, out_of_time
 from unbraid.studies.storage.remote import mirror_of
 from unbraid.studies.storage.sync import pull
+from unbraid.training.workers import importable
 
 POLL_SECONDS = 0.5
 ANSWER_SECONDS = 5.0  # for the cluster to accept a connection
@@ -169,11 +170,26 @@ def _join(ray: Any, address: str) -> None:
     elif address != "auto":
         raise ValueError(f"address {address}: write auto, or host:port")
     try:
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
+        ray.init(address=address, job_config=_job(ray), log_to_driver=False, logging_level=logging.ERROR)
     except ConnectionError:
         raise ValueError(silent) from None
     except RuntimeError as error:  # such as another version of Ray or Python
         raise ValueError(f"address {address}: {' '.join(str(error).split())}") from None
+
+
+def _job(ray: Any) -> Any:
+    """A job whose tasks import from no folder that this process does not import from.
+
+    Ray would have them look first of all in the current folder, where a stranger's `queue.py` may lie.
+    """
+
+    class Known(list[str]):
+        def extend(self, folders: Iterable[str]) -> None:
+            super().extend(folder for folder in folders if folder in importable())
+
+    job = ray.job_config.JobConfig()
+    job._py_driver_sys_path = Known()
+    return job
 
 
 def _recorded(address: str) -> str:

@@ -68,9 +68,21 @@ def _forget(run: str, folder: Path) -> None:
         discard(before)
 
 
-def _begun(study: str, run: Any, settings: Mapping[str, Any], folder: Path) -> Any:
+def library() -> Any:
+    """wandb, which takes no settings from `wandb/settings` of the current folder: they may send runs, and the key of
+    the user's account, anywhere.
+
+    Raises:
+        ImportError: it is not installed.
+    """
     os.environ.setdefault("WANDB_ERROR_REPORTING", "false")
     wandb = require("wandb", "track", "track: wandb")
+    wandb.Settings.settings_workspace = property(lambda _: os.devnull)
+    return wandb
+
+
+def _begun(study: str, run: Any, settings: Mapping[str, Any], folder: Path) -> Any:
+    wandb = library()
     quiet = {"silent": True, "console": "off", "disable_git": True, "disable_code": True, "save_code": False}
     unasked = {"x_disable_stats": True, "x_disable_meta": True, "x_save_requirements": False}
     session = wandb.init(
