@@ -134,9 +134,9 @@ def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> No
 
 @pytest.fixture(scope="module")
 def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder to import from: the package, NumPy, SciPy, scikit-learn, numba, what these need, and no more."""
+    """A folder to import from: NumPy, SciPy, scikit-learn, numba, platformdirs, what these need, and no more."""
     folder = tmp_path_factory.mktemp("bare")
-    wanted, seen = ["numpy", "scipy", "scikit-learn", "numba"], set()
+    wanted, seen = ["numpy", "scipy", "scikit-learn", "numba", "platformdirs"], set()
     while wanted:
         name = wanted.pop()
         if name in seen:
@@ -151,7 +151,6 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
                 wanted.append(requirement.name)
-    (folder / "unbraid").symlink_to(SOURCE)
     described = metadata.distribution("unbraid")
     info = next(file for file in described.files or () if file.name == "METADATA")
     (folder / info.parts[0]).symlink_to(Path(str(described.locate_file(info.parts[0]))))
@@ -174,7 +173,7 @@ for name, metric in metrics.METRICS.items():
 print(len(metrics.METRICS))
 """
     # -S leaves the installed packages out, -I everything of the user's.
-    path = f"import sys; sys.path.insert(0, {str(bare)!r})\n"
+    path = f"import sys; sys.path[:0] = {[str(bare), str(SOURCE.parent)]}\n"
     done = run(path + code, "-I", "-S")
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) > 0

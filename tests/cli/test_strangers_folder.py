@@ -88,7 +88,8 @@ WALK: Mapping[str, list[str]] = {
     "study published": ["study"],
     "study generalisation": ["study"],
 }
-REFUSED = {"continue", "data get", "study published"}  # no checkpoint, nothing to download, nobody has published it
+# No checkpoint, nothing to download, one seed of each, nobody has published it.
+REFUSED = {"continue", "data get", "study compare", "study published"}
 
 
 def test_the_walk_takes_every_command() -> None:

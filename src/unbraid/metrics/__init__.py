@@ -3,7 +3,7 @@
 `kinds` names the kind of each factor: "categorical" (no order), "ordinal" (whole-numbered steps),
 "continuous" (real values) or "cyclic" (whole-numbered steps around a circle, or
 radians where they are not whole). Without it, whole-numbered
-factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn and numba suffice here.
+factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn, numba and platformdirs suffice here.
 """
 
 from unbraid.metrics._inputs import NotDefined
