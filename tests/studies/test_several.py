@@ -4,11 +4,13 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import same_but_for_times, written
@@ -17,10 +19,14 @@ from unbraid.datasets import DATASETS
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.explore.server import Refused, html
 from unbraid.explore.site import open_site
+from unbraid.studies.record import StudyProgress
 from unbraid.studies.schema import parse
 from unbraid.studies.several import OWN, read
+from unbraid.studies.storage import remote, store
+from unbraid.studies.storage.remote import address_of, local_folder, publish
 from unbraid.studies.study import Studies
 
+URL = "memory://wide"
 REST = """
 families:
   - {name: beta_vae, beta: 1, network: dense, latents: 2, learning_rate: 1e-3}
@@ -236,8 +242,6 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
     for datasets, said in (("[]", "datasets: list should have"), ("square", "list"), ("[5]", "datasets[0]: input")):
         with pytest.raises(ValueError, match=said.replace("[", r"\[")):
             Study.load(written(tmp_path, f"name: n\ndatasets: {datasets}\n" + REST))
-    with pytest.raises(ValueError, match="s3://bucket/x: a study of several datasets is kept in a folder"):
-        Study.load(written(tmp_path, WIDE), out="s3://bucket/x")
 
 
 def test_folders_of_something_else_are_left_alone(wide: Path, tmp_path: Path) -> None:
@@ -270,3 +274,68 @@ def test_the_file_of_each_dataset_says_what_the_whole_does(tmp_path: Path) -> No
 def test_no_dataset_has_an_option_that_a_study_takes_for_its_own() -> None:
     options = {name for row in DATASETS.values() for name in options_of(row.open)} | {*COMMON_OPTIONS}
     assert not options & {*OWN, "label", "name"}
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Go on as another machine, which has seen nothing of the store; at first there is nothing in it."""
+    MemoryFileSystem.store.clear()
+    MemoryFileSystem.pseudo_dirs[:] = [""]
+    return lambda name: monkeypatch.setenv("UNBRAID_DATA", str(tmp_path / name))
+
+
+def stored() -> set[str]:
+    return {name.removeprefix("/wide/") for name in MemoryFileSystem.store}
+
+
+def test_in_an_object_store_it_is_the_one_in_a_folder(
+    wide: Path, tmp_path: Path, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    yaml, expected = written(tmp_path, WIDE), Study.load(wide).results()
+
+    def stop(sent: StudyProgress) -> None:
+        if sent.label == "part" and sent.n_done == 1:
+            raise KeyboardInterrupt
+
+    machine("one")
+    with pytest.raises(KeyboardInterrupt):
+        Study.load(yaml, out=URL).run(processes=0, progress=stop)
+    machine("two")
+    study = Study.load(yaml, out=URL)
+    assert [run.state for run in study.runs()].count("finished") == 5
+    study.run(processes=0)
+    assert same_but_for_times(study.results(), expected)
+    runs = [path.relative_to(wide).as_posix() for path in wide.glob("*/runs/*/*") if path.is_file()]
+    assert {name for name in stored() if "/runs/" in name} == {name for name in runs if not name.startswith("more/")}
+    machine("three")
+    frame = Study.load(URL).results()
+    assert same_but_for_times(frame, expected)
+    pd.testing.assert_frame_equal(pd.read_parquet(local_folder(URL) / "results.parquet"), frame, check_dtype=False)
+    monkeypatch.setattr(MemoryFileSystem, "get", lambda *_: pytest.fail("fetched again"))
+    sent, send = [], MemoryFileSystem.put_file
+    monkeypatch.setattr(MemoryFileSystem, "put_file", lambda *given: (sent.append(given[2]), send(*given)))
+    Study.load(URL).run(processes=0)
+    assert [name for name in sent if "/runs/" in name] == []
+
+
+def test_of_one_dataset_in_a_store_it_is_a_study_by_itself(
+    tmp_path: Path, machine: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine("one")
+    study = Study.load(written(tmp_path, WIDE.replace("  - {name: pca, latents: 2}\n", "")), out=URL)
+    study.run(processes=0)
+    part = study.parts()["part"]
+    assert address_of(part.known_folder()) == f"{URL}/part"
+    part.rank(similarity="lasso")
+    assert "part/udr/lasso-all.npz" in stored()
+    store.write_failure(part.known_folder(), store.Failure("a", "vae", "", 0, "it broke", 1))
+    publish(part.known_folder())
+    assert "part/failed/a.json" in stored()
+    store.forget_failure(part.known_folder(), "a")
+    publish(part.known_folder())
+    assert "part/failed/a.json" not in stored()
+    with store.claimed(part.known_folder()), monkeypatch.context() as patch:
+        patch.setattr(remote, "pull", lambda *_: pytest.fail("brought up to date while somebody is at work"))
+        local_folder(URL)
+    machine("two")
+    assert same_but_for_times(Study.load(f"{URL}/part").results(), part.results())

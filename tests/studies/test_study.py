@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -23,8 +24,9 @@ from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
 from unbraid._files import DiskFull
 from unbraid.metrics import METRICS
-from unbraid.runs.folder import SCORES, STATUS
+from unbraid.runs.folder import CONFIG, SCORES, STATUS
 from unbraid.studies import scores
+from unbraid.studies.index import remembered
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.storage import store
 
@@ -389,6 +391,21 @@ def test_a_damaged_record_is_named(copy):
     assert study.runs()[0].state == "waiting"
     here(copy)
     assert study.runs()[0].state == "finished"
+
+
+def test_all_damaged_records_are_named(copy, monkeypatch):
+    runs = Study.load(copy / "out").runs()
+    for run in runs[1:4]:
+        (run.path / CONFIG).write_text("{")
+    with pytest.raises(ValueError, match=r"\A[^\n]*\Z") as error:
+        Study.load(copy / "out").runs()
+    assert re.findall(r"(\w+)/config.json is damaged", str(error.value)) == [run.id for run in runs[1:4]]
+    assert remembered(copy / "out") is None  # who reads all of them says it
+    for run in runs:
+        (run.path / CONFIG).write_text("{")
+    monkeypatch.setattr("unbraid.studies.state.NAMED", 4)
+    with pytest.raises(ValueError, match="; and 2 more$"):
+        Study.load(copy / "out").runs()
 
 
 def test_scores_that_are_done_outlast_an_interruption(whole, copy):

@@ -96,7 +96,6 @@ def rank(
     from unbraid.analysis.ranking import NothingToRank
     from unbraid.cli.study import opened
     from unbraid.studies.baselines import beside_baselines, no_better_runs
-    from unbraid.studies.storage.remote import publish
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
     study = opened(folder, trust=trust_code or ())
@@ -114,7 +113,6 @@ def rank(
                 raise
             say(f"{label}: {error}", err=True)
             continue
-        publish(part.known_folder())
         frame = part.results()
         checks = _checks(frame, ranking, metric)
         paths = {run.id: run.path for run in part.runs()}

@@ -24,7 +24,7 @@ from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.state import StudyRun, added_runs
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import mirror_of, publish
+from unbraid.studies.storage.remote import address_of, publish
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.types import IntArray, Progress
 
@@ -140,8 +140,8 @@ def _check_names(study: StudyRecord, names: Sequence[str], files: Sequence[str |
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
         if name in taken:
             place = str(study.known_folder() / store.ADDED / name)
-            if mirror := mirror_of(study.known_folder()):  # what is gone on one side comes back from the other
-                place = f"both {place} and {mirror.url}/{store.ADDED}/{name}"
+            if url := address_of(study.known_folder()):  # what is gone on one side comes back from the other
+                place = f"both {place} and {url}/{store.ADDED}/{name}"
             raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
         taken.add(name)
 

@@ -102,10 +102,8 @@ class Part:
 
 
 def remembered(folder: Path) -> list[Standing] | None:
-    """How far the study in a folder is, of which only what changed is read; None where that cannot be told so.
-
-    Raises:
-        ValueError: a file that changed is damaged.
+    """How far the study in a folder is, of which only what changed is read; None where that cannot be told so, as
+    where a file that changed is damaged.
     """
     try:
         index = read_record(folder / FILE, IndexRecord, sealed=True)
@@ -127,9 +125,12 @@ def remembered(folder: Path) -> list[Standing] | None:
                 marks[row["id"]] = _run_mark(place, row["id"], failed)
                 if marks[row["id"]] == row["mark"]:
                     runs.append(_as_kept(place, planned, row))
-                else:
+                    continue
+                try:
                     runs.append(state_of(place, planned, entry["wanted"]))
-                    anew |= bool(marks[row["id"]])
+                except ValueError:  # who reads all of them names all that are damaged
+                    return None
+                anew |= bool(marks[row["id"]])
         parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["wanted"], runs, marks))
     if anew:
         remember(folder, parts)

@@ -16,7 +16,7 @@ from unbraid.score_file import Decision
 from unbraid.studies.expand import expand, metric_names
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
-from unbraid.studies.state import Planned, StudyRun, added_runs, no_longer_planned, state_of
+from unbraid.studies.state import Planned, StudyRun, added_runs, no_longer_planned, states_of
 from unbraid.studies.storage import store
 from unbraid.studies.storage.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
@@ -124,7 +124,7 @@ class StudyRecord:
     def runs(self) -> list[StudyRun]:
         """Every run of the YAML and every representation added, with its state."""
         folder, wanted = self.known_folder(), self.wanted_scores()
-        return [*(state_of(folder, each, wanted) for each in self.planned()), *added_runs(folder, wanted)]
+        return [*states_of(folder, self.planned(), wanted), *added_runs(folder, wanted)]
 
     def wanted_scores(self) -> dict[str, Decision]:
         """What the scores of a run must have been decided by; nothing of the user's is imported."""

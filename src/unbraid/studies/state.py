@@ -1,7 +1,7 @@
 """How far each run of a study is, as its folder tells it; readable without torch."""
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -12,6 +12,8 @@ from unbraid.score_file import Decision, SavedScores
 from unbraid.studies.kept_scores import failed_metrics, missing_metrics, read_scores
 from unbraid.studies.storage import store
 from unbraid.studies.storage.records import AddedRecord
+
+NAMED = 10  # damaged files, in one line
 
 RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
 
@@ -77,6 +79,24 @@ def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> 
         planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
         planned.config["hyperparameters"], failed, kept,
     )  # fmt: skip
+
+
+def states_of(folder: Path, planned: Iterable[Planned], wanted: Mapping[str, Decision]) -> list[StudyRun]:
+    """`state_of` each of the runs.
+
+    Raises:
+        ValueError: files are damaged; the line names them all, or the first of very many.
+    """
+    found, damaged = [], []
+    for each in planned:
+        try:
+            found.append(state_of(folder, each, wanted))
+        except ValueError as error:
+            damaged.append(str(error))
+    if damaged:
+        more = f"; and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
+        raise ValueError("; ".join(damaged[:NAMED]) + more)
+    return found
 
 
 def no_longer_planned(folder: Path, planned: Collection[str], content: str) -> list[Path]:

@@ -22,7 +22,7 @@ from unbraid.studies.shards import parse_shard
 from unbraid.studies.standing import standings
 from unbraid.studies.state import StudyRun
 from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import address, local_folder
+from unbraid.studies.storage.remote import carried_study, local_folder
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 
@@ -67,8 +67,6 @@ class Study(StudyRecord):
             raise FileNotFoundError(f"{path}: not the folder of a study; there is no {store.YAML}")
         config, text, parts = read(file)
         names = None if own else trust
-        if parts and out is not None and address(out):
-            raise ValueError(f"{address(out)}: a study of several datasets is kept in a folder, not in an object store")
         folder = path if not own else local_folder(out, new=True) if out is not None else None
         if not parts:
             if folder is not None:
@@ -148,6 +146,7 @@ class Study(StudyRecord):
         Raises:
             NothingToRank: no two runs can be compared; the message gives the reasons.
             ValueError: an option is out of range.
+            OSError: the study is in an object store that cannot be written.
         """
         return rank_study(self, replace(ranking_options(self), **options), progress=progress)
 
@@ -195,6 +194,7 @@ class Studies(Study):
             stack.enter_context(claim(folder, part))
             with atomic_write(folder / store.YAML) as temporary:
                 temporary.write_text(self.text, encoding="utf-8")
+            stack.enter_context(carried_study(folder))
             for label, each in prepared.items():
                 run_ready(each, name, retry=retry, shard=part, progress=told[label], options=options)
             write_table(self.results(), folder / store.RESULTS)

@@ -15,6 +15,7 @@ from unbraid.runs.folder import read_codes
 from unbraid.studies.baselines import untrained_codes
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.state import StudyRun
+from unbraid.studies.storage.remote import publish
 from unbraid.types import FloatArray, Progress
 
 HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed
@@ -33,9 +34,9 @@ def rank_study(
 ) -> Ranking:
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
-    The ranking and its similarity matrices are kept in `DIR/udr/`, and used again for as long as the codes and the
-    options are the same. Only one with the options of the YAML, or of another similarity or set of comparisons, is
-    kept: what the table of results shows is what the YAML says.
+    The ranking and its similarity matrices are kept in `DIR/udr/`, in an object store as well where the study is in
+    one, and used again for as long as the codes and the options are the same. Only one with the options of the YAML, or
+    of another similarity or set of comparisons, is kept: what the table of results shows is what the YAML says.
 
     Args:
         study: with its folder.
@@ -48,6 +49,7 @@ def rank_study(
 
     Raises:
         NothingToRank: no two runs can be compared; the line says why.
+        OSError: the object store cannot be written.
     """
     runs = study.runs()
     candidates, left_out = candidates_of(runs)
@@ -61,7 +63,9 @@ def rank_study(
 
     if chosen != planned and ranking_path(folder, chosen) == ranking_path(folder, planned):
         return rank_models(candidates, chosen, left_out=left_out, untrained=untrained, progress=compared)
-    return rank_and_keep(folder, candidates, chosen, left_out, compared, untrained)
+    ranking = rank_and_keep(folder, candidates, chosen, left_out, compared, untrained)
+    publish(folder)
+    return ranking
 
 
 def kept_ranking(study: StudyRecord, runs: Sequence[StudyRun]) -> Ranking | None:

@@ -23,7 +23,7 @@ from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, w
 from unbraid.studies.executors.node import pack as pack_files
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import DiskFull, died, explain, out_of_time
-from unbraid.studies.storage.remote import mirror_of
+from unbraid.studies.storage.remote import address_of, mirror_of
 from unbraid.studies.storage.sync import pull
 from unbraid.training.workers import importable
 
@@ -271,9 +271,7 @@ class _Submitted:
             self.marked.add(folder)
         if files is None and not any(path.exists() for task in tasks for path in (task.target, task.working)):
             files = {}
-        mirror = mirror_of(folder.parent)
-        url = mirror.url if mirror else None
-        order = Order(tuple(tasks), self.mark, url, files, unbraid.__version__, scored)
+        order = Order(tuple(tasks), self.mark, address_of(folder.parent), files, unbraid.__version__, scored)
         on_node = self.remote.options(num_gpus=share)
         self.running[on_node.remote(order, self.datasets, self.board)] = tasks, scored
 

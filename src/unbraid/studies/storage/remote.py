@@ -56,9 +56,23 @@ def address(path: str | Path) -> str | None:
 
 
 def mirror_of(folder: Path) -> Mirror | None:
-    """The store that a folder mirrors; None for all other folders."""
-    folder = folder.absolute()
-    return Mirror(unquote(folder.name), folder) if folder.parent == _mirrors().absolute() else None
+    """The store that the folder of a study mirrors; of one of several datasets that of all; None for other folders."""
+    folder, mirrors = folder.absolute(), _mirrors().absolute()
+    for whole in (folder, folder.parent):
+        if whole.parent == mirrors:
+            return Mirror(unquote(whole.name), whole)
+    return None
+
+
+def address_of(folder: Path) -> str | None:
+    """Where the study is that the folder mirrors, such as s3://bucket/prefix; None for other folders."""
+    mirror = mirror_of(folder)
+    return "/".join([mirror.url, *_label(mirror, folder)]) if mirror else None
+
+
+def _label(mirror: Mirror, folder: Path) -> tuple[str, ...]:
+    """What of the mirror is in a folder of a study: all, or what is in that of one dataset."""
+    return folder.absolute().relative_to(mirror.folder).parts
 
 
 def publish(folder: Path) -> None:
@@ -68,10 +82,10 @@ def publish(folder: Path) -> None:
         OSError: the store cannot be reached or written; the same call continues.
     """
     if mirror := mirror_of(folder):
-        begin_changes(folder)
-        push(mirror)
-        if not _at_work(folder):
-            all_sent(folder)
+        begin_changes(mirror.folder)
+        push(mirror, *_label(mirror, folder))
+        if not _at_work(mirror.folder):
+            all_sent(mirror.folder)
 
 
 def discard(path: Path) -> None:
@@ -109,7 +123,8 @@ def carried(mirror: Mirror, *within: str, every: float = EVERY) -> Iterator[Call
         due.set()
         thread.join()
         push(mirror, *within)
-        all_sent(mirror.folder)
+        if not within or not is_held(mirror.folder / LOCK):  # else who runs the studies of all datasets says it
+            all_sent(mirror.folder)
 
 
 @contextmanager
@@ -123,8 +138,9 @@ def carried_study(folder: Path) -> Iterator[Callable[[object], None]]:
     if mirror is None:
         yield lambda _: None
         return
-    push(mirror)
-    with carried(mirror) as soon:
+    within = _label(mirror, folder)
+    push(mirror, *within)
+    with carried(mirror, *within) as soon:
         yield lambda _: soon()
 
 
@@ -136,4 +152,5 @@ def _mirrors() -> Path:
 
 def _at_work(folder: Path) -> bool:
     """Whether this process or another works on the folder: then it is as it should be, and not to be touched."""
-    return is_held(folder / LOCK)
+    parts = [path.with_name(LOCK) for path in folder.glob("*/study.yaml")]  # of several datasets
+    return any(is_held(lock) for lock in (folder / LOCK, *parts))

@@ -62,7 +62,8 @@ def pull(mirror: Mirror, *within: str) -> None:
         there = {name: token for name, token in listed.items() if not _beneath(name, ours)}
         known = agreed(mirror.folder, within)
         fixed = _fixed(known)
-        may_change = known.keys() - fixed - OPENED if may_have_changed(mirror.folder) else set()
+        opened = {name for name in known if in_study(PurePosixPath(name)).as_posix() in OPENED}
+        may_change = known.keys() - fixed - opened if may_have_changed(mirror.folder) else set()
         new = [
             name
             for name, token in there.items()
@@ -145,6 +146,13 @@ def _reached(url: str) -> Iterator[tuple[Any, str]]:
         raise OSError(f"{url}: {' '.join(str(error).split()) or type(error).__name__}") from error
 
 
+def in_study(path: PurePosixPath) -> PurePosixPath:
+    """Of a file or folder in a study of several datasets, where it lies in that of its own, without the label."""
+    first, *others = path.parts or ("",)
+    kept = first in (*WHOLE, *PASSING) or not others or others[0] not in (*WHOLE, *PASSING, *OPENED)
+    return path if kept else PurePosixPath(*others)
+
+
 def _listed(store: Any, root: str, folder: Path, within: Iterable[str]) -> dict[str, str]:
     """What the store says of each file, by its name beneath the prefix.
 
@@ -182,7 +190,8 @@ def _token(about: Mapping[str, Any]) -> str:
 
 def _whole(there: Mapping[str, str]) -> dict[str, str]:
     def whole(folder: PurePosixPath) -> bool:
-        must = len(folder.parts) == 2 and folder.parts[0] in WHOLE and folder.suffix != WORKING
+        within = in_study(folder)
+        must = len(within.parts) == 2 and within.parts[0] in WHOLE and folder.suffix != WORKING
         return not must or str(folder / CONFIG) in there
 
     return {name: token for name, token in there.items() if whole(PurePosixPath(name).parent)}
@@ -208,7 +217,7 @@ def _marks_whole(name: str) -> bool:
 
 
 def _passing(name: str) -> bool:
-    first, *others = PurePosixPath(name).parts
+    first, *others = in_study(PurePosixPath(name)).parts
     return bool(others) and (first in PASSING or (first in WHOLE and others[0].endswith(WORKING)))
 
 
