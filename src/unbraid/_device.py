@@ -3,8 +3,9 @@
 import errno
 import math
 import os
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -96,16 +97,33 @@ def memory_advice() -> Iterator[None]:
         raise OSError(f"out of memory: {LESS} ({what})") from error
 
 
+GENERATOR = threading.RLock()  # for who seeds torch's own generator, of which there is one for all threads
+
+_guard = threading.Lock()
+_at_work: list[torch.device] = []  # of the blocks that are to be reproducible now
+_restored = ExitStack()  # what was set before the first of them
+
+
 @contextmanager
 def reproducible(device: torch.device) -> Iterator[None]:
-    """One thread and deterministic kernels: the number of threads changes the order of sums, and so the result."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1 if device.type == "cpu" else threads)
+    """One thread and deterministic kernels: the number of threads changes the order of sums, and so the result.
+
+    Torch has one setting of both for the process: of blocks that overlap, as in threads, the last one restores it.
+    """
+    with _guard:
+        if not _at_work:
+            _restored.callback(torch.set_num_threads, torch.get_num_threads())
+            _restored.enter_context(torch.backends.cudnn.flags(deterministic=True, benchmark=False))
+        if device.type == "cpu":
+            torch.set_num_threads(1)
+        _at_work.append(device)
     try:
-        with torch.backends.cudnn.flags(deterministic=True, benchmark=False):
-            yield
+        yield
     finally:
-        torch.set_num_threads(threads)
+        with _guard:
+            _at_work.remove(device)
+            if not _at_work:
+                _restored.close()
 
 
 def worker_environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from unbraid._device import GENERATOR
 from unbraid._seeds import stream
 from unbraid._trust import is_code
 from unbraid.factors import Space
@@ -27,7 +28,7 @@ def build_member(family: Family, shape: tuple[int, ...], settings: Mapping[str, 
     """The modules of a member as they are before its first step; a function of the arguments alone."""
     # Without CUDA, `torch.manual_seed` would write down the whole stack for when there will be some: 2 ms.
     seeded = torch.manual_seed if torch.cuda.is_available() else torch.default_generator.manual_seed
-    with torch.random.fork_rng(devices=[]):
+    with GENERATOR, torch.random.fork_rng(devices=[]):
         seeded(stream(seed, "initial weights") & (1 << 63) - 1)
         modules = family.build(shape, settings).train()
         if settings.get("initialisation") == "glorot":

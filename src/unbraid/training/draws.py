@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from unbraid._device import GENERATOR
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Draw, Player, Supply
 from unbraid.models.networks import as_floats
@@ -25,14 +26,15 @@ def seeded(device: torch.device, key: int) -> Iterator[None]:
     generators = [torch.default_generator]
     if device.type == "cuda":
         generators.append(torch.cuda.default_generators[device.index or 0])
-    before = [generator.get_state() for generator in generators]
-    try:
-        for generator in generators:
-            generator.manual_seed(key & (1 << 63) - 1)
-        yield
-    finally:
-        for generator, state in zip(generators, before, strict=True):
-            generator.set_state(state)
+    with GENERATOR:
+        before = [generator.get_state() for generator in generators]
+        try:
+            for generator in generators:
+                generator.manual_seed(key & (1 << 63) - 1)
+            yield
+        finally:
+            for generator, state in zip(generators, before, strict=True):
+                generator.set_state(state)
 
 
 class Images:

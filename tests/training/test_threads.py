@@ -1,0 +1,77 @@
+"""Threads that train at once: torch has one generator and one number of threads for all of them."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from unbraid._device import reproducible
+from unbraid.families.building import build_member
+from unbraid.families.table import FAMILIES
+from unbraid.training.draws import seeded
+
+CPU = torch.device("cpu")
+
+
+def _drawn() -> list[float]:
+    """Numbers of torch's own generator, with time for another thread between them."""
+    first = torch.rand(2)
+    time.sleep(0.05)
+    return [*first.tolist(), *torch.rand(2).tolist()]
+
+
+def _built(seed: int) -> list[float]:
+    found = []
+
+    def build(*_: Any) -> nn.ModuleDict:
+        found.extend(_drawn())
+        return nn.ModuleDict()
+
+    build_member(replace(FAMILIES["vae"], build=build), (1, 8, 8), {}, seed)
+    return found
+
+
+def _stepped(seed: int) -> list[float]:
+    with seeded(CPU, seed):
+        return _drawn()
+
+
+@pytest.mark.parametrize(("first", "second"), [(_built, _built), (_stepped, _stepped), (_built, _stepped)])
+def test_each_thread_draws_what_it_draws_alone(
+    first: Callable[[int], list[float]], second: Callable[[int], list[float]]
+) -> None:
+    expected, both = [first(1), second(2)], threading.Barrier(2)
+
+    def draw(function: Callable[[int], list[float]], seed: int) -> list[float]:
+        both.wait(30)
+        return function(seed)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(draw, (first, second), (1, 2))) == expected
+
+
+def test_who_ends_first_changes_nothing_for_the_other() -> None:
+    """The number of threads that a new thread begins with is that of the process."""
+
+    def threads() -> int:
+        with ThreadPoolExecutor(1) as new:
+            return new.submit(torch.get_num_threads).result()
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        first, second = reproducible(CPU), reproducible(CPU)
+        for block in (first, second):
+            block.__enter__()
+        first.__exit__(None, None, None)
+        assert (threads(), torch.backends.cudnn.deterministic) == (1, True)
+        second.__exit__(None, None, None)
+        assert (threads(), torch.backends.cudnn.deterministic) == (3, False)
+    finally:
+        torch.set_num_threads(before)
