@@ -1,6 +1,9 @@
 """UDR over many runs: by brute force from the definition, on constructed populations, and what is left out and why."""
 
 import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -371,6 +374,25 @@ def test_a_ranking_is_made_once_for_the_same_codes(tmp_path: Path) -> None:
     changed = [replace(models[0], codes=models[0].matrix() @ rotation(8)), *models[1:]]
     assert rank(changed).scores[0] != first.scores[0]
     assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_two_that_rank_at_once_compare_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, both, models = [], threading.Barrier(2), population()
+
+    def compared(*arguments: Any, **options: Any) -> Ranking:
+        time.sleep(0.1)
+        made.append(rank_models(*arguments, **options))
+        return made[-1]
+
+    def rank(_: int) -> Ranking:
+        both.wait(30)
+        return rank_and_keep(tmp_path, models, SPEARMAN, {})
+
+    monkeypatch.setattr(ranking_file, "rank_models", compared)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(rank, range(2))
+    assert len(made) == 1
+    np.testing.assert_array_equal(first.scores, second.scores)
 
 
 @pytest.mark.parametrize("options", [RankingOptions(compare="all"), replace(SPEARMAN, compare="all")])

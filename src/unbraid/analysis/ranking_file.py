@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._files import atomic_write
+from unbraid._locks import locked
 from unbraid._seal import check_seal, seal
 from unbraid._tables import UNREADABLE
 from unbraid.analysis.ranking import Candidate, Ranking, RankingOptions, rank_models
@@ -19,7 +20,7 @@ from unbraid.types import FloatArray
 
 FORMAT = 1
 MADE = 6  # raised where a ranking of the same codes comes out otherwise, its notes included: kept ones are made again
-FOLDER = "udr"
+FOLDER, LOCK = "udr", ".lock"
 FOUND = "values", "penalties", "largest", "converged"  # of all pairs
 SAVED_EVERY = 60.0  # seconds
 
@@ -41,16 +42,37 @@ def rank_and_keep(
     """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept.
 
     Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
-    is kept every minute in a file beside it.
+    is kept every minute in a file beside it. Who ranks in the same folder is waited for.
     """
     path, source = ranking_path(folder, options), _fingerprint(candidates, options, untrained)
-    if path.is_file() and _described(path).get("source") == source:
-        kept = read_ranking(path)
-        found = {run: reason for run, reason in kept.left_out.items() if run in {each.run for each in candidates}}
-        return replace(kept, left_out=left_out | found)
+
+    def kept() -> Ranking | None:
+        if not path.is_file() or _described(path).get("source") != source:
+            return None
+        ranking, runs = read_ranking(path), {each.run for each in candidates}
+        found = {run: reason for run, reason in ranking.left_out.items() if run in runs}
+        return replace(ranking, left_out=left_out | found)
+
+    if (ranking := kept()) is not None:
+        return ranking
+    path.parent.mkdir(exist_ok=True)
+    with locked(path.parent / LOCK, wait="always"):
+        if (ranking := kept()) is not None:
+            return ranking
+        return _made(path, candidates, options, left_out, source, progress, untrained)
+
+
+def _made(
+    path: Path,
+    candidates: Sequence[Candidate],
+    options: RankingOptions,
+    left_out: dict[str, str],
+    source: str,
+    progress: Callable[[int, int], None] | None,
+    untrained: Sequence[FloatArray],
+) -> Ranking:
     begun = path.with_name(f"{path.name}.begun")
     known = next((read_ranking(each) for each in (begun, path) if each.is_file()), None)
-    path.parent.mkdir(exist_ok=True)
     due = time.monotonic() + SAVED_EVERY
 
     def save(part: Ranking) -> None:
