@@ -3,6 +3,7 @@
     python benchmarks/wide.py                       4096 codes, 50 000 rows, 10 factors
     python benchmarks/wide.py --codes 512 --rows 10000
     python benchmarks/wide.py --whole               16 384 sparse codes, 100 000 rows, 50 factors: time and memory
+    python benchmarks/wide.py --sae                 preset sae as a command, of sparse and of dense codes
 
 scikit-learn takes one pair of code and factor at a time, of codes that are binned already; it is given a few pairs, and
 its time is multiplied. The first call compiles our kernels and is not counted.
@@ -11,7 +12,10 @@ its time is multiplied. The first call compiles our kernels and is not counted.
 import argparse
 import os
 import resource
+import sys
+import tempfile
 import time
+from pathlib import Path
 
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
@@ -32,7 +36,11 @@ def main() -> None:
     for name, default in (("codes", 4096), ("rows", 50_000), ("factors", 10), ("pairs", 40)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--whole", action="store_true")
+    parser.add_argument("--sae", action="store_true")
     given = parser.parse_args()
+    if given.sae:
+        sae()
+        return
     if given.whole:
         whole()
         return
@@ -86,6 +94,27 @@ def whole() -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
         print(f"wide_udr of two such models, {correlation}: {time.process_time() - began:.0f} s of one core", end=", ")
         print(f"{peak / 2**20:.1f} GiB at most")
+
+
+def sae() -> None:
+    """What `unbraid score --metrics sae` takes, as a process of its own, of files of 16 384 codes and 30 labels."""
+    rng, n_codes = np.random.default_rng(0), 16_384
+    with tempfile.TemporaryDirectory() as folder:
+        home = Path(folder)
+        per_code = 110  # of 20 000 rows: .55 %
+        cells = rng.integers(0, 20_000, n_codes * per_code), np.repeat(np.arange(n_codes), per_code)
+        held = sparse.coo_array((rng.random(len(cells[0]), dtype=np.float32), cells), shape=(20_000, n_codes))
+        for kind in ("csr", "csc"):
+            sparse.save_npz(home / f"{kind}.npz", held.asformat(kind))
+        np.save(home / "dense.npy", rng.standard_normal((5_000, n_codes), dtype=np.float32))
+        for name, rows in (("csr.npz", 20_000), ("csc.npz", 20_000), ("dense.npy", 5_000)):
+            np.save(home / "labels.npy", rng.integers(0, 2, (rows, 30)))
+            files = [str(home / name), "--labels", str(home / "labels.npy")]
+            command = [sys.executable, "-m", "unbraid", "score", *files, "--metrics", "sae"]
+            pid = os.posix_spawn(sys.executable, command, os.environ)
+            _, status, used = os.wait4(pid, 0)
+            seconds = used.ru_utime + used.ru_stime
+            print(f"{name}: {seconds:.0f} s of one core, {used.ru_maxrss / 2**20:.2f} GiB at most, exit {status}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # Each package may import those of lower rank, and itself.
 RANKS = {
-    "errors": -1, "_arguments": 0,
+    "errors": -1, "_memory": -1, "_arguments": 0,
     "types": 0, "_trust": 0, "_suggest": 0, "_former": 0, "_shown": 0, "_seeds": 0, "_locks": 0, "_extras": 0,
     "_current_folder": 0, "_safe_path": 0,
     "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0, "score_file": 1,

@@ -2,15 +2,20 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+import os
+from array import array as Buffer
+from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from unbraid._memory import check_memory
+
 ROWS = 65_536  # of a matrix that are taken at a time, where they are no more than
 CELLS = 1 << 22  # numbers
-MOST_BYTES = 4 << 30  # that a sparse matrix may take when it is full
+MOST_BYTES = 256 << 20  # that a sparse matrix may take as a full array, unless that is asked for
+MOST_READ = 4 << 30  # that codes on the disk may take in memory
 MOST_COLUMNS = 4096  # of a larger matrix on the disk, which is read by columns beyond
 
 
@@ -39,10 +44,12 @@ def as_array(values: Any) -> npt.NDArray[Any]:
             as well; a sparse matrix; a pandas or polars frame or column; nested lists.
 
     Raises:
-        ValueError: rows are of different lengths, or there are none yet, as in a lazy frame.
+        ValueError: it is no array, with its type and what to write; rows are of different lengths, or there are none
+            yet, as in a lazy frame; a sparse matrix would take more than 256 MiB as a full array.
     """
     if _is_lazy(values):
         raise ValueError("a lazy frame has no rows yet; give frame.collect()")
+    _refuse_no_array(values)
     if is_sparse(values):
         check_width(values.shape)
         values = finite_sparse(values).toarray()
@@ -66,29 +73,43 @@ def is_sparse(values: Any) -> bool:
 
 
 def is_wide(values: Any) -> bool:
-    """Whether it is sparse, or left on the disk, and too large to be a full array."""
+    """Whether codes are read by columns: sparse ones, and wide ones on the disk that are too large for memory."""
     mapped = isinstance(values, np.memmap) and values.ndim == 2 and values.shape[1] > MOST_COLUMNS
-    return (mapped or is_sparse(values)) and too_large(math.prod(values.shape))
+    return is_sparse(values) or (mapped and too_large(math.prod(values.shape)))
 
 
 def too_large(n_values: int) -> bool:
-    """Whether so many numbers are too many for a full array."""
-    return 8 * n_values > MOST_BYTES
+    """Whether so many numbers on the disk are too many to be read into memory."""
+    return 8 * n_values > MOST_READ
 
 
 def check_width(shape: Sequence[int]) -> None:
     """
     Raises:
-        ValueError: a matrix of this shape is no full array; see `too_wide`.
+        ValueError: a sparse matrix of this shape takes too much as a full array, for which nobody asked.
     """
-    if too_large(math.prod(shape)):
-        raise ValueError(f"{too_wide(shape)}; unbraid.score and unbraid.metrics.wide_scores read codes by columns")
+    if 8 * math.prod(shape) > MOST_BYTES:
+        raise ValueError(
+            f"sparse codes {in_full(shape)}; unbraid.score and unbraid.metrics.wide_scores read them by columns, and "
+            ".toarray() makes them full"
+        )
 
 
-def too_wide(shape: Sequence[int]) -> str:
-    """Why a matrix of this shape is no full array."""
-    size = 8 * math.prod(shape) / 2**30
-    return f"a matrix of shape {tuple(shape)} takes {size:.0f} GiB as a full array, more than {MOST_BYTES >> 30}"
+def in_full(shape: Sequence[int]) -> str:
+    """What a matrix of this shape takes as a full array."""
+    return f"of shape {tuple(shape)} take {8 * math.prod(shape) / 1e9:.2g} GB as a full array"
+
+
+def as_full(values: Any) -> Any:
+    """A sparse matrix or tensor as a full array, which somebody asked for; others as they are.
+
+    Raises:
+        ValueError: it is more than the free memory.
+    """
+    if not is_sparse(values):
+        return values
+    check_memory(8 * math.prod(values.shape), f"sparse codes {in_full(values.shape)}; without dense they stay sparse")
+    return finite_sparse(values).toarray()
 
 
 def finite_sparse(values: Any) -> Any:
@@ -111,6 +132,57 @@ def finite_sparse(values: Any) -> Any:
         row, column = held.indices[place], np.searchsorted(held.indptr, place, side="right") - 1
         raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
     return held
+
+
+def _refuse_no_array(values: Any) -> None:
+    """
+    Raises:
+        ValueError: NumPy would make an object of it, or walk through it row by row.
+    """
+    if isinstance(values, list | tuple):
+        lists = [each for each in values if isinstance(each, list | tuple)]
+        for each in (*lists, *{type(each): each for each in values}.values()):  # of each type one
+            if not isinstance(each, str | bytes | Mapping | Set) and (
+                hasattr(each, "__getitem__") or hasattr(each, "__iter__")
+            ):
+                _refuse_no_array(each)
+    elif isinstance(values, type) or not (isinstance(values, _PLAIN) or any(hasattr(values, way) for way in _WAYS)):
+        kind = f"{'the class ' if isinstance(values, type) else ''}{_type_name(values)}"
+        wanted = "expected an array, frame, tensor, sparse matrix or list of numbers"
+        raise ValueError(f"{wanted}; got {kind}: {_instead(values)}")
+
+
+_PLAIN = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)
+_WAYS = ("__array__", "__array_interface__", "__dlpack__", "to_numpy", "toarray", "detach")  # to become an array
+
+
+def _type_name(values: Any) -> str:
+    kind = values if isinstance(values, type) else type(values)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _instead(values: Any) -> str:
+    """What to write in place of what is no array."""
+    if values is None:
+        return "give the numbers themselves"
+    if isinstance(values, str | bytes | os.PathLike):
+        found = os.path.exists(values)
+        return "unbraid.Representation.load reads a file of codes" if found else f"there is no file {values!r}"
+    if isinstance(values, type):
+        return "give one of its objects"
+    if hasattr(values, "obs") and hasattr(values, "X"):
+        return 'write score(adata.X, adata.obs[["cell_type"]]), or adata.obsm["X_pca"] for adata.X'
+    if isinstance(values, Mapping):
+        return f"give one of its values, such as codes[{next(iter(values), 'codes')!r}]"
+    if isinstance(values, Set):
+        return "a set has no order; give a list"
+    if isinstance(values, Iterator):
+        return "it is read once only; give numpy.stack(list(rows))"
+    if callable(values):
+        return "unbraid.score_encoder(encode, dataset) scores an encoder"
+    if hasattr(values, "__getitem__") or hasattr(values, "__iter__"):
+        return "read its rows into one array, such as numpy.stack([row for row in data])"
+    return "give numbers"
 
 
 def _is_lazy(values: Any) -> bool:

@@ -1,6 +1,7 @@
 """Is one model better than another on these images, or did it draw a luckier sample?"""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
@@ -219,6 +220,13 @@ def compare(
 
 
 def _named(models: Models) -> dict[str, Representation]:
+    if not isinstance(models, Mapping | list | tuple):
+        wanted = "a mapping from names to Representations or paths, or a list of paths"
+        raise ValueError(f"models must be {wanted}; got {type(models).__name__}")
+    for each in models.values() if isinstance(models, Mapping) else models:
+        if not isinstance(each, Representation | str | os.PathLike):
+            made = "unbraid.Representation.of(codes, labels)"
+            raise ValueError(f"a model must be a path or {made}; got {type(each).__name__}")
     named: Mapping[str, Any] = models if isinstance(models, Mapping) else {str(path): path for path in models}
     if len(named) < 2:
         raise ValueError(f"give two or more models to compare; got {len(named)}")

@@ -183,6 +183,9 @@ def _rank_study(
 
 def _named(models: Sequence[Model]) -> dict[str, Model]:
     """Files and runs by their paths, arrays by their place."""
+    if isinstance(models, str) or not isinstance(models, Sequence | np.ndarray):
+        kind = type(models).__name__
+        raise ValueError(f"models must be a study, a list of models or a mapping from names to them; got {kind}")
     named: dict[str, Model] = {
         str(getattr(model, "path", model if isinstance(model, str | Path) else f"model {place}")): model
         for place, model in enumerate(models)

@@ -364,7 +364,7 @@ def example_path() -> Path:
 
 
 def read_wide(path: Path) -> Any:
-    """The codes of a file, where they are too wide for a `Representation`: sparse, or of a .npy file; else None."""
+    """The codes of a file, where they are read by columns: sparse, or in a .npy file that is too large; else None."""
     if not path.is_file():
         return None
     full = path.suffix == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least

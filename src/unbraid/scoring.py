@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 
 from unbraid._arguments import check_entries, check_number, check_whole
-from unbraid._arrays import array_digest, as_array, check_weights, column_names, is_wide, too_wide
+from unbraid._arrays import array_digest, as_array, as_full, check_weights, column_names, in_full, is_wide
 from unbraid._baselines import Baseline
 from unbraid._blocks import Blocks, Given, blocks_of
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
+from unbraid._memory import BY_COLUMNS, COPIES, check_memory
 from unbraid._pixels import baselines_of
 from unbraid._score_again import with_baselines, with_intervals, with_nulls
 from unbraid._score_each import Gap, Objects, score_each
@@ -62,14 +63,15 @@ def score(
     confidence: float | None = None,
     resamples: int | None = None,
     on_error: Literal["keep", "raise"] = "keep",
+    dense: bool = False,
     progress: Progress | None = None,
 ) -> ScoreCard:
     """Score codes by the metrics named, or by the standard ones.
 
     Args:
         codes: (n_samples, n_codes) real: an array, tensor, frame or sparse matrix; or a Representation that holds
-            everything else as well. Sparse codes that would not fit as a full array are read by columns: by `mig`,
-            `med`, `sap`, `snc`, `modularity` and `mcc`; other metrics are skipped.
+            everything else as well. Sparse codes stay sparse and are read by columns: by `mig`, `med`, `sap`, `snc`,
+            `modularity` and `mcc`; other metrics are skipped, unless `dense` is true.
         factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors; or labels as
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
             numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
@@ -112,6 +114,7 @@ def score(
         resamples: how many parts, 2 or more, in place of what the table of metrics says.
         on_error: what a metric that raises an error costs: "keep", its own row, and `card.failed` has the reason; or
             "raise", the whole card, and the error names the metric.
+        dense: whether sparse codes are made a full array, if it fits into memory, so that every metric can be scored.
         progress: called as progress(metric, done, total) before each metric, of shuffles and of parts as well.
 
     Returns:
@@ -120,8 +123,8 @@ def score(
         interval or a baseline's score that could not be computed is missing from its metric, whose `notes` say why.
 
     Raises:
-        ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored; or,
-            with `on_error="raise"`, a metric failed.
+        ValueError: unsound input, named by argument, row and column; an unknown metric; nothing could be scored; it
+            needs more memory than is free; or, with `on_error="raise"`, a metric failed.
 
     Example:
         >>> grid = np.repeat(FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid(), 2, axis=0)
@@ -140,12 +143,17 @@ def score(
         check_whole("resamples", resamples, FEWEST_PARTS)
         if confidence is None:
             raise ValueError("resamples are for intervals: give confidence, such as 0.95")
-    if not isinstance(codes, Representation) and is_wide(codes):
+    if dense:
+        codes = as_full(codes)
+    elif not isinstance(codes, Representation) and is_wide(codes):
         given = {"null": null or None, "confidence": confidence, "log_variances": log_variances, "sizes": sizes}
         given |= {"weights": weights, "baselines": baselines}
         given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
         if found := [name for name, value in given.items() if value is not None]:
-            raise ValueError(f"{too_wide(np.shape(codes))}; without {' and '.join(found)} it is scored by columns")
+            asked = f"{' and '.join(found)} need a full array"
+            raise ValueError(
+                f"{asked}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
+            )
         chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
         return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
     representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing, weights)
@@ -157,6 +165,9 @@ def score(
     about = (factors, kinds, names, sizes, period, missing, weights)
     beside = {name: _baseline(name, each, codes, about) for name, each in (baselines or {}).items()}
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)), blocks)
+    if not {name.partition("(")[0] for name in chosen} <= {*BY_COLUMNS}:
+        advice = f"give fewer rows, or metrics that hold few columns at a time ({', '.join(BY_COLUMNS)})"
+        check_memory(8 * COPIES * representation.codes.size, advice)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed: dict[str, FailedMetric] = {}

@@ -106,7 +106,7 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
     np.testing.assert_allclose(list(told["scores"].values()), expected, atol=1e-12)
     assert rank([*codes], top=3, similarity="pearson").scores.shape == (3,)
     for given, said in (
-        ((*files,), "as a full array, more than"),
+        ((*files,), "as a full array; unbraid.score"),
         ((*files, "--similarity", "pearson"), "give top, such as 10"),
         ((*files, "--top", "0"), "top must be"),
         ((*files, "--top", "3", "--similarity", "lasso"), "similarity must be 'pearson' or 'spearman' beside top"),

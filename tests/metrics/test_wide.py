@@ -8,6 +8,7 @@ import pytest
 from scipy import sparse
 
 import unbraid._arrays
+import unbraid._memory
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.examples import entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
@@ -68,7 +69,7 @@ def test_an_explicit_nan_is_named() -> None:
 def test_what_would_not_fit_is_refused_before_memory_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
     held: Any = sparse.csr_matrix(wide())
-    with pytest.raises(ValueError, match="as a full array, more than .*wide_scores read codes by columns"):
+    with pytest.raises(ValueError, match="as a full array; .*wide_scores read them by columns"):
         mig(held, FACTORS)
     assert wide_scores(held, FACTORS, at_once=10).mig > 0
 
@@ -126,16 +127,20 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
     codes = wide()
     labels = {"a": FACTORS[:, 0].astype(float), "b": FACTORS[:, 1], "c": FACTORS[:, 2]}
     labels["a"][5] = np.nan  # a row without a label is left out
-    expected = score(codes, labels, metrics=["mig", "snc", "mcc", "med", "sap"])
-    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
+    expected = score(codes, labels, metrics=["sae", "med", "sap"])
+    full = score(held_by_rows(codes), labels, metrics=["sae", "irs"], null=2, dense=True)
+    assert full["irs"].score == score(codes, labels, metrics="irs")["irs"].score
+    monkeypatch.setattr(unbraid._arrays, "MOST_READ", 1 << 16)
     holds: list[Any] = [held_by_rows(codes), sparse.csc_matrix(codes)]
     card = score(held_by_rows(codes), labels, metrics="mig")
     for held in holds:
         card = score(held, labels, metrics=["sae", "med", "sap", "nk"])
         for name in expected:
-            assert card.scored[name].headline == pytest.approx(expected.scored[name].headline, abs=1e-9), name
-            np.testing.assert_allclose(card[name].per_factor, expected[name].per_factor, atol=1e-9)
-    assert card.skipped["nk"].startswith("a matrix of shape (480, 60) takes 0 GiB as a full array")
+            assert card.scored[name].headline == pytest.approx(expected.scored[name].headline, abs=1e-12), name
+            for part in ("per_factor", "ceiling", "chance", "accuracy"):
+                own, other = getattr(card[name], part, 0.0), getattr(expected[name], part, 0.0)
+                np.testing.assert_allclose(own, other, atol=1e-12)
+    assert card.skipped["nk"].startswith("needs all codes at once, which of shape (480, 60) take 0.00023 GB")
     names = card.representation.code_names
     plain = [f"code {code}" for code in expected["snc"].alignment]
     assert [names[code] for code in card["snc"].alignment] == plain
@@ -146,9 +151,9 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
     again = ScoreCard.load(tmp_path / "a.json")
     assert (again.of_codes, again.scored["mig"].headline) == (60, card.scored["mig"].headline)
     refused: list[tuple[dict[str, Any], str]] = [
-        ({"metrics": "nk"}, "none of the metrics can go so wide.*mig, med"),
-        ({"metrics": "mig", "null": 3}, "without null it is scored by columns"),
-        ({"metrics": "mig", "confidence": 0.9}, "without confidence"),
+        ({"metrics": "nk"}, "nk needs all codes at once.*dense=True.*mig, med"),
+        ({"metrics": "mig", "null": 3}, "null need a full array.*dense=True"),
+        ({"metrics": "mig", "confidence": 0.9}, "confidence need a full array"),
     ]
     for bad, said in refused:
         with pytest.raises(ValueError, match=said):
@@ -174,7 +179,7 @@ def test_the_command_scores_a_file_that_is_too_wide(
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
     table = "\n".join(["a,b,c", *(",".join(map(str, row)) for row in FACTORS.tolist())])
     (tmp_path / "labels.csv").write_text(table, encoding="utf-8")
-    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
+    monkeypatch.setattr(unbraid._arrays, "MOST_READ", 1 << 16)
     files = str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv")
     code, printed, error = unbraid_cli("score", *files, "--metrics", "sae", "--columns", "b,c")
     assert code == 0, error
@@ -182,7 +187,7 @@ def test_the_command_scores_a_file_that_is_too_wide(
     assert "mig " in printed
     for given, said in (
         ((files[0], "--metrics", "mig"), "--labels FILE gives them factors"),
-        ((*files, "--metrics", "nk"), "none of the metrics can go so wide"),
+        ((*files, "--metrics", "nk"), "nk needs all codes at once"),
         ((*files, "--columns", "d"), "no column 'd'; there are a, b, c"),
     ):
         code, _, error = unbraid_cli("score", *given)
@@ -201,7 +206,15 @@ def test_the_command_scores_a_file_that_is_too_wide(
     code, _, error = unbraid_cli("score", str(tmp_path / "codes.npy"), *files[1:], "--metrics", "sae")
     assert (code, len(error.splitlines())) == (2, 1)
     assert "codes.npy: not a readable .npy file" in error
+    files = (str(tmp_path / "codes.npz"), *files[1:])
+    code, printed, error = unbraid_cli("score", *files, "--metrics", "irs,mig", "--dense")
+    assert (code, "irs " in printed) == (0, True), error
+    monkeypatch.setattr(unbraid._memory, "free_memory", lambda: 1000)
+    code, _, error = unbraid_cli("score", *files, "--metrics", "irs,mig", "--dense")
+    assert (code, len(error.splitlines())) == (2, 1)
+    assert "needs about 0.0 GB and 0.0 GB are free" in error
+    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 16)
     # What has no way of its own for codes so wide names the limit.
     code, _, error = unbraid_cli("figure", "hinton", *files, "--out", str(tmp_path / "a.png"))
     assert (code, len(error.splitlines())) == (2, 1)
-    assert "as a full array, more than" in error
+    assert "as a full array; unbraid.score" in error

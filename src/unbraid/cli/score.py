@@ -138,6 +138,10 @@ def score(
             show_default=False,
         ),
     ] = None,
+    dense: Annotated[
+        bool,
+        typer.Option("--dense", help="Make sparse codes a full array, if it fits into memory, for every metric."),
+    ] = False,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
     json: Annotated[Path | None, typer.Option(help="Write the scores to this .json file.")] = None,
@@ -209,12 +213,12 @@ def score(
     cards: dict[str, ScoreCard] = {}
     for path in paths:
         name = "the shipped example" if example else str(path)
-        if (wide := read_wide(path)) is not None:
+        if not dense and (wide := read_wide(path)) is not None:
             given = {"seed": seed, "null": null, "confidence": confidence, "resamples": resamples, "weights": weights}
             given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
             cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
             continue
-        representation, chosen_factors = labelled(path, labels, factors, about, weights)
+        representation, chosen_factors = labelled(path, labels, factors, about, weights, dense=dense)
         names = representation.names
 
         def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
@@ -284,14 +288,22 @@ def about_labels(kinds: str | None, period: str | None, missing: str | None) -> 
 
 
 def labelled(
-    path: Path, labels: Path | None, factors: str | None, about: dict[str, Any], weights: str | None = None
+    path: Path,
+    labels: Path | None,
+    factors: str | None,
+    about: dict[str, Any],
+    weights: str | None = None,
+    *,
+    dense: bool = False,
 ) -> "tuple[Representation, tuple[str, ...]]":
     """Codes with the factors asked for, and their names where they are not all."""
-    from unbraid._tables import read_columns
+    from unbraid._arrays import as_full
+    from unbraid._tables import read_columns, read_sparse
     from unbraid.representation import POSTERIOR, Representation
     from unbraid.runs.folder import read_codes
 
-    held = read_codes(path)
+    sparse = read_sparse(path) if dense and path.is_file() else None
+    held = read_codes(path) if sparse is None else Representation(as_full(sparse))
     chosen = None if factors is None else listed(factors)
     if labels is None and not about:
         every = held.names
