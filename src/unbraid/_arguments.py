@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+LONGEST_NAME = 1000  # letters
 MOST_BINS = 10_000  # a table of codes x bins x levels is held at once
 MOST_NUMBERS = 100_000_000  # held at once of what is drawn: 800 MB
 
@@ -78,3 +79,10 @@ def generator(seed: Any) -> np.random.Generator:
 
 def _shown(value: Any) -> str:
     return " ".join(reprlib.repr(value).split())
+
+
+def check_names(argument: str, names: Sequence[Any]) -> None:
+    """Raises ValueError for a name that is too long to be drawn or printed."""
+    for place, name in enumerate(names):
+        if isinstance(name, str) and len(name) > LONGEST_NAME:
+            raise ValueError(f"{argument}[{place}] has {len(name):,} letters; names have at most {LONGEST_NAME:,}")

@@ -37,7 +37,7 @@ Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
 
 
 def rank(
-    models: "Study | Mapping[str, Model] | Sequence[Model]",
+    models: "Study | str | Path | Mapping[str, Model] | Sequence[Model]",
     *,
     groups: Sequence[str] | None = None,
     compare: Compare | None = None,
@@ -55,8 +55,8 @@ def rank(
     """Rank models without labels, by how well their latents match those of the other models (UDR).
 
     Args:
-        models: a study; or models, by name or in a list: codes (n_samples, n_codes), a `Representation`, a
-            representation file, a run or its folder. All are codes of the same samples in the same order.
+        models: a study or its folder; or models, by name or in a list: codes (n_samples, n_codes), a `Representation`,
+            a representation file, a run or its folder. All are codes of the same samples in the same order.
         groups: one label per model; models of other groups are not compared. Default: of runs, their settings are
             compared as `compare` says; all other models with each other.
         compare: "same-hyperparameters", "same-family" or "all"; default for a study what its YAML says, else "all".
@@ -97,6 +97,8 @@ def rank(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if similarity == "pearson" and top is None:
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
+    if isinstance(models, str | Path):
+        models = _study_of(Path(models))
     if hasattr(models, "known_folder"):
         if top is not None:
             raise ValueError("top is for models given by themselves; a study compares as its YAML says")
@@ -164,6 +166,15 @@ def _wide(model: Model) -> Any:
         held = read_sparse(path)
         return Representation.load(path).codes if held is None else held
     return model.codes if isinstance(model, Representation) else model
+
+
+def _study_of(path: Path) -> "Study":
+    from unbraid.studies.storage.store import YAML
+    from unbraid.studies.study import Study
+
+    if not (path / YAML).is_file():
+        raise ValueError(f"{path}: not the folder of a study (no {YAML}); give models as a list of two or more")
+    return Study.load(path)
 
 
 def _rank_study(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._arguments import check_whole
+from unbraid._arguments import LONGEST_NAME, check_names, check_whole
 from unbraid._arrays import as_array, check_weights, column_names, is_wide, too_large
 from unbraid._extras import require
 from unbraid._files import atomic_write
@@ -36,6 +37,7 @@ SUFFIXES = (".npz", ".safetensors", ".parquet")
 READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
 BIT = math.log(2)  # nats
 INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
+LONGEST_NOTE = 20_000  # letters; what is longer is cut
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
 STORED = (
     "codes",
@@ -93,10 +95,13 @@ class Representation(Shown):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
-        levels = tuple(tuple(map(_text, own)) for own in self.levels) if any(self.levels) else ()
+        for name in ("names", "code_names"):
+            check_names(name, getattr(self, name))
+        levels = tuple(tuple(_text(each, LONGEST_NAME) for each in own) for own in self.levels)
+        levels = levels if any(levels) else ()
         object.__setattr__(self, "levels", levels)
         for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
-            object.__setattr__(self, name, tuple(map(_text, getattr(self, name))))
+            object.__setattr__(self, name, tuple(_text(each, LONGEST_NOTE) for each in getattr(self, name)))
         for name in ("codes", "factors", *POSTERIOR):
             array = getattr(self, name)
             if array is not None:
@@ -112,9 +117,9 @@ class Representation(Shown):
             raise ValueError(
                 f"code_names must have one entry per code ({self.codes.shape[1]}); got {len(self.code_names)}"
             )
-        for place, name in enumerate(self.code_names):
-            if name in self.code_names[:place]:
-                raise ValueError(f"code_names must differ from each other; {name!r} comes twice")
+        if len(set(self.code_names)) < len(self.code_names):
+            twice = Counter(self.code_names).most_common(1)[0][0]
+            raise ValueError(f"code_names must differ from each other; {twice!r} comes twice")
         n_factors = self.factors.shape[1]
         if not self.names:
             object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
@@ -427,8 +432,8 @@ def _plain(column: Any) -> Any:
     return values if values.dtype.kind in "biufO" else values.astype(object)
 
 
-def _text(name: Any) -> str:
-    return printable(name) if isinstance(name, str) else name
+def _text(name: Any, longest: int) -> str:
+    return printable(name if len(name) <= longest else f"{name[: longest - 1]}…") if isinstance(name, str) else name
 
 
 def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:

@@ -301,17 +301,24 @@ class ScoreCard:
             ValueError: the suffix is neither.
             FileNotFoundError: the folder does not exist.
         """
-        path = Path(path)
-        if path.suffix == ".json":
-            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
-        elif path.suffix == ".html":
-            from unbraid.report.page import page
-
-            text = page(self.contents())
-        else:
-            raise ValueError(f"{path}: a score card is saved as .json or .html")
+        text = self.text(path)
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+    def text(self, path: str | Path) -> str:
+        """What `save` writes to a file of this name.
+
+        Raises:
+            ValueError: the suffix is neither .json nor .html.
+        """
+        suffix = Path(path).suffix
+        if suffix == ".json":
+            return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        if suffix == ".html":
+            from unbraid.report.page import page
+
+            return page(self.contents())
+        raise ValueError(f"{path}: a score card is saved as .json or .html")
 
     def __repr__(self) -> str:
         n_samples, n_codes = self.representation.codes.shape

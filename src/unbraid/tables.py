@@ -100,13 +100,17 @@ def save_table(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str =
         ValueError: the suffix is another.
         FileNotFoundError: the folder does not exist.
     """
-    path = Path(path)
-    write = {".tex": latex, ".md": markdown, ".csv": comma_separated}.get(path.suffix)
+    text = table_text(path, head, rows, foot=foot)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def table_text(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> str:
+    """What `save_table` writes to a file of this name, or a ValueError where the suffix is another."""
+    write = {".tex": latex, ".md": markdown, ".csv": comma_separated}.get(Path(path).suffix)
     if write is None:
         raise ValueError(f"{path}: a table is saved as {', '.join(FORMATS)}")
-    with atomic_write(path) as temporary:
-        text = write(head, rows) if write is comma_separated else write(head, rows, foot)
-        temporary.write_text(text, encoding="utf-8")
+    return write(head, rows) if write is comma_separated else write(head, rows, foot)
 
 
 def latex(head: Sequence[str], rows: Rows, foot: str = "") -> str:

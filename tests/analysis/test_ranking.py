@@ -230,7 +230,7 @@ def test_nothing_to_compare_is_refused_with_the_reasons() -> None:
     lonely = [candidate(f"run{n}", BASE, f"beta={n}") for n in range(3)]
     with pytest.raises(NothingToRank, match="compared: run0, run1, run2: the only run of its setting"):
         rank_models(lonely, PAPER)
-    with pytest.raises(NothingToRank, match="no finished runs"):
+    with pytest.raises(NothingToRank, match="no two models can be compared: there are none"):
         rank_models([])
     with pytest.raises(ValueError, match="compare must be one of same-hyperparameters, same-family, all; got 'some'"):
         RankingOptions(compare="some")  # pyright: ignore[reportArgumentType]

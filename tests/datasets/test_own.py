@@ -264,7 +264,7 @@ def test_a_path_that_holds_no_dataset(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"broken.npz: damaged or not an .npz file"):
         datasets.load(str(tmp_path / "broken.npz"))
     (tmp_path / "factors.parquet").write_bytes(b"PAR1")
-    with pytest.raises(ValueError, match=r"factors.parquet: damaged or not a .parquet file"):
+    with pytest.raises(ValueError, match=r"factors.parquet: not a readable .parquet file"):
         datasets.load(str(tmp_path))
     with pytest.raises(ValueError, match="has no option 'seed'; it has grid, kinds"):
         datasets.load(str(tmp_path), seed=1)

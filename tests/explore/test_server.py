@@ -102,6 +102,21 @@ def test_another_name_is_refused_so_that_no_page_can_point_its_own_here(port: in
     assert "é" not in reply.body
 
 
+@pytest.mark.parametrize(
+    ("path", "host", "status"),
+    [("/", "[", 400), ("/", "[::1", 400), ("/", "[::1]:x", 421), ("http://[/", "127.0.0.1:{}", 400)],
+)
+def test_an_address_that_is_none_is_the_readers_fault(port: int, path: str, host: str, status: int) -> None:
+    assert ask(port, "GET", path, Host=host.format(port)).status == status
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "a/" * 3000 + "b", "x" * 256])
+def test_a_name_too_long_for_a_file_is_no_file(name: str, tmp_path: Path) -> None:
+    with pytest.raises(Refused, match="no such file") as refused:
+        file_within(tmp_path, name)
+    assert refused.value.status == 404
+
+
 def test_a_page_of_ours_may_post(port: int) -> None:
     reply = ask(port, "POST", "/score", '{"run": "a"}', **ours(port))
     assert (reply.status, json.loads(reply.body)) == (200, {"path": "/score", "run": "a"})

@@ -605,7 +605,7 @@ def _nothing(reasons: Mapping[str, str]) -> str:
         runs.setdefault(reason, []).append(run)
     told = [f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items()]
     why = "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
-    return f"no two models can be compared: {why or 'there are no finished runs'}"
+    return f"no two models can be compared: {why or 'there are none'}"
 
 
 def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: int | None) -> tuple[str, ...]:

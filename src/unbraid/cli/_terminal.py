@@ -23,6 +23,9 @@ class Terminal(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         """As rich does, with what controls a terminal as text."""
         shown = [printable(each, keep="\n") if isinstance(each, str) else _Printable(each) for each in objects]
+        # What marks numbers and paths takes minutes where a word has a million letters.
+        if any(isinstance(each, str) and len(each) > UNCUT for each in shown):
+            options["highlight"] = False
         super().print(*shown, **options)
 
 

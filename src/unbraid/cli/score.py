@@ -241,21 +241,21 @@ def score(
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
         if path.is_dir() and own and weights is None and not blocked:
             say(_kept(path, cards[name]), err=True)
-    from unbraid.tables import compare, footnote, save_table
+    from unbraid._files import atomic_write
+    from unbraid.tables import compare, footnote, table_text
 
-    outs = [out for out in (json, html) if out is not None]
-    for out in outs:
-        next(iter(cards.values())).save(out)
+    # All are made before the first is written, so that what fails leaves none.
     head, rows = compare(called(cards))
-    for out in tables.values():
-        if out is not None:
-            save_table(out, head, rows, foot=footnote(cards))
-            outs.append(out)
+    texts = {out: next(iter(cards.values())).text(out) for out in (json, html) if out is not None}
+    texts |= {out: table_text(out, head, rows, foot=footnote(cards)) for out in tables.values() if out is not None}
+    for out, text in texts.items():
+        with atomic_write(out) as temporary:
+            temporary.write_text(text, encoding="utf-8")
     if len(cards) == 1:
         _print(next(iter(cards.values())), how_many)
     else:
         _print_beside(head, rows, cards)
-    for out in outs:
+    for out in texts:
         say(f"wrote {out}", err=True)
     if strict and any(card.failed for card in cards.values()):
         raise typer.Exit(3)

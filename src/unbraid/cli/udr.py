@@ -121,6 +121,7 @@ def udr(
         )
     for path, reason in ranking.left_out.items():
         raise ValueError(f"{path}: {reason}")
+    texts: dict[Path, str] = {}  # made before the first is written, so that what fails leaves none
     if json is not None:
         content = {
             "similarity": similarity or ranking.options.similarity,
@@ -135,13 +136,13 @@ def udr(
             "notes": list(ranking.notes),
             "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in ranking.pairs],
         }
-        with atomic_write(json) as temporary:
-            temporary.write_text(json_format.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        texts[json] = json_format.dumps(content, indent=2, allow_nan=False) + "\n"
     if html is not None:
         from unbraid.report.ranking import ranking_page
 
-        text = ranking_page(ranking, grouped=groups is not None)
-        with atomic_write(html) as temporary:
+        texts[html] = ranking_page(ranking, grouped=groups is not None)
+    for out, text in texts.items():
+        with atomic_write(out) as temporary:
             temporary.write_text(text, encoding="utf-8")
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     table.add_column("rank", justify="right")

@@ -4,7 +4,6 @@ import re
 import struct
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from io import BytesIO
@@ -17,7 +16,7 @@ import numpy as np
 from unbraid._extras import require
 from unbraid._files import below
 from unbraid._suggest import one_line
-from unbraid._tables import DAMAGED
+from unbraid._tables import DAMAGED, PACKED
 from unbraid.types import UInt8Array
 
 SLAB_BYTES = 1 << 26
@@ -28,7 +27,7 @@ Convert = Callable[[Any], UInt8Array]
 @contextmanager
 def readable(path: Path, what: str) -> Iterator[None]:
     """Turn what the containers raise on a damaged file into one clear line."""
-    faults = (zipfile.BadZipFile, zlib.error, tarfile.TarError, EOFError, RuntimeError, KeyError, struct.error)
+    faults = (zipfile.BadZipFile, *PACKED, tarfile.TarError, EOFError, RuntimeError, KeyError, struct.error)
     try:
         yield
     except (*faults, OSError) as error:

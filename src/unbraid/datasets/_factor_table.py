@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._extras import require
 from unbraid._suggest import one_line
+from unbraid._tables import read_parquet
 from unbraid.factors.space import Values
 from unbraid.types import FloatArray, IntArray, Kind
 
@@ -82,12 +82,7 @@ def read_table(path: Path) -> list[Column]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     if path.suffix == ".parquet":
-        pq: Any = require("pyarrow.parquet", "data", "reading .parquet files")
-        try:
-            table = pq.read_table(path).to_pydict()
-        except (OSError, ValueError) as error:
-            raise ValueError(f"{path}: damaged or not a .parquet file ({one_line(error)})") from error
-        return table_columns(table, str(path))
+        return table_columns(read_parquet(path).to_pydict(), str(path))
     if path.suffix != ".csv":
         raise ValueError(f"{path}: a table of factors is a .csv or .parquet file")
     try:

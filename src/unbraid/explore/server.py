@@ -18,7 +18,7 @@ from io import BufferedReader, BytesIO, RawIOBase
 from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
 from unbraid._files import below
 from unbraid.errors import UnbraidError
@@ -78,9 +78,10 @@ def file_within(folder: Path, path: str) -> Path:
     name = path.strip("/")
     try:
         found = below(folder, name).resolve() if name else folder.resolve()
-    except ValueError:
-        raise Refused(404, "no such file") from None
-    if not found.exists():
+        there = found.exists()
+    except (ValueError, OSError, RuntimeError):  # no path, one too long for a file system, or links in a circle
+        there = False
+    if not there:
         raise Refused(404, "no such file")
     return found
 
@@ -259,13 +260,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _path(self) -> str:
         try:
-            return unquote(urlsplit(self.path).path, errors="strict")
+            return unquote(_parts(self.path).path, errors="strict")
         except ValueError:
             raise Refused(400, "not an address") from None
 
     def _check_host(self) -> None:
         given = self.headers.get("Host", "")
-        name = urlsplit(f"//{given}").hostname or ""
+        name = _parts(f"//{given}").hostname or ""
         if "@" not in given and name in self.server.names and self._own_port(given):
             return
         # Elsewhere than on this machine alone it has addresses that we do not know; a page's name is never one.
@@ -287,7 +288,7 @@ class _Handler(BaseHTTPRequestHandler):
             held.load(self.headers.get("Cookie", ""))
         if name in held and _same(held[name].value, self.server.token):
             return None
-        asked = urlsplit(self.path)
+        asked = _parts(self.path)
         given = parse_qs(asked.query).get("token", [""])[0]
         if not _same(given, self.server.token) or self.command == "POST":
             raise Refused(403, "open the address that unbraid explore printed; it ends in a token")
@@ -326,6 +327,13 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:
         """Silence: what a page asks for every few seconds is of no interest on the terminal."""
+
+
+def _parts(address: str) -> SplitResult:
+    try:
+        return urlsplit(address)
+    except ValueError:  # such as a bracket that is left open
+        raise Refused(400, "not an address") from None
 
 
 def _same(given: str, token: str) -> bool:

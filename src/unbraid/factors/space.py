@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid._arguments import check_whole
+from unbraid._arguments import check_names, check_whole
 from unbraid._shown import printable
 from unbraid._suggest import suggestion
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
@@ -203,6 +203,7 @@ def named_levels(values: Values) -> tuple[str, ...]:
 
 
 def _check_names_and_kinds(names: tuple[str, ...], kinds: tuple[Kind, ...]) -> None:
+    check_names("names", names)
     if len(set(names)) < len(names):
         raise ValueError(f"names must differ from each other; got {list(names)}")
     for name, kind in zip(names, kinds, strict=True):

@@ -60,7 +60,8 @@ def description(card: Card, dead: IntArray) -> dict[str, Any]:
 def dead_codes(representation: Representation) -> IntArray:
     """Codes that are constant or, where the posterior is known, whose mean KL to the prior is at most 0.01 nats."""
     codes = representation.codes
-    low, high = codes.min(axis=0), codes.max(axis=0)
+    # As floats: booleans have no difference, and that of small whole numbers may overflow.
+    low, high = codes.min(axis=0).astype(float), codes.max(axis=0).astype(float)
     dead = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
     kl = representation.mean_kl()
     return np.flatnonzero(dead if kl is None else dead | (kl <= DEAD_KL))

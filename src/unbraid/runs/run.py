@@ -457,7 +457,7 @@ def _read_table(path: Path) -> dict[str, FloatArray]:
 
     try:
         _check_whole(path)
-        table = pq.read_table(path)
+        table = pq.ParquetFile(path).read()
     except (pa.ArrowException, OSError) as error:
         raise damaged(path, error) from None
     return {name: table[name].to_numpy() for name in table.column_names}
