@@ -303,3 +303,8 @@ def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_pa
     assert {card.notes[0] for card in cards.values()} == {
         "216 of 240 rows are scored, those that lack no label (missing: shape 24)"
     }
+
+
+def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
+    held = Representation.of(np.eye(4), {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [0, 2, 0, 2]})
+    assert held.notes == ("kinds guessed: on ordinal (two levels), size ordinal, far ordinal; kinds= says otherwise",)

@@ -41,7 +41,7 @@ def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path)
     assert str(card).splitlines()[at + 1 : at + 4] == [
         "    factor shape (categorical): balanced accuracy above chance of a linear SVM",
         "    factor size (ordinal): squared correlation",
-        "    factor hue (cyclic): squared correlation, its levels as steps on a line",
+        "    factor hue (cyclic): squared correlation, treated as linear, not circular",
     ]
     card.save(tmp_path / "scores.json")
     assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)

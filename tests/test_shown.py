@@ -46,6 +46,7 @@ def test_factors_are_called_by_their_names() -> None:
     assert with_names("factors 0, 3 and 1; code 1", names) == "factors shape, 2 eyes and hue; code 1"
     assert with_names("codes 0 and 1 of factor 0", names, ("V1/7", "MT")) == "codes V1/7 and MT of factor shape"
     assert with_names("factor 2 and factor 7 of 1 factor", names) == "factor 2 and factor 7 of 1 factor"
+    assert with_names("code 0: so; codes 0 and 1", names, ("code 0", "code_b")) == "code 0: so; codes 0 and b"
 
 
 @pytest.mark.parametrize(

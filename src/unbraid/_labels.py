@@ -169,7 +169,9 @@ def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any)
             f"{name} is -1 in {int((values == -1).sum()):,} rows, which count as a level; missing=-1 leaves them out",
         )
     steps = int(values.max()) + 1 if kind == "cyclic" else 0
-    return _Factor(values, kind, (), steps, f"{name} {kind}", notes)
+    # Two levels have no order to speak of; as ordinal ones they are scored like others (sap correlates).
+    binary = " (two levels)" if kind == "ordinal" and np.ptp(values) == 1 else ""
+    return _Factor(values, kind, (), steps, f"{name} {kind}{binary}", notes)
 
 
 def _angles(name: str, values: FloatArray, period: Any) -> _Factor:

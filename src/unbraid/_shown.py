@@ -71,8 +71,8 @@ def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> 
     def replaced(word: str, names: Sequence[str], text: str) -> str:
         def named(column: re.Match[str]) -> str:
             number = int(column[0])
-            known = number < len(names) and names[number] != f"{word}_{number}"
-            return names[number] if known else column[0]
+            # A name that begins with the word itself, as "code 3" does, would have it there twice.
+            return re.sub(rf"^{word}[ _](?=.)", "", names[number]) if number < len(names) else column[0]
 
         counted = rf"\b{word}s? \d+(?:(?:,|,? and) \d+)*\b"
         return re.sub(counted, lambda found: re.sub(r"\d+", named, found[0]), text)

@@ -108,8 +108,8 @@ def sap(
             worth[:, factor] = svm_worth(rows, factor, standardise, above_chance)
             notes.append(f"factor {factor} ({kind}): {counted} of a linear SVM")
         else:
-            steps = ", its levels as steps on a line" if kind == "cyclic" else ""
-            notes.append(f"factor {factor} ({kind}): squared correlation{steps}")
+            line = ", treated as linear, not circular" if kind == "cyclic" else ""
+            notes.append(f"factor {factor} ({kind}): squared correlation{line}")
     binned = [note for factor, note in _binned_notes(rows) if by_svm[factor]]
     per_factor = gaps(worth)
     single = single_code(inputs, "the runner-up of every gap is 0")
