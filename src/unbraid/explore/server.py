@@ -76,14 +76,12 @@ def file_within(folder: Path, path: str) -> Path:
         Refused: it is hidden, absent, or, links followed, elsewhere.
     """
     name = path.strip("/")
-    try:
+    # No path, one too long for a file system, or links in a circle.
+    with suppress(ValueError, OSError, RuntimeError):
         found = below(folder, name).resolve() if name else folder.resolve()
-        there = found.exists()
-    except (ValueError, OSError, RuntimeError):  # no path, one too long for a file system, or links in a circle
-        there = False
-    if not there:
-        raise Refused(404, "no such file")
-    return found
+        if found.exists():
+            return found
+    raise Refused(404, "no such file")
 
 
 def serve(host: str, port: int, get: Get, post: Post, *, allow_remote: bool = False, token: str = "") -> "Server":
