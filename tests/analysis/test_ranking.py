@@ -533,3 +533,17 @@ def test_the_verdict_is_kept_with_the_ranking(tmp_path: Path) -> None:
     assert (kept.rotated, kept.silent, kept.untrained) == (ranking.rotated, ranking.silent, ranking.untrained)
     assert (kept.best, kept.why_none()) == (ranking.best, ranking.why_none())
     assert len(ranking.rotated) == 1, "of one family"
+
+
+def test_the_median_of_the_best_setting_is_that_of_all_its_runs() -> None:
+    """As in the table of settings: a run without an informative latent scores 0 and counts."""
+    rng = np.random.default_rng(1)
+    sound = [candidate(f"sound{n}", BASE + 0.3 * rng.standard_normal(BASE.shape), "beta=4") for n in range(3)]
+    dead = candidate("dead", BASE, "beta=4", kl=np.zeros(4))
+    ranking = rank_models([*sound, dead], RankingOptions("spearman", informative="kl"))
+    chosen = ranking.choose()
+    assert chosen is not None
+    assert ranking.scores[3] == 0.0
+    assert chosen.median == pytest.approx(float(np.median(ranking.scores)))
+    assert chosen.median < np.median(ranking.scores[:3])
+    assert chosen.median == ranking.per_setting()["median"].tolist()[0]
