@@ -148,3 +148,10 @@ before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 assert read_parquet(path).num_columns == 20_000
 print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
 """
+
+
+def test_a_number_without_end_in_a_study_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    yaml = "name: a\ndataset: {name: square, positions: 4, shrink: 8}\nfamilies: [{name: pca}]\nseeds: 1\n"
+    (tmp_path / "study.yaml").write_text(f"{yaml}steps: {'9' * 400}\nbatch_size: 4\n")
+    assert run("study", "run", tmp_path / "study.yaml", "--out", tmp_path / "out", "--dry-run") == 2
+    assert "steps: " in capsys.readouterr().err

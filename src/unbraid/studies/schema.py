@@ -23,8 +23,9 @@ from unbraid._suggest import suggestion
 from unbraid._trust import Trusted, is_code, trusting
 from unbraid.datasets.recorded import of_everywhere
 
-Count: TypeAlias = Annotated[int, Field(ge=1, strict=True)]
-Seed: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
+Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
+Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
+Seed: TypeAlias = Whole
 Seeds: TypeAlias = Count | Annotated[list[Seed], Field(min_length=1)]
 Value: TypeAlias = Annotated[bool, Field(strict=True)] | int | float | str
 Pair: TypeAlias = Annotated[list[Seed], Field(min_length=2, max_length=2)]
@@ -104,7 +105,7 @@ class CompositionalSection(Section):
 
     factors: Annotated[list[str], Field(min_length=2, max_length=2)]
     n_combinations: Count = 5
-    n_random: Annotated[int, Field(ge=0, strict=True)] | None = None  # one per combination where it is not given
+    n_random: Whole | None = None  # one per combination where it is not given
     combinations: Annotated[list[Pair], Field(min_length=1)] | None = None  # these, instead of drawing any
     n_rows: Count = 10_000  # images at most to train heads on, and to test them on
     seed: Seed = 0
@@ -133,7 +134,7 @@ class ExecutorSection(Section):
     """Where runs are trained; what is not given is as that executor has it. See `unbraid.studies.executors`."""
 
     name: Literal["local", "ray"]
-    processes: Annotated[int, Field(ge=0, strict=True)] | None = None
+    processes: Whole | None = None
     pack: Count | None = None
     address: Annotated[str, Field(min_length=1)] | None = None
     gpus_per_run: Annotated[float, Field(gt=0, le=1)] | None = None
@@ -170,13 +171,13 @@ class StudyConfig(Section):
     device: str = "auto"
     checkpoint_every: NotNegative = 120.0  # seconds
     time_limit: Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)] | None = None  # seconds of any run
-    snapshots: Annotated[int, Field(ge=0, strict=True)] = 0  # of each run, by the metrics named next
+    snapshots: Whole = 0  # of each run, by the metrics named next
     snapshot_metrics: Annotated[list[str], Field(min_length=1)] = ["mig"]
     hold_out: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = (
         0  # images that no training sees, a share below 1 or how many
     )
     hold_out_every: Count = 500  # steps between two evaluations of their ELBO
-    patience: Annotated[int, Field(ge=0, strict=True)] = 0  # of these without a new best; 0: no end
+    patience: Whole = 0  # of these without a new best; 0: no end
     metrics: Literal["all"] | list[str] = []
     baselines: Annotated[bool, Field(strict=True)] = False  # whether to score what nobody learnt beside the runs
     udr: UDRSection | None = None
