@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from unbraid._arrays import as_array
+from unbraid._index import match_rows
 from unbraid._tables import read_sparse
 from unbraid.analysis.ranking import (
     Candidate,
@@ -56,7 +57,8 @@ def rank(
 
     Args:
         models: a study or its folder; or models, by name or in a list: codes (n_samples, n_codes), a `Representation`,
-            a representation file, a run or its folder. All are codes of the same samples in the same order.
+            a representation file, a run or its folder. All are codes of the same samples in the same order; frames of
+            pandas that have an index are matched by it.
         groups: one label per model; models of other groups are not compared. Default: of runs, their settings are
             compared as `compare` says; all other models with each other.
         compare: "same-hyperparameters", "same-family" or "all"; default for a study what its YAML says, else "all".
@@ -105,13 +107,14 @@ def rank(
         if untrained:
             raise ValueError("a study keeps its own untrained models; say `baselines: true` in its YAML")
         return _rank_study(models, chosen, groups, progress)
-    named = models if isinstance(models, Mapping) else _named(models)  # pyright: ignore[reportArgumentType]
+    named, of_rows = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
     if top is not None:
         if untrained:
             raise ValueError("untrained and top do not go together")
-        return _rank_wide(named, groups, similarity or "spearman", top, set(chosen) - {"similarity", "seed"}, progress)
+        found = _rank_wide(named, groups, similarity or "spearman", top, set(chosen) - {"similarity", "seed"}, progress)
+        return replace(found, notes=(*found.notes, *of_rows))
     candidates = [_candidate(name, model) for name, model in named.items()]
     # Codes alone do not say which samples they are of.
     if any(not each.samples or each.samples.endswith(" rows") for each in candidates):
@@ -124,7 +127,7 @@ def rank(
         untrained=[_candidate(f"untrained[{place}]", each).matrix() for place, each in enumerate(untrained)],
     )  # fmt: skip
     alone = not untrained and all(each.kl is None and not each.family for each in candidates)
-    return replace(found, notes=(*found.notes, CODES_ALONE)) if alone else found
+    return replace(found, notes=(*found.notes, *of_rows, *((CODES_ALONE,) if alone else ())))
 
 
 def _rank_wide(

@@ -15,6 +15,7 @@ from unbraid._arrays import as_array, check_weights, column_names, is_wide, too_
 from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
+from unbraid._index import match_rows
 from unbraid._labels import note_on_guesses, read_labels
 from unbraid._seal import BLANK, KEY, seal
 from unbraid._shown import Shown, printable
@@ -60,7 +61,9 @@ class Representation(Shown):
     `Representation.of` takes labels as people have them; here factors are numbers.
 
     Args:
-        codes: (n_samples, n_codes) real, usually posterior means; any array, tensor, frame or sparse matrix.
+        codes: (n_samples, n_codes) real, usually posterior means; any array, tensor, frame or sparse matrix. Where
+            codes and whatever else has rows are pandas objects with an index, rows are matched by it, and `notes` say
+            what stood in another order; all else goes by position.
         factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous", or
             "cyclic" and the values are radians. Default: none are known.
         log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
@@ -78,7 +81,7 @@ class Representation(Shown):
         weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
 
     Raises:
-        ValueError: shapes disagree, a kind is unknown or two codes have one name.
+        ValueError: shapes disagree, an index names other rows, a kind is unknown or two codes have one name.
     """
 
     codes: FloatArray
@@ -94,6 +97,10 @@ class Representation(Shown):
     weights: FloatArray | None = None
 
     def __post_init__(self) -> None:
+        rows = ("codes", "factors", *POSTERIOR, "weights")
+        matched, notes = match_rows({name: getattr(self, name) for name in rows})
+        for name, values in (*matched.items(), ("notes", (*self.notes, *notes))):
+            object.__setattr__(self, name, values)
         object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
         for name in ("names", "code_names"):
             check_names(name, getattr(self, name))
@@ -240,6 +247,7 @@ class Representation(Shown):
         prior_kl: Any = None,
         code_names: Sequence[str] = (),
         weights: Any = None,
+        key: str | None = None,
     ) -> "Representation":
         """Codes with labels as people have them.
 
@@ -255,10 +263,12 @@ class Representation(Shown):
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
             columns: names of the labels to use, in this order; default all.
             log_variances, prior_kl, code_names, weights: as for `Representation`, of all rows.
+            key: column that names the rows, in the frames (or mappings) of codes and labels both: rows are matched by
+                it. Without it they are matched by the index of pandas, where both have one, or else by position.
 
         Raises:
-            ValueError: shapes disagree; a name or kind is unknown; a period is none; a column mixes text and numbers;
-                no row has all labels.
+            ValueError: shapes disagree; index or key name different rows; a name or kind is unknown; a period is none;
+                a column mixes text and numbers; no row has all labels.
 
         Example:
             >>> labels = {"shape": ["heart", "square", None, "square"], "hue": [0, 90, 180, 270]}
@@ -268,6 +278,9 @@ class Representation(Shown):
             >>> held.notes[0]
             '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
         """
+        rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
+        rows, notes = match_rows({**rows, "weights": weights}, key)
+        codes, labels, log_variances, prior_kl, weights = rows.values()
         about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes)}
         codes = as_array(codes)
         posterior: dict[str, Any] = {
@@ -276,7 +289,7 @@ class Representation(Shown):
         if weights is not None:
             about["weights"] = check_weights(weights, len(codes))
         if labels is None:
-            return cls(codes, **posterior, **about)
+            return cls(codes, notes=notes, **posterior, **about)
         read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
         for name, array in {"codes": codes, **posterior}.items():
             if array.ndim != 2 or len(array) != len(read.used):
@@ -290,7 +303,7 @@ class Representation(Shown):
             about |= {"weights": about["weights"][read.used]} if weights is not None else {}
         return cls(
             codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
-            levels=read.levels, notes=read.notes, **posterior, **about,
+            levels=read.levels, notes=(*notes, *read.notes), **posterior, **about,
         )  # fmt: skip
 
     @classmethod

@@ -13,6 +13,7 @@ from unbraid._arrays import array_digest, as_array, as_full, check_weights, colu
 from unbraid._baselines import Baseline
 from unbraid._blocks import Blocks, Given, blocks_of
 from unbraid._encoding import encoded, encoded_objects
+from unbraid._index import match_rows
 from unbraid._interval import FEWEST_ROWS
 from unbraid._labels import is_plain
 from unbraid._memory import BY_COLUMNS, COPIES, check_memory
@@ -54,6 +55,7 @@ def score(
     period: Mapping[str, float] | None = None,
     missing: Any = None,
     weights: ArrayLike | None = None,
+    key: str | None = None,
     gap: Gap | None = None,
     objects: Objects | None = None,
     code_blocks: Given = None,
@@ -75,7 +77,8 @@ def score(
         factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors; or labels as
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
             numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
-            rows; `card.notes` say how many.
+            rows; `card.notes` say how many. Where codes and factors are pandas objects with an index, their rows are
+            matched by it, and so are those of all other arguments that have one; all else goes by position.
         metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
             "disentanglement", "symmetry", "all", ...); or "package.module:function" for a function of your own that
@@ -93,6 +96,8 @@ def score(
             the sample than in the world. Metrics of counts and moments take them (mig, mig_sup, med, modularity,
             factor_leakage, jemmig, dcimig, tad, and sap of ordered factors: whole weights give what repeated rows
             give); others are skipped. Parts and shuffles of the rows move rows together with what they stand for.
+        key: column that names the rows in the frames of codes and factors both, such as "cell": rows are matched by it.
+            For frames without an index, as those of polars.
         gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
             mask, or a condition such as "elevation > 0.79 and red > green + 0.15".
         objects: encodes whole objects, such as the method of that name of a run. It is called once a metric needs them
@@ -143,6 +148,14 @@ def score(
         check_whole("resamples", resamples, FEWEST_PARTS)
         if confidence is None:
             raise ValueError("resamples are for intervals: give confidence, such as 0.95")
+    of_rows: tuple[str, ...] = ()
+    if not isinstance(codes, Representation):
+        rows = {"codes": codes, "factors": factors, "log_variances": log_variances, "weights": weights, "gap": gap}
+        rows, of_rows = match_rows({**rows, **_called(baselines or {})}, key)
+        codes, factors, log_variances, weights, gap, *others = rows.values()
+        baselines = None if baselines is None else dict(zip(baselines, others, strict=True))
+    elif key is not None:
+        raise ValueError("key is for frames: the rows of a Representation are matched already")
     if dense:
         codes = as_full(codes)
     elif not isinstance(codes, Representation) and is_wide(codes):
@@ -157,6 +170,7 @@ def score(
         chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
         return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
     representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing, weights)
+    representation = replace(representation, notes=(*of_rows, *representation.notes))
     blocks = blocks_of(representation, code_blocks, factor_blocks)
     if blocks is not None:
         representation = replace(representation, notes=(*representation.notes, blocks.note))
@@ -260,6 +274,10 @@ def score_encoder(
             said = "the untrained encoder is not among the baselines: untrained= takes it"
             representation = replace(representation, notes=(*representation.notes, said))
     return score(representation, seed=seed, baselines=beside, **{"objects": objects, **arguments})
+
+
+def _called(baselines: Baselines) -> dict[str, Any]:
+    return {f"baselines[{name!r}]": each for name, each in baselines.items()}
 
 
 def _baseline(name: str, given: Any, codes: Any, about: tuple[Any, ...]) -> Baseline:

@@ -11,6 +11,7 @@ import numpy as np
 
 from unbraid._arguments import check_entries, check_whole
 from unbraid._arrays import CELLS, ROWS, as_array, check_weights, row_slices
+from unbraid._index import refuse_other_order
 from unbraid._suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
@@ -102,6 +103,7 @@ def check_inputs(
         ValueError: names the argument, and the row and column where there is one.
     """
     check_whole("seed", seed, 0)
+    refuse_other_order(codes=codes, factors=factors, weights=weights)
     inputs = _converted(codes, factors, kinds)
     return inputs if weights is None else _weighted(inputs, weights)
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numba
 import numpy as np
 
+from unbraid._index import refuse_other_order
 from unbraid.metrics._chance import unreadable
 from unbraid.metrics._inputs import (
     Inputs,
@@ -74,6 +75,7 @@ def trial(
         raise ValueError("test_codes and test_factors come together; only one of them was given")
     if test_codes is None or test_factors is None:
         return _split(inputs, seed)
+    refuse_other_order(test_codes=test_codes, test_factors=test_factors)
     extra_codes = check_matrix(test_codes, "test_codes", "n_codes")
     extra_factors = check_matrix(test_factors, "test_factors", "n_factors")
     expected, got = (inputs.n_codes, inputs.n_factors), (extra_codes.shape[1], extra_factors.shape[1])

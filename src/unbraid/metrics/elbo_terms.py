@@ -7,6 +7,7 @@ import numba
 import numpy as np
 
 from unbraid._arguments import check_draws, check_whole
+from unbraid._index import refuse_other_order
 from unbraid._shown import Shown
 from unbraid.metrics._aggregate import (
     check_log_variances,
@@ -107,6 +108,7 @@ def elbo_terms(
     check_draws(means.shape[1], n_samples=n_samples)
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")
+    refuse_other_order(codes=codes, log_variances=log_variances, prior_kl=prior_kl)
     given = check_log_variances(log_variances, means.shape).astype(np.float64, copy=False)
     from_prior = None if prior_kl is None else _check_prior_kl(prior_kl, means.shape)
     scales = np.stack([deviations(*columns) for columns in zip(means.T, given.T, strict=True)], axis=1)

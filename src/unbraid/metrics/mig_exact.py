@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from unbraid._arguments import check_whole
+from unbraid._index import refuse_other_order
 from unbraid._shown import Shown
 from unbraid.metrics._aggregate import (
     check_log_variances,
@@ -88,6 +89,7 @@ def mig_exact(
         >>> round(mig_exact(grid, grid, log_variances=np.full(grid.shape, -9.0), method="quadrature").score, 9)
         1.0
     """
+    refuse_other_order(codes=codes, log_variances=log_variances)
     inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
     if method not in ("monte_carlo", "quadrature"):

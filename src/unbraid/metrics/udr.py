@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from unbraid._arguments import check_number, check_whole
+from unbraid._index import refuse_other_order
 from unbraid._shown import Shown
 from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
 from unbraid.metrics._pairs import FIXED, SPEARMAN, VALIDATED, Columns, Comparison, Pairs, compare_pairs
@@ -274,7 +275,11 @@ def _listed(heavy: Mapping[str, float]) -> str:
 
 def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[int]]:
     """The number of rows, and of the columns of each."""
-    shapes = [check_matrix(codes[place], f"codes[{place}]", "n_codes").shape for place in range(len(codes))]
+    shapes, first = [], codes[0]
+    for place in range(len(codes)):
+        each = first if place == 0 else codes[place]
+        refuse_other_order(**{"codes[0]": first, f"codes[{place}]": each})
+        shapes.append(check_matrix(each, f"codes[{place}]", "n_codes").shape)
     n_rows = shapes[0][0]
     for place, (rows, _) in enumerate(shapes):
         if rows != n_rows:

@@ -7,6 +7,7 @@ import numpy as np
 
 from unbraid._arguments import check_whole
 from unbraid._arrays import as_array, finite_sparse, is_sparse
+from unbraid._index import refuse_other_order
 from unbraid.metrics._inputs import check_matrix
 from unbraid.metrics.udr import UDR, compared
 from unbraid.types import FloatArray
@@ -60,6 +61,7 @@ def wide_udr(
     if correlation not in get_args(Correlation):
         raise ValueError(f"correlation must be 'pearson' or 'spearman'; got {correlation!r}")
     wanted, notes = compared(len(codes), groups)
+    refuse_other_order(**{f"codes[{place}]": each for place, each in enumerate(codes)})
     held = [_Held(each, place, correlation) for place, each in enumerate(codes)]
     for place, each in enumerate(held):
         if each.n_rows != held[0].n_rows:

@@ -9,6 +9,7 @@ import numpy as np
 
 from unbraid._arguments import check_whole
 from unbraid._arrays import as_array, finite_sparse, is_sparse
+from unbraid._index import refuse_other_order
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align, gaps
 from unbraid.metrics._bins import bin_codes
@@ -86,6 +87,7 @@ def wide_scores(
     """
     check_whole("at_once", at_once, 1, 4096, why="so many columns are held as full arrays")
     parts = _Columns(codes, at_once)
+    refuse_other_order(codes=codes, factors=factors)
     inputs = check_inputs(np.zeros((parts.n_samples, 1)), factors, kinds, seed)
     levels, n_codes, k = as_levels(inputs), parts.n_codes, inputs.n_factors
     blocks, halves = as_blocks(inputs), split_rows(parts.n_samples, (0.5, 0.5), seed)
