@@ -30,7 +30,7 @@ RANKS = {
     "_score_each": 6, "tables": 6, "_score_parts": 7,
     "_score_again": 8, "_score_wide": 8, "_blocks": 8,
     "scoring": 9,
-    "runs": 10, "comparing": 10, "stressing": 10,
+    "runs": 10, "_as_many_rows": 10, "comparing": 11, "stressing": 10,
     "training": 11,
     "studies": 12,
     "explore": 13, "figures": 13, "ranking": 13,

@@ -203,13 +203,13 @@ def test_the_share_of_seeds_is_that_of_a_plain_loop_over_them() -> None:
         CODES[kept], FACTORS[kept], metrics=["snc", "sap", "dci_lasso", "mig"], confidence=0.9, resamples=5, seed=3,
         kinds=kinds,
     )  # fmt: skip
-    for name in ("snc", "sap", "dci_lasso"):
+    for name, value in (("snc", "score"), ("sap", "score"), ("dci_lasso", "completeness")):
         known, row = card.scored[name].intervals, METRICS[name]
         assert known is not None
         results = [row.function(CODES[kept], FACTORS[kept], kinds=kinds, seed=seed) for seed in range(3, 8)]
-        variance = np.var([getattr(each, row.headline) for each in results], ddof=1)
-        share = (known.by_seed or {})[row.headline]
-        assert share == pytest.approx(min(1.0, variance / known.values[row.headline].deviation ** 2), abs=1e-9), name
+        variance = np.var([getattr(each, value) for each in results], ddof=1)
+        share = (known.by_seed or {})[value]
+        assert share == pytest.approx(min(1.0, variance / known.values[value].deviation ** 2), abs=1e-9), name
         assert share > 0
     mig = card.scored["mig"].intervals
     assert mig is not None

@@ -12,18 +12,41 @@ import numpy as np
 
 import unbraid
 from unbraid._arguments import check_whole
+from unbraid._as_many_rows import Sampled, sampled, subsets_of, why_fewer
 from unbraid._extras import require
 from unbraid._files import atomic_write
-from unbraid._interval import FEWEST_ROWS, Interval
-from unbraid._score_again import Parts, scores_of_parts, with_interval
+from unbraid._interval import FEWEST_ROWS
 from unbraid._score_each import Gap
 from unbraid.analysis.comparison import holm
+from unbraid.metrics import Metric
 from unbraid.representation import Representation
 from unbraid.scorecard import ScoreCard
 from unbraid.scoring import FEWEST_PARTS, check_confidence, score
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class ComparedScore:
+    """The headline of a model on as many rows as all others have."""
+
+    score: float  # mean over the subsets of its rows
+    low: float  # interval of the mean of scores of fresh samples of `n_rows`
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """What is compared of a model: its scores, and how many rows these are of."""
+
+    n_rows: int  # of each subset
+    n_subsets: int  # disjoint; 1 where it has no more rows than the others
+    scores: Mapping[str, ComparedScore]  # by metric
 
 
 @dataclass(frozen=True)
@@ -43,9 +66,14 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class ModelComparison:
-    """Models side by side: a card with intervals each, and every difference in every metric that has intervals."""
+    """Models side by side: what each scores, and every difference in every metric that has intervals.
+
+    The cards are of all rows that a model has. What is compared is of as many rows of each, see `compared`; where that
+    is all of them, scores and intervals are those of the card.
+    """
 
     cards: Mapping[str, ScoreCard]
+    compared: Mapping[str, ComparedModel]
     differences: tuple[Difference, ...]
     confidence: float
     paired: bool  # whether row k of each is of the same image
@@ -68,6 +96,7 @@ class ModelComparison:
         """Plain dictionaries, lists and numbers; the cards by the names of the models."""
         return {
             "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "compared": {name: asdict(each) for name, each in self.compared.items()},
             "differences": [asdict(each) for each in self.differences], "notes": list(self.notes),
             "models": {name: card.to_dict() for name, card in self.cards.items()},
         }  # fmt: skip
@@ -76,7 +105,8 @@ class ModelComparison:
         """Head and rows for a paper: score ± half of its interval, by model.
 
         Arrows say which way is better. A score is set in bold (**...**) where it is better than that of every other
-        model by more than luck explains.
+        model by more than luck explains. Where models have unequal numbers of rows, the head says of how many rows the
+        scores beneath are: "b (10 × 300 rows)" is the mean of 10 scores of 300 rows each.
         """
         names = list(self.cards)
         rows = []
@@ -86,11 +116,26 @@ class ModelComparison:
             better = self.cards[names[0]].scored[metric].metric.higher_is_better
             row = [f"{metric} {'↑' if better else '↓'}"]
             for name, won in zip(names, wins, strict=True):
-                interval = _interval(self.cards[name], metric)
-                text = f"{self.cards[name].scored[metric].headline:.{digits}f} ± {interval.half_width:.{digits}f}"
+                found = self.compared[name].scores[metric]
+                text = f"{found.score:.{digits}f} ± {found.half_width:.{digits}f}"
                 row.append(f"**{text}**" if won == len(names) - 1 else text)
             rows.append(row)
-        return ["metric", *names], rows
+        return ["metric", *(f"{name} ({self._rows_of(name)})" if self._thinned else name for name in names)], rows
+
+    @property
+    def _thinned(self) -> list[str]:
+        """Models of which not all rows are compared at once."""
+        return [name for name, each in self.compared.items() if each.n_rows < len(self.cards[name].representation)]
+
+    def _rows_of(self, name: str) -> str:
+        each = self.compared[name]
+        return f"{each.n_subsets} × {each.n_rows:,} rows" if each.n_subsets > 1 else f"{each.n_rows:,} rows"
+
+    def _subsets_of(self, name: str) -> str:
+        each, n_all = self.compared[name], f"its {len(self.cards[name].representation):,} rows"
+        if each.n_subsets == 1:
+            return f"{each.n_rows:,} of {n_all}"
+        return f"mean over {each.n_subsets} disjoint subsets, {each.n_rows:,} of {n_all} each"
 
     @property
     def footnote(self) -> str:
@@ -98,10 +143,12 @@ class ModelComparison:
         from unbraid.tables import unchecked
 
         card = next(iter(self.cards.values()))
-        sizes, n = sorted({len(each.representation) for each in self.cards.values()}), len(self.differences)
+        sizes, n = sorted({each.n_rows for each in self.compared.values()}), len(self.differences)
         rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
+        fewer = [f"{name}: {self._subsets_of(name)}" for name in self._thinned]
         said = [
-            f"{rows}; ± half of the {100 * self.confidence:g} % interval; bold: better than all others "
+            *(rows, *fewer),
+            f"± half of the {100 * self.confidence:g} % interval; bold: better than all others "
             f"(Holm over {n} comparison{'s' * (n != 1)})",
             *unchecked(self.cards),
             f"seed {card.seed}; unbraid {unbraid.__version__}.",
@@ -137,15 +184,16 @@ class ModelComparison:
         from unbraid.tables import is_bold, plain
 
         scores, first = [], next(iter(self.cards.values()))
-        for name, row in zip(dict.fromkeys(each.metric for each in self.differences), self.table()[1], strict=True):
+        head, rows = self.table()
+        for name, row in zip(dict.fromkeys(each.metric for each in self.differences), rows, strict=True):
             metric = first.scored[name].metric
             cells = [{"text": plain(cell), "bold": is_bold(cell)} for cell in row[1:]]
             shown = {"metric": name, "means": metric.means, "higher_is_better": metric.higher_is_better}
             scores.append({**shown, "cells": cells})
         return {
             "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
-            "notes": self.notes, "footnote": self.footnote, "models": list(self.cards), "scores": scores,
-            "differences": [asdict(each) for each in self.differences],
+            "notes": self.notes, "footnote": self.footnote, "models": list(self.cards), "columns": head[1:],
+            "scores": scores, "differences": [asdict(each) for each in self.differences],
         }  # fmt: skip
 
 
@@ -165,13 +213,18 @@ def compare(
     The sample are the images: other images might turn a small difference around. Whether one *method* is better than
     another no two models tell, since seeds move a score as well; see `Study` and `unbraid study compare`.
 
+    Scores depend on the number of rows. Of a model with more rows than the one with the fewest (2 % more, or beyond),
+    disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; `notes` say so.
+    Rows with weights are counted by Kish's effective number, (sum of weights)² / sum of squared weights.
+
     Args:
         models: by name, each a Representation or the path of one; or paths, which are called by their names.
         metrics: as for `unbraid.score`. Those that one of the models has no interval for are left out; notes say why.
         confidence: of the intervals, in (0, 1); a model is called better where its corrected p is at most
             1 - confidence.
-        resamples: parts of the rows per metric; default what the table of metrics says.
-        seed: same seed, same numbers.
+        resamples: parts of the rows per metric, shared among the subsets of a model, two or more each; default what
+            the table of metrics says.
+        seed: same seed, same numbers; it also draws the subsets.
         gap: as for `unbraid.score`.
         paired: whether the rows of all models are of the same images. Default: where their factors match, in order,
             or in another order if no combination of factors occurs twice. The parts of the rows are then the same for
@@ -186,7 +239,7 @@ def compare(
             rows that not all models have, or that differ on paired rows.
 
     Reference:
-        Holm 1979, for the correction; `unbraid.score` for the intervals.
+        Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
     """
     check_confidence(confidence)
     if resamples is not None:
@@ -201,22 +254,34 @@ def compare(
     elif not isinstance(matched, str) and together:
         given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
     _refuse_other_weights(given, together)
-    cards, parts = {}, {}
+    subsets = subsets_of(given, seed)
+    notes += why_fewer(given, subsets)
+    cards, models = {}, {}
     for name, each in given.items():
         card = score(each, metrics=metrics, seed=seed, gap=gap, progress=progress)
-        own, missing = scores_of_parts(each, card.scored, resamples, seed, gap, progress)
-        scored = {m: with_interval(s, own.get(m), missing.get(m, ""), confidence) for m, s in card.scored.items()}
-        cards[name], parts[name] = replace(card, scored=scored, path=name), own
-    everywhere = [metric for metric in next(iter(parts.values())) if all(metric in own for own in parts.values())]
+        cards[name], models[name] = sampled(each, card, subsets[name], confidence, resamples, gap, progress)
+        cards[name] = replace(cards[name], path=name)
+    everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
     notes += [f"not compared, since not every model has an interval: {', '.join(left)}"] if left else []
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
     pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
-    found = [_difference(metric, pair, cards, parts, confidence, together) for metric, *pair in pairs]
-    corrected = holm([each.p for each in found])
-    decided = [_decided(each, p, cards, 1 - confidence) for each, p in zip(found, corrected, strict=True)]
-    return ModelComparison(cards, tuple(decided), confidence, together, tuple(notes))
+    found = [_difference(metric, pair, models, confidence, together) for metric, *pair in pairs]
+    upward = {metric: next(iter(cards.values())).scored[metric].metric.higher_is_better for metric in everywhere}
+    decided = _decided(found, upward, 1 - confidence)
+    compared = {
+        name: ComparedModel(
+            len(subsets[name][0]),
+            len(subsets[name]),
+            {
+                metric: _compared(models[name][metric], cards[name].scored[metric].metric, confidence)
+                for metric in everywhere
+            },
+        )
+        for name in given
+    }
+    return ModelComparison(cards, compared, decided, confidence, together, tuple(notes))
 
 
 def _named(models: Models) -> dict[str, Representation]:
@@ -289,41 +354,45 @@ def _order(factors: FloatArray | IntArray, others: FloatArray | IntArray) -> Int
     return order
 
 
-def _interval(card: ScoreCard, metric: str) -> Interval:
-    scored = card.scored[metric]
-    if scored.intervals is None:
-        raise ValueError(f"{metric} has no interval")
-    return scored.intervals.values[scored.metric.headline]
+def _compared(sampled: Sampled, metric: Metric, confidence: float) -> ComparedScore:
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + confidence) / 2, sampled.degrees) * np.sqrt(sampled.variance))
+    (least, most), found = metric.range, sampled.score
+    return ComparedScore(found, min(max(found - half, least), found), max(min(found + half, most), found))
 
 
 def _difference(
-    metric: str,
-    pair: Sequence[str],
-    cards: Mapping[str, ScoreCard],
-    parts: Mapping[str, Mapping[str, Parts]],
-    confidence: float,
-    paired: bool,
+    metric: str, pair: Sequence[str], models: Mapping[str, Mapping[str, Sampled]], confidence: float, paired: bool
 ) -> Difference:
     """Not yet corrected."""
     from scipy.stats import t
 
-    headline = cards[pair[0]].scored[metric].metric.headline
-    first, second = (parts[name][metric].values[headline] for name in pair)
-    method = parts[pair[0]][metric].method
-    inflation, freedom = method.inflation, method.degrees(len(first))
-    apart = cards[pair[0]].scored[metric].headline - cards[pair[1]].scored[metric].headline
+    first, second = (models[name][metric] for name in pair)
+    apart = first.score - second.score
     if paired:
-        deviation = inflation * float((first - second).std(ddof=1))
+        deviation = first.method.inflation * float((first.parts[0] - second.parts[0]).std(ddof=1))
+        freedom = float(first.degrees)
     else:
-        own = np.array([first.var(ddof=1), second.var(ddof=1)])
-        deviation = inflation * float(np.sqrt(own.sum()))
-        freedom *= float(own.sum() ** 2 / np.sum(own**2)) if own.any() else 1  # Welch
+        own, degrees = np.array([first.variance, second.variance]), np.array([first.degrees, second.degrees])
+        deviation = float(np.sqrt(own.sum()))
+        freedom = float(own.sum() ** 2 / np.sum(own**2 / degrees)) if own.any() else float(degrees.min())  # Welch
     half = float(t.ppf((1 + confidence) / 2, freedom)) * deviation
     p = float(2 * t.sf(abs(apart) / deviation, freedom)) if deviation > 0 else float(apart == 0)
     return Difference(metric, pair[0], pair[1], apart, apart - half, apart + half, p, p, "")
 
 
-def _decided(each: Difference, p_holm: float, cards: Mapping[str, ScoreCard], alpha: float) -> Difference:
-    upward = cards[each.first].scored[each.metric].metric.higher_is_better
-    ahead = each.first if (each.difference > 0) == upward else each.second
-    return replace(each, p_holm=p_holm, better=ahead if p_holm <= alpha and each.difference != 0 else "")
+def _decided(found: Sequence[Difference], upward: Mapping[str, bool], alpha: float) -> tuple[Difference, ...]:
+    """The same with p corrected for all of them, and which model is better.
+
+    Args:
+        found: not yet corrected.
+        upward: of each metric, whether higher is better.
+        alpha: a corrected p of at most this decides.
+    """
+    decided = []
+    for each, p_holm in zip(found, holm([each.p for each in found]), strict=True):
+        ahead = each.first if (each.difference > 0) == upward[each.metric] else each.second
+        better = ahead if p_holm <= alpha and each.difference != 0 else ""
+        decided.append(replace(each, p_holm=p_holm, better=better))
+    return tuple(decided)

@@ -25,7 +25,7 @@ ESCAPED = str.maketrans(
 )
 SYMBOLS = {
     "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
-    "°": r"$^\circ$", "†": r"$^\dagger$",
+    "°": r"$^\circ$", "†": r"$^\dagger$", "×": r"$\times$",
 }  # fmt: skip
 
 

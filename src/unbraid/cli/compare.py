@@ -55,9 +55,10 @@ def compare(
 ) -> None:
     """Compare models on the same images, or on other images of the same source: which is better, and how sure is it?
 
-    The sample are images. Differences have intervals; p values are corrected for all comparisons shown (Holm), and a
-    model is called better where that leaves no doubt. Whether a family is better than another takes several seeds of
-    both: see `unbraid study compare`.
+    The sampling unit is the image. Scores depend on the number of rows: of a file with more rows than the others,
+    disjoint subsets of as many rows are scored, and the mean is compared. Differences have intervals; p values are
+    corrected for all comparisons shown (Holm), and a model is called better where that leaves no doubt. Whether
+    a family is better than another takes several seeds of both: see `unbraid study compare`.
 
     Examples:
 

@@ -149,7 +149,7 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             version=2,
             stochastic=True,
             tolerance=1e-6,
-            interval=HALVES,
+            interval=FIFTHS,
             of_parts=dci_lasso_of_parts,
         ),
         "dci_forest": Metric(

@@ -13,9 +13,9 @@ def comparison_page(content: Mapping[str, Any]) -> str:
     """A whole HTML document that needs nothing beside itself.
 
     Args:
-        content: `unbraid`, the version; `confidence`; `paired`; `notes`; `footnote`; `models`, their names;
-            `differences`, as the JSON has them; `scores`, of each metric its name, what it `means`, whether
-            `higher_is_better`, and its `cells`: of each model the `text`, and whether it is `bold`.
+        content: `unbraid`, the version; `confidence`; `paired`; `notes`; `footnote`; `models`, their names; `columns`,
+            the heads of their scores; `differences`, as the JSON has them; `scores`, of each metric its name, what it
+            `means`, whether `higher_is_better`, and its `cells`: of each model the `text`, and whether it is `bold`.
     """
     names = {name: printable(name) for name in content["models"]}
     by_metric: dict[str, list[Mapping[str, Any]]] = {}
@@ -31,6 +31,7 @@ def comparison_page(content: Mapping[str, Any]) -> str:
             "notes": [printable(note) for note in content["notes"]],
             "footnote": content["footnote"],
             "models": list(names.values()),
+            "columns": [printable(column) for column in content["columns"]],
             "scores": content["scores"],
             "groups": groups,
             "decided": sum(bool(each["better"]) for each in content["differences"]),
