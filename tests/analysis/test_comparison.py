@@ -65,6 +65,35 @@ def test_holm_by_hand() -> None:
     assert holm([0.6, 0.7]) == [1.0, 1.0]
 
 
+def test_a_difference_that_the_correction_takes_away_makes_no_group_better() -> None:
+    frame = pd.DataFrame({
+        "family": ["a"] * 4 + ["b"] * 4 + ["c"] * 4, "setting": "",
+        "mig.score": [1.0, 2, 3, 4, 5, 6, 7, 8, 1.5, 2.5, 6.5, 7.5],
+    })  # fmt: skip
+    first, *others = compare_groups(frame, "family").shifts
+    assert first.p == pytest.approx(2 / 70), "all of a below all of b: one of 8 choose 4 orders, both sides"
+    assert first.p_holm == pytest.approx(6 / 70)
+    assert [each.better for each in (first, *others)] == ["", "", ""]
+    assert compare_groups(frame.iloc[:8], "family").shifts[0].better == "b"
+
+
+def test_over_settings_the_sample_are_means_of_settings() -> None:
+    frame = pd.DataFrame({
+        "family": ["a"] * 3 + ["b"] * 3, "setting": ["1", "1", "2"] * 2, "seed": [0, 1, 0] * 2,
+        "mig.score": [1.0, 3, 5, 10, 12, 20],
+    })  # fmt: skip
+    found = compare_groups(frame, "family", over="settings")
+    assert [(each.n, each.mean) for each in found.groups] == [(2, 3.5), (2, 15.5)], "2 and 5; 11 and 20"
+    (own,) = found.shifts
+    assert own.shift == -12, "the median of 2 - 11, 2 - 20, 5 - 11, 5 - 20"
+    assert own.p == pytest.approx(2 / 6), "one of 4 choose 2 orders, both sides"
+    assert found.footnote.startswith("2 settings of 2 seeds per family; ")
+    with pytest.raises(ValueError, match="needs two groups of at least 2 settings with a score"):
+        compare_groups(frame.iloc[[0, 1, 3, 4]], "family", over="settings")
+    with pytest.raises(ValueError, match="over must be runs or settings; got 'seeds'"):
+        compare_groups(frame, "family", over="seeds")
+
+
 def test_the_better_group_is_named_where_there_is_no_doubt() -> None:
     found = compare_groups(study(), "family")
     mig, leak = found.shifts
@@ -109,7 +138,6 @@ def test_settings_within_groups_are_noted_and_small_groups_left_out() -> None:
     frame.loc[0, "setting"] = "beta=4"
     found = compare_groups(frame, "family", ["mig.score"])
     assert found.notes[0] == "left out, with fewer than 2 runs of a score: alone"
-    assert "--over" not in "".join(compare_groups(frame, "family", ["mig.score"], over="settings").notes)
     assert "several settings" in found.notes[1]
     assert found.to_frame()["better"].tolist() == ["a"]
     assert found.to_dict()["differences"][0]["first"] == "a"
@@ -158,4 +186,7 @@ def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
     one_name = both.assign(dataset="square")
     with pytest.raises(ValueError, match="square: runs of different content"):
         compare_groups(pd.concat([one_name, one_name.assign(dataset="other", content="2")]), "dataset")
-    assert len(compare_groups(one_name, "label").shifts) == 2
+    by_label = compare_groups(one_name, "label")
+    assert len(by_label.shifts) == 2
+    assert "scores also depend on how many of them were scored" in by_label.notes[0]
+    assert not any("how many" in note for note in found.notes)

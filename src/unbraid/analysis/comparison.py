@@ -13,6 +13,7 @@ import unbraid
 from unbraid._arguments import check_number
 from unbraid._extras import require
 from unbraid.analysis.alike import check_alike
+from unbraid.analysis.by_setting import setting_means
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
 from unbraid.analysis.natural_order import natural
 from unbraid.types import ArrayLike, DataFrame, FloatArray
@@ -126,13 +127,13 @@ def compare_groups(
     within: str | None = None,
     confidence: float = 0.95,
 ) -> Comparison:
-    """Compare the scores of groups of runs: every two groups, in every column.
+    """Compare the scores of groups of runs, or of settings: every two groups, in every column.
 
     Args:
-        frame: the results of a study, one row per run, or its means by setting.
+        frame: the results of a study, one row per run.
         by: column whose values make the groups, such as "family" or "hyper.beta".
         columns: what is compared; default the metrics' headlines.
-        over: "runs" or "settings", what a row of `frame` is; for the notes.
+        over: "runs", or "settings" to compare means of settings over their runs, as `setting_means` gives them.
         within: column of which a group has one value, such as "label" of several datasets; only groups of the same
             value are compared, and named by it: "sprites beta_vae".
         confidence: of the intervals, in (0, 1).
@@ -149,6 +150,10 @@ def compare_groups(
     Reference:
         Mann & Whitney 1947; Hodges & Lehmann 1963; Holm 1979.
     """
+    if over not in ("runs", "settings"):
+        raise ValueError(f"over must be runs or settings; got {over!r}")
+    n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
+    frame = setting_means(frame) if over == "settings" else frame
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
@@ -177,10 +182,9 @@ def compare_groups(
             shifts += [_shift(column, pair, known, confidence) for pair in combinations(known, 2)]
     if not shifts:
         without = ", ".join(sorted(left))
-        raise ValueError(f"{by}: needs two groups of at least {LEAST} runs with a score; left out: {without}")
+        raise ValueError(f"{by}: needs two groups of at least {LEAST} {over} with a score; left out: {without}")
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
-    n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left), n_seeds)
 
 
@@ -284,7 +288,12 @@ def _decided(shift: Shift, p_holm: float, alpha: float) -> Shift:
 def _notes(frame: DataFrame, by: str, over: str, left: set[str]) -> tuple[str, ...]:
     notes = []
     if left:
-        notes.append(f"left out, with fewer than {LEAST} runs of a score: {', '.join(sorted(left))}")
+        notes.append(f"left out, with fewer than {LEAST} {over} of a score: {', '.join(sorted(left))}")
+    if by in IMAGES:
+        notes.append(
+            "groups are of different images; scores also depend on how many of them were scored: 10,000, or all where "
+            "a dataset has fewer"
+        )
     told = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
     if told and any(len(rows["setting"].dropna().unique()) > 1 for _, rows in frame.groupby(by)):
         notes.append(

@@ -63,7 +63,6 @@ def compare(
 
       unbraid study compare several-datasets/ --by dataset
     """
-    from unbraid.analysis.by_setting import setting_means
     from unbraid.analysis.comparison import IMAGES, compare_groups
     from unbraid.cli.study import results_of
     from unbraid.cli.study_agreement import check_out, listed, write_table
@@ -75,8 +74,7 @@ def compare(
     frame = results_of(folder, trust_code or ())
     if within is None and "label" in frame.columns and by not in IMAGES:
         within = "label"
-    table = setting_means(frame) if over == "settings" else frame
-    found = compare_groups(table, by, listed(columns), over=over, within=within, confidence=confidence)
+    found = compare_groups(frame, by, listed(columns), over=over, within=within, confidence=confidence)
     if out is not None:
         write_table(out, found.to_frame())
     for path in tables.values():
