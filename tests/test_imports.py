@@ -24,7 +24,7 @@ RANKS = {
     "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0, "score_file": 1,
     "_records": 1, "_index": 1, "_labels": 1, "_tables": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
     "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
-    "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_interval": 3,
+    "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_dependence": 3, "_interval": 3,
     "_baselines": 3, "report": 4, "_pixels": 4,
     "scorecard": 5,
     "_score_each": 6, "tables": 6, "_score_parts": 7,

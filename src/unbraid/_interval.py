@@ -10,6 +10,7 @@ from unbraid.metrics.resampling import Resampling
 from unbraid.types import FloatArray
 
 FEWEST_ROWS = 40  # below which parts of the rows say nothing
+FEWEST_GROUPS = 10  # likewise of whole groups of rows
 
 
 class Interval(NamedTuple):

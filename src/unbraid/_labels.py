@@ -10,7 +10,7 @@ import numpy as np
 from unbraid._arguments import check_entries, check_number
 from unbraid._arrays import as_array
 from unbraid._suggest import suggestion
-from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, Kind
+from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 TURN = 2 * np.pi
 MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
@@ -85,7 +85,7 @@ def read_labels(
     Raises:
         ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels.
     """
-    series = _columns(labels, names)
+    series = columns_of(labels, names)
     chosen = list(series) if columns is None else list(columns)
     for name in chosen:
         if name not in series:
@@ -119,6 +119,32 @@ def read_labels(
 def note_on_guesses(said: Sequence[str]) -> str:
     """The note that says which kinds nobody has given, so that a wrong guess is seen."""
     return f"kinds guessed: {', '.join(said)}; kinds= says otherwise"
+
+
+def check_groups(groups: Any, n_samples: int) -> IntArray:
+    """(n_samples,) numbers 0, 1, ... without gaps in place of labels of any sort; numbers that are so already, as such.
+
+    Raises:
+        ValueError: they are not one label per row; the message names the first row that has none.
+    """
+    labels = as_array(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_samples,):
+        raise ValueError(f"groups must be one label per row, ({n_samples},); got shape {labels.shape}")
+    if labels.dtype.kind not in "biufUSOMm":
+        raise ValueError(f"groups must be numbers or text; got dtype {labels.dtype}")
+    if labels.dtype.kind == "O":
+        absent = np.array([_is_missing(each) or not str(each).strip() for each in labels], dtype=bool)
+        labels = np.array([str(each) for each in labels], dtype=object)
+    else:
+        absent = labels != labels  # NaN, and no date
+    if absent.any():
+        raise ValueError(f"groups must have a label in every row; row {int(np.argmax(absent))} has none")
+    known = labels.dtype == np.int64 and labels.min(initial=0) >= 0 and labels.max(initial=0) < n_samples
+    if known and np.bincount(labels).all():
+        return labels
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 
 
 class _Factor(NamedTuple):
@@ -234,7 +260,7 @@ def _by_name(given: Any, names: Sequence[str], what: str) -> dict[str, Any]:
     return dict(given)
 
 
-def _columns(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
+def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
     """Name and content of each column."""
     if isinstance(labels, Mapping):
         pairs = [(str(name), labels[name]) for name in labels]

@@ -7,22 +7,22 @@ import numpy as np
 
 from unbraid._baselines import Baseline
 from unbraid._interval import Intervals, intervals, shares_of_seeds
-from unbraid._null import null_of, shuffled
+from unbraid._null import IN_WORDS, Shuffle, null_of
 from unbraid._score_each import Gap, score_each
 from unbraid._score_parts import numbers_of, part_scorer
 from unbraid.metrics import Metric, NotDefined
-from unbraid.metrics.resampling import Numbers, Resampling, part_of_rows
+from unbraid.metrics.resampling import Numbers, Resampling, part_of_groups, part_of_rows
 from unbraid.representation import Representation
 from unbraid.score_file import storable
 from unbraid.scorecard import OnError, Scored, kept
-from unbraid.types import FloatArray, Progress
+from unbraid.types import FloatArray, Moved, Progress
 
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
 
 @dataclass(frozen=True)
 class Parts:
-    """A metric's numbers on parts of the rows: the same parts for every representation of as many rows."""
+    """A metric's numbers on parts of the rows: the same parts for every representation of as many rows and groups."""
 
     method: Resampling
     values: Mapping[str, FloatArray]  # (n_parts,) of those that all parts have
@@ -32,7 +32,7 @@ class Parts:
 def with_nulls(
     representation: Representation,
     scored: Mapping[str, Scored],
-    n_shuffles: int,
+    shuffle: Shuffle,
     seed: int,
     gap: Gap | None,
     progress: Progress | None,
@@ -44,18 +44,20 @@ def with_nulls(
     sources = [(representation, [name for name in draws if name not in apart], gap)]
     sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
     missing: dict[str, str] = {}
-    for done in range(n_shuffles):
-        told = _telling(progress, "shuffled", done, n_shuffles)
+    for done in range(shuffle.times):
+        told = _telling(progress, IN_WORDS[shuffle.moved], done, shuffle.times)
         for held, names, its_gap in sources:
             rows = {name: scored[name].metric for name in names if name not in missing}
-            moved = shuffled(held, [seed, done])
+            # Whole objects were encoded for it: no trial and no series.
+            moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [seed, done])
             for name, each in score_each(moved, rows, seed=seed, gap=its_gap, noise=False, progress=told):
                 if isinstance(each, Scored):
                     draws[name].append(each.headline)
                 else:
                     missing[name] = _reason(name, each, on_error)
+    how: dict[str, Moved] = {name: "rows" if name in apart else shuffle.moved for name in draws}
     nulls = {
-        name: null_of(scored[name].metric, scored[name].headline, np.array(each))
+        name: null_of(scored[name].metric, scored[name].headline, np.array(each), how[name])
         for name, each in draws.items()
         if name not in missing
     }
@@ -154,6 +156,7 @@ def scores_of_parts(
             missing |= dict.fromkeys(names, method)
             continue
         method = method if times is None else replace(method, times=times)
+        method = method if representation.groups is None else method.of_groups(int(representation.groups.max()) + 1)
         rows = {name: scored[name].metric for name in names}
         parts, unscored = _scores_by(method, representation, rows, seed, gap, progress, on_error)
         missing |= unscored
@@ -176,7 +179,10 @@ def _scores_by(
     scorer = part_scorer(representation, rows, seed, gap)
     for done in range(method.times):
         draw = np.random.default_rng([seed, method.one_in, done])
-        part = part_of_rows(len(representation), method.one_in, seed, draw)
+        if representation.groups is None:
+            part = part_of_rows(len(representation), method.one_in, seed, draw)
+        else:
+            part = part_of_groups(representation.groups, method.one_in, seed, draw)
         left = [name for name in rows if name not in missing]
         if progress is not None:
             progress(f"{', '.join(left)}, rows drawn anew", done, method.times)

@@ -95,6 +95,7 @@ def context_of(representation: Representation, seed: int, gap: Gap | None) -> di
         "sizes": representation.sizes,
         "gap": gap,
         "weights": representation.weights,
+        "groups": representation.groups,
     }
     return {name: value for name, value in context.items() if value is not None}
 
@@ -104,7 +105,7 @@ def inputs_of(representation: Representation) -> Inputs:
     if not representation.names:
         matrix = finite_matrix(codes, "codes", "n_codes")
         return Inputs(matrix, np.empty((len(matrix), 0)), ())
-    return check_inputs(codes, factors, representation.kinds)
+    return check_inputs(codes, factors, representation.kinds, groups=representation.groups)
 
 
 def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:

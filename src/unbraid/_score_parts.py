@@ -40,12 +40,13 @@ def part_scorer(
         }
     levels = cache(lambda: levels_by_value(whole))
     asked = {name for metric in chosen.values() for name in inspect.signature(metric.function).parameters}
-    by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked]
+    by_row = [name for name, value in context.items() if isinstance(value, np.ndarray) and name in asked - {"groups"}]
 
     def scored(rows: IntArray, names: Collection[str]) -> dict[str, Numbers | Exception]:
         store: Store = {}
         part = Part(whole, levels, rows)
         its_own = context | {name: context[name][rows] for name in by_row}
+        its_own |= {} if part.groups is None else {"groups": part.groups}
         found: dict[str, Numbers | Exception] = {}
         for name in names:
             try:

@@ -279,7 +279,7 @@ def _number(cell: str) -> float | None:
 
 
 def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
-    """Codes, and what else there is, of a table: code_0, ...; factor_<name>; or, without such names, codes alone.
+    """Codes, and what else there is, of a table: code_0, ...; factor_<name>; groups; or, without such, codes alone.
 
     Raises:
         ValueError: a column of codes holds text.
@@ -300,6 +300,8 @@ def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any
             arrays[array] = np.stack([columns[name] for name in own], axis=1)
     if not ours:
         arrays["code_names"] = telling(names)
+    if ours and "groups" in names:
+        arrays["groups"] = columns["groups"]
     labels = {name.removeprefix("factor_"): columns[name] for name in names if ours and name.startswith("factor_")}
     if labels and all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in labels.values()):
         arrays |= {"factors": np.stack(list(labels.values()), axis=1), "factor_names": list(labels)}

@@ -13,15 +13,15 @@ import numpy as np
 import unbraid
 from unbraid._arguments import check_whole
 from unbraid._as_many_rows import Sampled, sampled, subsets_of, why_fewer
+from unbraid._dependence import note_on_neighbours
 from unbraid._extras import require
 from unbraid._files import atomic_write
-from unbraid._interval import FEWEST_ROWS
 from unbraid._score_each import Gap
 from unbraid.analysis.comparison import holm
 from unbraid.metrics import Metric
 from unbraid.representation import Representation
 from unbraid.scorecard import ScoreCard
-from unbraid.scoring import FEWEST_PARTS, check_confidence, score
+from unbraid.scoring import FEWEST_PARTS, check_confidence, check_enough, score
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
@@ -254,7 +254,13 @@ def compare(
     elif not isinstance(matched, str) and together:
         given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
     _refuse_other_weights(given, together)
+    _refuse_other_groups(given, together)
+    alike = (note_on_neighbours(each, null=True, confidence=True) for each in given.values())
+    notes += next(([note] for found in alike for note in found), [])
     subsets = subsets_of(given, seed)
+    if any(each.groups is not None and len(subsets[name][0]) < len(each) for name, each in given.items()):
+        sizes = ", ".join(f"{name} {len(each):,}" for name, each in given.items())
+        raise ValueError(f"models with groups of rows must have as many rows each; there are {sizes}")
     notes += why_fewer(given, subsets)
     cards, models = {}, {}
     for name, each in given.items():
@@ -300,8 +306,10 @@ def _named(models: Models) -> dict[str, Representation]:
         for name, each in named.items()
     }
     for name, each in loaded.items():
-        if len(each) < FEWEST_ROWS:
-            raise ValueError(f"{name}: intervals need {FEWEST_ROWS} rows or more; there are {len(each)}")
+        try:
+            check_enough(each)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
     return loaded
 
 
@@ -315,6 +323,18 @@ def _refuse_other_weights(models: Mapping[str, Representation], paired: bool) ->
             raise ValueError(f"{without} has no weights of rows, which {with_them} has; give both, or neither")
         if paired and not np.array_equal(first.weights, each.weights):
             raise ValueError(f"the weights of rows of {other} are not those of {name}, though the rows are")
+
+
+def _refuse_other_groups(models: Mapping[str, Representation], paired: bool) -> None:
+    (name, first), *others = models.items()
+    for other, each in others:
+        if first.groups is None and each.groups is None:
+            continue
+        if first.groups is None or each.groups is None:
+            with_them, without = (name, other) if each.groups is None else (other, name)
+            raise ValueError(f"{without} has no groups of rows, which {with_them} has; give both, or neither")
+        if paired and not np.array_equal(first.groups, each.groups):
+            raise ValueError(f"the groups of rows of {other} are not those of {name}, though the rows are")
 
 
 def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:

@@ -16,7 +16,7 @@ from unbraid._extras import require
 from unbraid._files import atomic_write
 from unbraid._former import former_names
 from unbraid._index import match_rows
-from unbraid._labels import note_on_guesses, read_labels
+from unbraid._labels import check_groups, columns_of, note_on_guesses, read_labels
 from unbraid._seal import BLANK, KEY, seal
 from unbraid._shown import Shown, printable
 from unbraid._suggest import suggestion
@@ -44,6 +44,7 @@ STORED = (
     "codes",
     "factors",
     *POSTERIOR,
+    "groups",
     "factor_names",
     "factor_kinds",
     "factor_sizes",
@@ -79,6 +80,8 @@ class Representation(Shown):
         code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
             text, or else none: codes are then called code 0, code 1, ...
         weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together;
+            labels of any sort, kept as numbers 0, 1, ...
 
     Raises:
         ValueError: shapes disagree, an index names other rows, a kind is unknown or two codes have one name.
@@ -95,9 +98,10 @@ class Representation(Shown):
     notes: tuple[str, ...] = ()
     code_names: tuple[str, ...] = ()
     weights: FloatArray | None = None
+    groups: IntArray | None = None
 
     def __post_init__(self) -> None:
-        rows = ("codes", "factors", *POSTERIOR, "weights")
+        rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
         matched, notes = match_rows({name: getattr(self, name) for name in rows})
         for name, values in (*matched.items(), ("notes", (*self.notes, *notes))):
             object.__setattr__(self, name, values)
@@ -156,6 +160,8 @@ class Representation(Shown):
             raise ValueError("prior_kl is that of a posterior, which needs log_variances, too")
         if self.weights is not None:
             object.__setattr__(self, "weights", check_weights(self.weights, len(self.codes)))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", check_groups(self.groups, len(self.codes)))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -210,7 +216,7 @@ class Representation(Shown):
 
     def keep_rows(self, rows: IntArray) -> "Representation":
         """These rows alone, in this order."""
-        arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", *POSTERIOR)}
+        arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", "groups", *POSTERIOR)}
         return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def keep_factors(self, names: Sequence[str]) -> "Representation":
@@ -247,6 +253,7 @@ class Representation(Shown):
         prior_kl: Any = None,
         code_names: Sequence[str] = (),
         weights: Any = None,
+        groups: Any = None,
         key: str | None = None,
     ) -> "Representation":
         """Codes with labels as people have them.
@@ -263,6 +270,7 @@ class Representation(Shown):
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
             columns: names of the labels to use, in this order; default all.
             log_variances, prior_kl, code_names, weights: as for `Representation`, of all rows.
+            groups: likewise; or the name of a column of the labels, which is no factor then.
             key: column that names the rows, in the frames (or mappings) of codes and labels both: rows are matched by
                 it. Without it they are matched by the index of pandas, where both have one, or else by position.
 
@@ -279,8 +287,8 @@ class Representation(Shown):
             '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
         """
         rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
-        rows, notes = match_rows({**rows, "weights": weights}, key)
-        codes, labels, log_variances, prior_kl, weights = rows.values()
+        rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
+        codes, labels, log_variances, prior_kl, weights, groups = rows.values()
         about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes)}
         codes = as_array(codes)
         posterior: dict[str, Any] = {
@@ -288,6 +296,11 @@ class Representation(Shown):
         }
         if weights is not None:
             about["weights"] = check_weights(weights, len(codes))
+        if isinstance(groups, str):
+            labels, groups = _without(labels, groups, names)
+            names = None
+        if groups is not None:
+            about["groups"] = check_groups(groups, len(codes))
         if labels is None:
             return cls(codes, notes=notes, **posterior, **about)
         read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
@@ -300,7 +313,7 @@ class Representation(Shown):
         if not read.used.all():
             codes = codes[read.used]
             posterior = {name: array[read.used] for name, array in posterior.items()}
-            about |= {"weights": about["weights"][read.used]} if weights is not None else {}
+            about |= {name: about[name][read.used] for name in ("weights", "groups") if name in about}
         return cls(
             codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
             levels=read.levels, notes=(*notes, *read.notes), **posterior, **about,
@@ -334,7 +347,8 @@ class Representation(Shown):
             code_names = _entries(arrays, "code_names", "U")
             if "labels" in arrays:
                 posterior = {name: arrays.get(name) for name in POSTERIOR}
-                return cls.of(arrays["codes"], arrays["labels"], code_names=code_names, **posterior)
+                groups = arrays.get("groups")
+                return cls.of(arrays["codes"], arrays["labels"], code_names=code_names, groups=groups, **posterior)
             return cls(
                 codes=as_array(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
@@ -345,6 +359,7 @@ class Representation(Shown):
                 levels=_levels(arrays.get("factor_levels")),
                 notes=_entries(arrays, "notes", "U"),
                 code_names=code_names,
+                groups=arrays.get("groups"),
             )
         except ValueError as error:
             raise ValueError(f"{path}: {error}") from error
@@ -369,6 +384,28 @@ class Representation(Shown):
     def example(cls) -> "Representation":
         """The shipped codes of a β-TCVAE trained on dSprites: 10 000 samples, 10 codes, 5 factors."""
         return cls.load(example_path())
+
+
+def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:
+    """The other columns, and this one."""
+    columns = {} if labels is None else columns_of(labels, names)
+    if column not in columns:
+        raise ValueError(f"groups={column!r} names no column of labels; {suggestion(column, columns)}")
+    groups = columns.pop(column)
+    return columns, groups
+
+
+def grouped_by(representation: Representation, column: str) -> Representation:
+    """One factor taken for the groups of rows.
+
+    Raises:
+        ValueError: there is no such factor.
+    """
+    if column not in representation.names:
+        known = ", ".join(representation.names) or "none"
+        raise ValueError(f"groups={column!r} names no factor; there are {known}")
+    held = representation.keep_factors([name for name in representation.names if name != column])
+    return replace(held, groups=representation.factors[:, representation.names.index(column)])
 
 
 def write_codes(representation: Representation, path: Path) -> None:
@@ -495,7 +532,8 @@ def _metadata(representation: Representation) -> dict[str, str]:
 
 def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
     matrices = {"codes": representation.codes, "factors": representation.factors}
-    matrices |= {name: getattr(representation, name) for name in POSTERIOR if getattr(representation, name) is not None}
+    beside = (*POSTERIOR, "groups")
+    matrices |= {name: getattr(representation, name) for name in beside if getattr(representation, name) is not None}
     return {name: np.ascontiguousarray(matrix) for name, matrix in matrices.items()}
 
 
@@ -524,6 +562,7 @@ def _write_parquet(representation: Representation, path: Path) -> None:
     for name, prefix in POSTERIOR.items():
         if (matrix := getattr(representation, name)) is not None:
             columns |= {f"{prefix}{i}": column for i, column in enumerate(matrix.T)}
+    columns |= {} if representation.groups is None else {"groups": representation.groups}
     pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), path)
 
 

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, 
 
 from unbraid._files import read_whole
 from unbraid._seal import check_sealed
-from unbraid.types import Kind
+from unbraid.types import Kind, Moved
 
 LARGEST_ARRAY = 20_000  # entries; larger ones are drawn on the page but left out of the JSON
 LARGEST_FILE = 1 << 28  # bytes; the largest card that this package writes takes a fifth
@@ -89,13 +89,14 @@ class SavedNoise(_Part):
 
 
 class SavedNull(_Part):
-    """What shuffled rows score."""
+    """What moved rows score."""
 
     scores: Annotated[list[FiniteFloat], Field(min_length=1, max_length=LARGEST_ARRAY)]
     mean: FiniteFloat
     spread: Annotated[FiniteFloat, Field(ge=0)]
     p: Annotated[FiniteFloat, Field(ge=0, le=1)]
     above: FiniteFloat | None
+    moved: Moved = "rows"
 
 
 class SavedInterval(_Part):
@@ -148,6 +149,7 @@ class SavedDecision(_Part):
     gap: Text | None = None
     source: Digest | None = None
     weights: Digest | None = None  # of rows, where these stand for several
+    groups: Digest | None = None  # of rows, of metrics that part them
     code_blocks: Text | None = None  # as the command line takes them, of metrics that read blocks
     factor_blocks: Text | None = None
     factors: Annotated[list[Text], Field(max_length=100_000)] | None = None  # where not all of them were scored

@@ -28,6 +28,7 @@ from unbraid.score_file import (
     Decision,
     SavedInput,
     SavedMetric,
+    SavedNull,
     read_scores_file,
     storable,
 )
@@ -57,7 +58,7 @@ class Scored:
     seconds: float
     objects: Representation | None = None  # what was scored in place of the card's representation
     chance: Noise | None = None  # what independent noise scores, where the metric states it
-    null: Null | None = None  # what the same rows score shuffled, where that was asked for
+    null: Null | None = None  # what the same rows score when they are moved, where that was asked for
     intervals: Intervals | None = None  # of each number, where that was asked for
     no_interval: str = ""  # why there is none, though it was asked for
     no_null: str = ""  # likewise
@@ -235,7 +236,7 @@ class ScoreCard:
 
         Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
         `Interval`, and by_seed, the share of its variance that another seed makes, NaN where none was asked for or
-        there is none; null, the mean of the headline with rows shuffled, p and above_null, of headlines for which a
+        there is none; null, the mean of the headline with rows moved, p and above_null, of headlines for which a
         null was asked, else NaN; what each baseline scores, by its name, where there are any, NaN beside what is no
         headline; direction, "higher" or "lower" where one is
         better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
@@ -281,7 +282,7 @@ class ScoreCard:
 
         From the deviations that `score(..., confidence=...)` found, which fall as 1 / sqrt(n_samples), for an interval
         of as many parts of the rows: a forecast, good to a factor of two where the estimate rests on few trainings.
-        Metrics without interval are left out.
+        Metrics without interval are left out. Of groups of rows it takes as many more groups as rows.
 
         Raises:
             ValueError: `half_width` is not above 0.
@@ -290,6 +291,8 @@ class ScoreCard:
         found = {}
         for name, each in self.scored.items():
             if (known := each.intervals) is not None and isinstance(method := each.metric.interval, Resampling):
+                groups = self.representation.groups
+                method = method if groups is None else method.of_groups(int(groups.max()) + 1)
                 deviation, degrees = known.values[each.metric.headline].deviation, method.degrees(known.times)
                 found[name] = rows_needed(deviation, self.n_samples, known.confidence, half_width, degrees)
         return found
@@ -472,13 +475,17 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
             raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
         fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
     chance = None if saved.noise is None else Noise(saved.noise.score, saved.noise.spread)
-    null = None if saved.null is None else Null(np.array(saved.null.scores), saved.null.p, saved.null.above)
+    null = None if saved.null is None else _null(saved.null)
     result = make_dataclass("Saved", fields)(**fields)
     return Scored(
         _row(name, saved), result, saved.seconds, chance=chance, null=null,
         intervals=_intervals(name, saved, factors), no_interval=saved.no_interval, no_null=saved.no_null,
         baselines=saved.baselines, no_baselines=saved.no_baselines,
     )  # fmt: skip
+
+
+def _null(saved: SavedNull) -> Null:
+    return Null(np.array(saved.scores), saved.p, saved.above, saved.moved)
 
 
 def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:

@@ -12,11 +12,13 @@ from unbraid._arguments import check_entries, check_number, check_whole
 from unbraid._arrays import array_digest, as_array, as_full, check_weights, column_names, in_full, is_wide
 from unbraid._baselines import Baseline
 from unbraid._blocks import Blocks, Given, blocks_of
+from unbraid._dependence import note_on_neighbours
 from unbraid._encoding import encoded, encoded_objects
 from unbraid._index import match_rows
-from unbraid._interval import FEWEST_ROWS
-from unbraid._labels import is_plain
+from unbraid._interval import FEWEST_GROUPS, FEWEST_ROWS
+from unbraid._labels import check_groups, is_plain
 from unbraid._memory import BY_COLUMNS, COPIES, check_memory
+from unbraid._null import asked_shuffle, shuffle_of
 from unbraid._pixels import baselines_of
 from unbraid._score_again import with_baselines, with_intervals, with_nulls
 from unbraid._score_each import Gap, Objects, score_each
@@ -28,7 +30,7 @@ from unbraid.metrics._inputs import check_inputs, check_matrix, finite_matrix
 from unbraid.metrics.arguments import find_metric, full_name, metric_hint
 from unbraid.metrics.deciding import decision
 from unbraid.metrics.resampling import Resampling
-from unbraid.representation import POSTERIOR, Representation
+from unbraid.representation import POSTERIOR, Representation, grouped_by
 from unbraid.scorecard import ON_ERROR, FailedMetric, ScoreCard, Scored
 from unbraid.types import ArrayLike, FloatArray, Kind, Progress
 
@@ -55,12 +57,13 @@ def score(
     period: Mapping[str, float] | None = None,
     missing: Any = None,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | str | None = None,
     key: str | None = None,
     gap: Gap | None = None,
     objects: Objects | None = None,
     code_blocks: Given = None,
     factor_blocks: Given = None,
-    null: int = 0,
+    null: int | str = 0,
     baselines: Baselines | None = None,
     confidence: float | None = None,
     resamples: int | None = None,
@@ -96,6 +99,10 @@ def score(
             the sample than in the world. Metrics of counts and moments take them (mig, mig_sup, med, modularity,
             factor_leakage, jemmig, dcimig, tad, and sap of ordered factors: whole weights give what repeated rows
             give); others are skipped. Parts and shuffles of the rows move rows together with what they stand for.
+        groups: (n_samples,) of which trial, animal, video or session each row is, text or numbers, where rows of one
+            hang together; or the name of a column of `factors`, which is no factor then. Whatever is trained is tested
+            on other groups than it was trained on, parts of the rows for intervals are of whole groups (10 at least),
+            and `null` shuffles whole groups.
         key: column that names the rows in the frames of codes and factors both, such as "cell": rows are matched by it.
             For frames without an index, as those of polars.
         gap: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a
@@ -110,7 +117,11 @@ def score(
         null: how often every metric is computed again with the rows of the codes shuffled against those of the factors,
             to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
             at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
-            no factors have none.
+            no factors have none. With `groups` whole groups change places (5 at least), each begun again where it is
+            shorter than the one it stands for: right if groups are alike but for their length, and none knows of
+            another. "shift", or "shift:200" for as many, is for time series, whose neighbouring rows are alike: the
+            codes are moved against the factors by a tenth of the length or more, within groups where these are given,
+            around the circle of the series there and back; right if the series goes on in the same way throughout.
         baselines: codes of the same rows that nobody learnt, by name, {"PCA": pca_codes}, arrays or Representations, to
             be scored alike and told beside each score. `score_encoder` and `Run.baselines` make them from images.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
@@ -139,7 +150,7 @@ def score(
         note: kinds guessed: factor_0 ordinal, factor_1 ordinal; kinds= says otherwise
     """
     check_whole("seed", seed, 0)
-    check_whole("null", null, 0)
+    asked_shuffle(null)
     check_confidence(confidence)
     if on_error not in ON_ERROR:
         raise ValueError(f"on_error must be 'keep' or 'raise'; got {on_error!r}")
@@ -151,8 +162,8 @@ def score(
     of_rows: tuple[str, ...] = ()
     if not isinstance(codes, Representation):
         rows = {"codes": codes, "factors": factors, "log_variances": log_variances, "weights": weights, "gap": gap}
-        rows, of_rows = match_rows({**rows, **_called(baselines or {})}, key)
-        codes, factors, log_variances, weights, gap, *others = rows.values()
+        rows, of_rows = match_rows({**rows, "groups": groups, **_called(baselines or {})}, key)
+        codes, factors, log_variances, weights, gap, groups, *others = rows.values()
         baselines = None if baselines is None else dict(zip(baselines, others, strict=True))
     elif key is not None:
         raise ValueError("key is for frames: the rows of a Representation are matched already")
@@ -160,7 +171,7 @@ def score(
         codes = as_full(codes)
     elif not isinstance(codes, Representation) and is_wide(codes):
         given = {"null": null or None, "confidence": confidence, "log_variances": log_variances, "sizes": sizes}
-        given |= {"weights": weights, "baselines": baselines}
+        given |= {"weights": weights, "groups": groups, "baselines": baselines}
         given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
         if found := [name for name, value in given.items() if value is not None]:
             asked = f"{' and '.join(found)} need a full array"
@@ -169,19 +180,26 @@ def score(
             )
         chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
         return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
-    representation = _representation(codes, factors, log_variances, kinds, names, sizes, period, missing, weights)
+    about = (factors, kinds, names, sizes, period, missing, weights, groups)
+    representation = _representation(codes, factors, log_variances, *about[1:])
     representation = replace(representation, notes=(*of_rows, *representation.notes))
     blocks = blocks_of(representation, code_blocks, factor_blocks)
     if blocks is not None:
         representation = replace(representation, notes=(*representation.notes, blocks.note))
-    if confidence is not None and len(representation) < FEWEST_ROWS:
-        raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")
-    about = (factors, kinds, names, sizes, period, missing, weights)
-    beside = {name: _baseline(name, each, codes, about) for name, each in (baselines or {}).items()}
+    if confidence is not None:
+        check_enough(representation)
     chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)), blocks)
     if not {name.partition("(")[0] for name in chosen} <= {*BY_COLUMNS}:
         advice = f"give fewer rows, or metrics that hold few columns at a time ({', '.join(BY_COLUMNS)})"
         check_memory(8 * COPIES * representation.codes.size, advice)
+    shuffle, notes = shuffle_of(null, representation)
+    by_rows = shuffle is not None and shuffle.moved == "rows"
+    notes += note_on_neighbours(representation, null=by_rows, confidence=confidence is not None)
+    if representation.groups is not None:
+        blind = "takes no groups of rows: what it trains may be tested on groups that it was trained on"
+        notes += tuple(f"{name} {blind}" for name in _blind(chosen))
+    representation = replace(representation, notes=(*representation.notes, *notes))
+    beside = {name: _baseline(name, each, codes, about) for name, each in (baselines or {}).items()}
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
     failed: dict[str, FailedMetric] = {}
@@ -200,8 +218,8 @@ def score(
         lost = skipped | {name: f"failed: {each.reason}" for name, each in failed.items()}
         reasons = "; ".join(f"{name}: {reason}" for name, reason in lost.items())
         raise ValueError(f"none of the metrics could be computed: {reasons}")
-    if null:
-        scored = with_nulls(representation, scored, null, seed, gap, progress, failing)
+    if shuffle is not None:
+        scored = with_nulls(representation, scored, shuffle, seed, gap, progress, failing)
     scored = with_baselines(scored, beside, seed, gap, progress, failing) if beside else scored
     if confidence is not None:
         scored = with_intervals(representation, scored, confidence, resamples, seed, gap, progress, failing)
@@ -210,6 +228,11 @@ def score(
     if representation.weights is not None:
         counted = {"weights": array_digest(representation.weights)}
         decided_by = {name: {**each, **counted} for name, each in decided_by.items()}
+    if representation.groups is not None:
+        parted = {"groups": array_digest(representation.groups)}
+        decided_by = {
+            name: {**each, **(parted if takes_groups(chosen[name]) else {})} for name, each in decided_by.items()
+        }
     if blocks is not None:
         by_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
         decided_by = {name: {**each, **(by_blocks if name in BLOCKED else {})} for name, each in decided_by.items()}
@@ -309,28 +332,40 @@ def _representation(
     period: Mapping[str, float] | None,
     missing: Any,
     weights: ArrayLike | None,
+    groups: ArrayLike | str | None,
 ) -> Representation:
     if isinstance(codes, Representation):
         given = {
             "factors": factors, "log_variances": log_variances, "kinds": kinds, "names": names, "sizes": sizes,
             "period": period, "missing": missing, **({} if codes.weights is None else {"weights": weights}),
+            **({} if codes.groups is None else {"groups": groups}),
         }  # fmt: skip
         twice = [name for name, value in given.items() if value is not None]
         if twice:
             raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
         representation = codes if weights is None else replace(codes, weights=weights)
+        if isinstance(groups, str):
+            representation = grouped_by(representation, groups)
+        elif groups is not None:
+            representation = replace(representation, groups=groups)
     elif factors is None:
         matrix = _kept(finite_matrix(codes, "codes", "n_codes"))
         representation = Representation.of(
-            matrix, log_variances=log_variances, code_names=column_names(codes), weights=weights
+            matrix, log_variances=log_variances, code_names=column_names(codes), weights=weights, groups=groups
         )
-    elif period is None and missing is None and not isinstance(kinds, Mapping) and is_plain(factors):
-        representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes, weights)
+    elif (
+        not isinstance(groups, str)
+        and period is None
+        and missing is None
+        and not isinstance(kinds, Mapping)
+        and is_plain(factors)
+    ):
+        representation = _of_numbers(codes, factors, log_variances, kinds, names, sizes, weights, groups)
     else:
         matrix = _kept(finite_matrix(codes, "codes", "n_codes"))
         representation = Representation.of(
             matrix, factors, names=names, kinds=kinds, period=period, missing=missing, log_variances=log_variances,
-            code_names=column_names(codes), weights=weights,
+            code_names=column_names(codes), weights=weights, groups=groups,
         )  # fmt: skip
         if sizes is not None:
             check_entries("sizes", sizes, len(representation.names))
@@ -344,7 +379,32 @@ def _representation(
             "figures show each row once"
         )
         representation = replace(representation, notes=(*representation.notes, said))
+    if representation.groups is not None:
+        said = f"rows in {int(representation.groups.max()) + 1:,} groups, which are never parted"
+        representation = replace(representation, notes=(*representation.notes, said))
     return representation
+
+
+def takes_groups(metric: Metric) -> bool:
+    """Whether it parts rows, and keeps those of one group together."""
+    return "groups" in inspect.signature(metric.function).parameters
+
+
+def _blind(chosen: Mapping[str, Metric]) -> list[str]:
+    """Metrics of the user's own that may part rows, and take no groups."""
+    return [name for name, metric in chosen.items() if is_code(name) and not takes_groups(metric)]
+
+
+def check_enough(representation: Representation) -> None:
+    """
+    Raises:
+        ValueError: rows, or groups of them, are too few for intervals.
+    """
+    if len(representation) < FEWEST_ROWS:
+        raise ValueError(f"intervals need {FEWEST_ROWS} rows or more; there are {len(representation)}")
+    groups = representation.groups
+    if groups is not None and (n_groups := int(groups.max()) + 1) < FEWEST_GROUPS:
+        raise ValueError(f"intervals need {FEWEST_GROUPS} groups of rows or more; there are {n_groups}")
 
 
 def _of_numbers(
@@ -355,6 +415,7 @@ def _of_numbers(
     names: Sequence[str] | None,
     sizes: Sequence[int] | None,
     weights: ArrayLike | None,
+    groups: ArrayLike | None,
 ) -> Representation:
     # Checked before the Representation is built, so that every wrong argument is named as score names it.
     inputs = check_inputs(codes, factors, kinds)
@@ -370,6 +431,7 @@ def _of_numbers(
         sizes=None if sizes is None else tuple(sizes),
         code_names=column_names(codes),
         weights=None if weights is None else check_weights(weights, inputs.n_samples),
+        groups=None if groups is None else check_groups(groups, inputs.n_samples),
     )
 
 

@@ -33,4 +33,8 @@ KIND_WORDS: Mapping[str, tuple[Kind, ...]] = MappingProxyType(
     }
 )
 
+# Rows of the codes against those of the factors: each by itself; whole groups, in which the order of rows stays; or all
+# by the same distance.
+Moved: TypeAlias = Literal["rows", "groups", "shift"]
+
 Progress: TypeAlias = Callable[[str, int, int], None]  # what is done now, done, all

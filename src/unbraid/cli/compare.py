@@ -46,6 +46,14 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Factor of the files that says of which trial, animal, video or session each row is; it is none then.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write everything to this .json file.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
@@ -75,7 +83,7 @@ def compare(
 
     chosen = listed(metrics)
     choose(trusting(chosen))
-    models = called({str(path): labelled(path, None, None, {}, weights)[0] for path in expanded(files)})
+    models = called({str(path): labelled(path, None, None, {}, weights, groups)[0] for path in expanded(files)})
     with metric_progress() as progress:
         found = compare_models(
             models,

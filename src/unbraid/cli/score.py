@@ -84,6 +84,15 @@ def score(
             show_default=False,
         ),
     ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Label that says of which trial, animal, video or session each row is, where rows of one hang "
+            "together; it is no factor.",
+            show_default=False,
+        ),
+    ] = None,
     code_blocks: Annotated[
         str | None,
         typer.Option(
@@ -105,9 +114,13 @@ def score(
         str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
     ] = None,
     null: Annotated[
-        int,
-        typer.Option(help="Score this many times more with rows shuffled: what do codes of this shape get by luck?"),
-    ] = 0,
+        str,
+        typer.Option(
+            metavar="NUMBER|shift|shift:NUMBER",
+            help="Score this many times more with rows shuffled (with --groups, whole groups): what do codes of this "
+            "shape get by luck? For time series `shift`: rows moved by a tenth of the length or more, 100 times.",
+        ),
+    ] = "0",
     baselines: Annotated[
         bool,
         typer.Option(
@@ -173,6 +186,10 @@ def score(
 
       unbraid score codes.npz --metrics mig,sap,snc --null 99
 
+      unbraid score codes.npz --metrics mig,sap,snc --null shift
+
+      unbraid score codes.npy --labels labels.csv --groups trial --metrics mig,sap,snc --null 99 --confidence .95
+
       unbraid score codes.npz --metrics mig,sap,snc --confidence .95
 
       unbraid score codes.npz --metrics mig,sap,snc --how-many .01
@@ -190,6 +207,7 @@ def score(
     if how_many is not None:
         check_number("--how-many", how_many, above=0)
         confidence = 0.95 if confidence is None else confidence
+    times = int(null) if null.isascii() and null.isdigit() else null
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs({".json": json, ".html": html, **tables})
     from unbraid._trust import Untrusted, trusting
@@ -214,11 +232,12 @@ def score(
     for path in paths:
         name = "the shipped example" if example else str(path)
         if not dense and (wide := read_wide(path)) is not None:
-            given = {"seed": seed, "null": null, "confidence": confidence, "resamples": resamples, "weights": weights}
+            given = {"seed": seed, "null": times, "confidence": confidence, "resamples": resamples}
+            given |= {"weights": weights, "groups": groups}
             given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
             cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
             continue
-        representation, chosen_factors = labelled(path, labels, factors, about, weights, dense=dense)
+        representation, chosen_factors = labelled(path, labels, factors, about, weights, groups, dense=dense)
         names = representation.names
 
         def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
@@ -229,7 +248,7 @@ def score(
         with metric_progress() as progress:
             try:
                 card = score_codes(
-                    representation, metrics=chosen, seed=seed, gap=gap, null=null, confidence=confidence,
+                    representation, metrics=chosen, seed=seed, gap=gap, null=times, confidence=confidence,
                     resamples=resamples, progress=progress, objects=objects if path.is_dir() and own else None,
                     code_blocks=code_blocks, factor_blocks=factor_blocks,
                     baselines=beside,
@@ -239,7 +258,7 @@ def score(
             except ValueError as error:
                 raise ValueError(f"{path}: {error}") from error
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
-        if path.is_dir() and own and weights is None and not blocked:
+        if path.is_dir() and own and weights is None and groups is None and not blocked:
             say(_kept(path, cards[name]), err=True)
     from unbraid._files import atomic_write
     from unbraid.tables import compare, footnote, table_text
@@ -293,6 +312,7 @@ def labelled(
     factors: str | None,
     about: dict[str, Any],
     weights: str | None = None,
+    groups: str | None = None,
     *,
     dense: bool = False,
 ) -> "tuple[Representation, tuple[str, ...]]":
@@ -307,7 +327,8 @@ def labelled(
     chosen = None if factors is None else listed(factors)
     if labels is None and not about:
         every = held.names
-        held = held if weights is None else _weighted_by(held, weights, path)
+        for option, column in (("weights", weights), ("groups", groups)):
+            held = held if column is None else _taken_for(option, held, column, path)
         names = held.names if chosen is None else tuple(chosen)
         return held.keep_factors(names), () if names == every else names
     columns: dict[str, Any] = dict(zip(held.names, held.factors.T, strict=True))
@@ -322,31 +343,35 @@ def labelled(
         about = {**about, "kinds": known | about.get("kinds", {})}
         if chosen is not None:
             about["kinds"] = {name: kind for name, kind in about["kinds"].items() if name in chosen}
-    counted = None
-    if weights is not None:
-        if weights not in columns:
-            raise ValueError(f"{labels or path}: no column {weights!r} for --weights; {suggestion(weights, columns)}")
-        counted = columns.pop(weights)
-        about = {**about, "kinds": {name: kind for name, kind in about.get("kinds", {}).items() if name != weights}}
+    taken: dict[str, Any] = {}
+    for option, column in (("weights", weights), ("groups", groups)):
+        if column is None:
+            continue
+        if column not in columns:
+            raise ValueError(f"{labels or path}: no column {column!r} for --{option}; {suggestion(column, columns)}")
+        taken[option] = columns.pop(column)
+        about = {**about, "kinds": {name: kind for name, kind in about.get("kinds", {}).items() if name != column}}
+    if groups is None and held.groups is not None:
+        taken["groups"] = held.groups
     posterior = {name: getattr(held, name) for name in POSTERIOR}
     try:
         made = Representation.of(
-            held.codes, columns, columns=chosen, code_names=held.code_names, weights=counted, **about, **posterior
+            held.codes, columns, columns=chosen, code_names=held.code_names, **taken, **about, **posterior
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels or path}: {error}") from error
     return made, () if chosen is None else tuple(chosen)
 
 
-def _weighted_by(held: "Representation", weights: str, path: Path) -> "Representation":
-    """One factor taken for the weights of rows."""
-    if weights not in held.names:
-        raise ValueError(f"{path}: no column {weights!r} for --weights; {suggestion(weights, held.names)}")
-    others = [name for name in held.names if name != weights]
+def _taken_for(option: str, held: "Representation", column: str, path: Path) -> "Representation":
+    """One factor taken for the weights or the groups of rows."""
+    if column not in held.names:
+        raise ValueError(f"{path}: no column {column!r} for --{option}; {suggestion(column, held.names)}")
+    others = [name for name in held.names if name != column]
     try:
-        return replace(held.keep_factors(others), weights=held.factors[:, held.names.index(weights)])
+        return replace(held.keep_factors(others), **{option: held.factors[:, held.names.index(column)]})
     except ValueError as error:
-        raise ValueError(f"{path}: --weights {weights}: {error}") from error
+        raise ValueError(f"{path}: --{option} {column}: {error}") from error
 
 
 def _wide_card(
@@ -459,13 +484,13 @@ def _print(card: "ScoreCard", half_width: float | None) -> None:
     size = f"{described['n_samples']:,} samples, {_n_codes(described)} codes"
     console.print(f"{card.path}\n{size}; factors: {factors}\n")
     needed = {} if half_width is None else card.rows_needed(half_width)
-    beside_null = any(scored.null is not None for scored in card.scored.values())
+    nulls = [scored.null for scored in card.scored.values() if scored.null is not None]
     confidence = next((each.intervals.confidence for each in card.scored.values() if each.intervals is not None), None)
     between = "{}" if confidence is None else "{:>18}   "
-    row = "{:<22}{:>8}   " + between + ("{:>15}{:>8}{:>9}   " if beside_null else "{}{}{}") + "{:<8}{}"
+    row = "{:<22}{:>8}   " + between + ("{:>15}{:>8}{:>9}   " if nulls else "{}{}{}") + "{:<8}{}"
     heads = (
         "" if confidence is None else f"{100 * confidence:g} % between",
-        *(("shuffled", "above", "p  ") if beside_null else ("", "", "")),
+        *(("shifted" if nulls[0].moved == "shift" else "shuffled", "above", "p  ") if nulls else ("", "", "")),
     )
     console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
     groups = by_question({name: scored.metric for name, scored in card.scored.items()})
@@ -516,7 +541,7 @@ def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
 
 
 def _null(scored: "Scored") -> tuple[str, str, str]:
-    """What shuffled rows score, how far above that it lies, and the p-value, marked where it is not told from them."""
+    """What moved rows score, how far above that it lies, and the p-value, marked where it is not told from them."""
     from unbraid._shown import WITHIN
 
     if scored.null is None:

@@ -55,14 +55,28 @@ def _forest(split: TrainValidTest, column: int, seed: int, n_trees: int) -> tupl
     if split.inputs.kinds[column] == "categorical":
         present, classes = as_seen(learnt)
         forest = classification_forest(
-            known, classes, asked, n_trees=n_trees, seed=seed, by="impurity", n_held_out=N_HELD_OUT
+            known,
+            classes,
+            asked,
+            n_trees=n_trees,
+            seed=seed,
+            by="impurity",
+            n_held_out=N_HELD_OUT,
+            groups=split.groups,
         )
         losses = (present[forest.predictions[at].argmax(axis=2)] != truth).mean(axis=1)
         held_out = classes[forest.held_out], np.ones(len(forest.held_out))
         baseline, centred = _wrong_by_guessing(values), forest.out_of_bag
     else:
         forest = regression_forest(
-            known, learnt, asked, n_trees=n_trees, seed=seed, by="impurity", n_held_out=N_HELD_OUT
+            known,
+            learnt,
+            asked,
+            n_trees=n_trees,
+            seed=seed,
+            by="impurity",
+            n_held_out=N_HELD_OUT,
+            groups=split.groups,
         )
         centre, scale = (each[0] for each in mean_and_deviation(values[:, None]))
         missed = (((forest.predictions[at, :, 0] - truth) / scale) ** 2).mean(axis=1)

@@ -12,6 +12,7 @@ import numpy as np
 from unbraid._arguments import check_entries, check_whole
 from unbraid._arrays import CELLS, ROWS, as_array, check_weights, row_slices
 from unbraid._index import refuse_other_order
+from unbraid._labels import check_groups
 from unbraid._suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._bins import bin_equal_width
@@ -36,6 +37,7 @@ class Inputs:
     factors: FloatArray  # (n_samples, n_factors) float64, as given
     kinds: tuple[Kind, ...]
     weights: FloatArray | None = None  # (n_samples,) above 0: how many rows each row stands for
+    groups: IntArray | None = None  # (n_samples,) 0, 1, ...: rows of one hang together
 
     @cached_property
     def codes(self) -> FloatArray:
@@ -93,11 +95,12 @@ def check_inputs(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Inputs:
     """Validate and convert what every metric is given.
 
     Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise. Rows of weight
-    0 are left out.
+    0 are left out. `groups` are labels of any sort.
 
     Raises:
         ValueError: names the argument, and the row and column where there is one.
@@ -105,7 +108,14 @@ def check_inputs(
     check_whole("seed", seed, 0)
     refuse_other_order(codes=codes, factors=factors, weights=weights)
     inputs = _converted(codes, factors, kinds)
+    if groups is not None and groups is not inputs.groups:
+        inputs = _grouped(inputs, groups)
     return inputs if weights is None else _weighted(inputs, weights)
+
+
+@shared
+def _grouped(inputs: Inputs, groups: ArrayLike) -> Inputs:
+    return replace(inputs, groups=check_groups(groups, inputs.n_samples))
 
 
 @shared
@@ -113,7 +123,8 @@ def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
     counted = check_weights(weights, inputs.n_samples)
     kept = counted > 0
     if not kept.all():
-        inputs = Inputs(inputs.held[kept], inputs.factors[kept], inputs.kinds)
+        groups = None if inputs.groups is None else check_groups(inputs.groups[kept], int(kept.sum()))
+        inputs = Inputs(inputs.held[kept], inputs.factors[kept], inputs.kinds, groups=groups)
         _refuse_constant(inputs.factors)
     return replace(inputs, weights=counted[kept])
 
@@ -268,7 +279,7 @@ def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
 
 
 class Part:
-    """Different rows of a sample, in the order of `part_of_rows`, as metrics take them.
+    """Different rows of a sample, in the order of `part_of_rows` or `part_of_groups`, as metrics take them.
 
     `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. Their levels
     are those of the sample, where they follow from each value alone (`levels_by_value`).
@@ -286,11 +297,21 @@ class Part:
     @cached_property
     def inputs(self) -> Inputs:
         whole = self._whole
-        part = Inputs(whole.held.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds)
+        part = Inputs(
+            whole.held.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds, groups=self.groups
+        )  # fmt: skip
         known_as_checked(part)
         if self._known is not None:
             hand_out(self._known, as_levels, part)
         return part
+
+    @cached_property
+    def groups(self) -> IntArray | None:
+        """Groups of these rows, numbered as they come."""
+        if self._whole.groups is None:
+            return None
+        _, first, number = np.unique(self._whole.groups[self.rows], return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[number]
 
     @cached_property
     def levels(self) -> Levels:
@@ -393,15 +414,38 @@ def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 @shared
-def split_rows(n_samples: int, fractions: tuple[float, ...], seed: int) -> tuple[IntArray, ...]:
+def split_rows(
+    n_samples: int, fractions: tuple[float, ...], seed: int, groups: IntArray | None = None
+) -> tuple[IntArray, ...]:
     """Disjoint rows in random order, one array per fraction; the last takes what is left.
 
+    With `groups` (n_samples,), numbers 0, 1, ..., no two parts have rows of one group: groups are drawn in random
+    order, and parts end where they come nearest to their fractions.
+
     Raises:
-        ValueError: a part would be empty.
+        ValueError: a part would be empty; NotDefined where groups are too few for that.
     """
     order = permutation(n_samples, seed)
+    if groups is not None:
+        part_of = _parts_of_groups(np.bincount(groups), fractions, seed)[groups[order]]
+        return tuple(order[part_of == part] for part in range(len(fractions)))
     cuts = np.rint(np.cumsum(fractions[:-1]) * n_samples).astype(int)
     parts = tuple(np.split(order, cuts))
     if any(len(part) == 0 for part in parts):
         raise ValueError(f"codes must have more rows to be split into {len(fractions)} parts; got {n_samples}")
     return parts
+
+
+def _parts_of_groups(sizes: IntArray, fractions: tuple[float, ...], seed: int) -> IntArray:
+    """(n_groups,) the part that each group of so many rows is in, every part with one group at least."""
+    n_groups, n_parts = len(sizes), len(fractions)
+    if n_groups < n_parts:
+        raise NotDefined(f"needs {n_parts} groups of rows, for parts that share none; there are {n_groups}")
+    order = permutation(n_groups, seed)
+    reached = np.concatenate([[0], np.cumsum(sizes[order])])
+    part_of, start = np.empty(n_groups, dtype=np.int64), 0
+    for part, wanted in enumerate(np.cumsum(fractions[:-1]) * reached[-1]):
+        end = int(np.clip(np.abs(reached - wanted).argmin(), start + 1, n_groups - (n_parts - 1 - part)))
+        part_of[order[start:end]], start = part, end
+    part_of[order[start:]] = n_parts - 1
+    return part_of

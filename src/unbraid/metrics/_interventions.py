@@ -54,11 +54,13 @@ def group_rows(levels: Levels, among: IntArray | None = None) -> Groups:
     return Groups(np.concatenate(rows), np.concatenate(starts), np.concatenate(counts), np.array(first), tuple(notes))
 
 
-def training_and_test_groups(levels: Levels, seed: int, held_out: bool) -> tuple[Groups, Groups]:
-    """All rows for both, or one half of them for each."""
+def training_and_test_groups(
+    levels: Levels, seed: int, held_out: bool, apart: IntArray | None = None
+) -> tuple[Groups, Groups]:
+    """All rows for both, or one half of them for each, of which none has rows that are `apart` (n_samples,) alike."""
     if not held_out:
         return group_rows(levels), group_rows(levels)
-    first, second = split_rows(len(levels.levels), (0.5, 0.5), seed)
+    first, second = split_rows(len(levels.levels), (0.5, 0.5), seed, apart)
     return group_rows(levels, first), group_rows(levels, second)
 
 

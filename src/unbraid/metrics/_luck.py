@@ -25,6 +25,8 @@ def beats_luck(predicted: FloatArray, truth: tuple[IntArray, FloatArray], n_fact
         seed: of the shuffles.
     """
     columns, values = truth
+    if not len(columns):
+        return False
     terms = predicted[np.arange(len(columns)), columns] * values
     agreement = float(terms.sum())
     # Squared errors less the sum of the squared truth: predicted^2 - 2 agreement against that of the mean.

@@ -64,13 +64,16 @@ def trial(
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> Trial:
     """Train on four rows in five and test on the others; or train on all and test on the rows given for it.
+
+    No group of rows is on both sides.
 
     Raises:
         ValueError: only one of `test_codes` and `test_factors` is given, or their columns differ from the others'.
     """
-    inputs = check_inputs(codes, factors, kinds, seed, weights)
+    inputs = check_inputs(codes, factors, kinds, seed, weights, groups)
     if (test_codes is None) != (test_factors is None):
         raise ValueError("test_codes and test_factors come together; only one of them was given")
     if test_codes is None or test_factors is None:
@@ -93,7 +96,7 @@ def trial(
 
 @shared
 def _split(inputs: Inputs, seed: int) -> Trial:
-    train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
+    train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, inputs.groups)
     return Trial(inputs, inputs, as_levels(inputs), train, test)
 
 

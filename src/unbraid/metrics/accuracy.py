@@ -48,6 +48,7 @@ def linear_accuracy(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     chance: ChanceRule = "guessing",
     training: Literal["optimum", "paper"] = "optimum",
     test_codes: ArrayLike | None = None,
@@ -60,6 +61,8 @@ def linear_accuracy(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, and for "paper" the initial weights and the batches.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
             "commonest" is that or always naming the commonest level, whichever is right more often.
         training: "optimum" fits softmax regression to its optimum, with the penalty of scikit-learn's default
@@ -88,7 +91,7 @@ def linear_accuracy(
     if training not in ("optimum", "paper"):
         raise ValueError(f"training must be 'optimum' or 'paper'; got {training!r}")
     check_chance(chance)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
+    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     if training == "paper":
         return _accuracy(adam_linear_predictions(rows, seed), rows, chance)
     return _accuracy(best_linear_predictions(rows), rows, chance, notes_on_linear_heads(rows))
@@ -100,6 +103,7 @@ def mlp_accuracy(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     chance: ChanceRule = "guessing",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
@@ -111,6 +115,8 @@ def mlp_accuracy(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, the initial weights and the batches.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
             "commonest" is that or always naming the commonest level, whichever is right more often.
         test_codes: rows to test on instead; `codes` are then all used for training.
@@ -133,7 +139,7 @@ def mlp_accuracy(
         as in its section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64.
     """
     check_chance(chance)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
+    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     return _accuracy(perceptrons(rows, seed).predicted, rows, chance)
 
 

@@ -32,6 +32,7 @@ def amari(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     importance: Predictor = "lasso",
 ) -> Amari:
     """How far the importances of codes for factors are from one code per factor and one factor per code.
@@ -41,6 +42,8 @@ def amari(
         factors: (n_samples, n_factors); see `dci_lasso`, `dci_forest` and `dci_boosted` for what is made of each kind.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into training, validation and test rows, and of the trees.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         importance: whose importances: "lasso", "forest" or "boosted", each as in its DCI.
 
     Returns:
@@ -60,7 +63,7 @@ def amari(
         >>> amari(grid, grid).score
         0.0
     """
-    predicted = _predicted(check_inputs(codes, factors, kinds, seed), seed, importance)
+    predicted = _predicted(check_inputs(codes, factors, kinds, seed, groups=groups), seed, importance)
     distance = amari_from_importance(predicted.importance)
     return Amari(distance.score, distance.error, predicted.importance, predicted.notes + distance.notes)
 

@@ -34,6 +34,7 @@ def beta_vae_score(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     batch_size: int = 64,
     n_train: int = 10_000,
     n_test: int = 5_000,
@@ -50,6 +51,8 @@ def beta_vae_score(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of pairs.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together:
+            then `held_out` is on, and no two halves have rows of one group.
         batch_size: pairs per point. The number rises with it: more pairs, less noise.
         n_train: points to train on; at most 20 million pairs in all of them.
         n_test: points to test on, likewise.
@@ -82,13 +85,14 @@ def beta_vae_score(
         >>> beta_vae_score(grid, grid).score
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     check_draws(PER_PAIR, n_train=n_train, batch_size=batch_size)
     check_draws(PER_PAIR, n_test=n_test, batch_size=batch_size)
     levels = as_levels(inputs)
-    groups = training_and_test_groups(levels, seed, held_out)
+    held_out = held_out or inputs.groups is not None
+    levels_of = training_and_test_groups(levels, seed, held_out, inputs.groups)
     rng = np.random.default_rng(seed)
-    counts = zip(groups, (n_train, n_test), strict=True)
+    counts = zip(levels_of, (n_train, n_test), strict=True)
     parts = [draw_pairs(each, n_points, batch_size, rng) for each, n_points in counts]
     (train, train_fixed), (test, test_fixed) = [(mean_differences(inputs.codes, pairs), k) for pairs, k in parts]
     weights, intercepts, converged = logistic_regression(train, train_fixed, inputs.n_factors)
@@ -99,7 +103,7 @@ def beta_vae_score(
         per_factor=recall(right, test_fixed, inputs.n_factors),
         weights=weights,
         notes=(
-            *groups[0].notes,
+            *levels_of[0].notes,
             *(() if converged else ("the classifier has not converged",)),
             *single_factor(inputs, "there is nothing to tell apart, and the score is 1"),
             *(() if inputs.n_factors == 1 else _notes_on_rows(levels, inputs.n_codes, batch_size, held_out)),

@@ -39,6 +39,7 @@ def block_r2(
     factor_blocks: Columns,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
 ) -> BlockR2:
     """How well each block of factors is predicted by its own block of codes, and by the others.
 
@@ -52,6 +53,8 @@ def block_r2(
         factor_blocks: columns of factors in each; block i of the codes should hold block i of the factors.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
 
     Returns:
         BlockR2. `score` at most 1, higher is better; `leakage` from 0, lower is better. Blind to rotation within
@@ -71,10 +74,10 @@ def block_r2(
         ...     code_blocks=[[0, 1], [2]], factor_blocks=[[0, 1], [2]]).score, 6)
         1.0
     """
-    inputs, own, theirs = _checked(codes, factors, kinds, seed, code_blocks, factor_blocks)
+    inputs, own, theirs = _checked(codes, factors, kinds, seed, groups, code_blocks, factor_blocks)
     if len(own) != len(theirs):
         raise NotDefined(f"code_blocks and factor_blocks must be equally many; got {len(own)} and {len(theirs)}")
-    halves = split_rows(inputs.n_samples, (0.5, 0.5), seed)
+    halves = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
     v, columns = _targets(inputs, theirs)
     z = standardised(inputs.codes)
     ways = [halves, halves[::-1]]
@@ -99,6 +102,7 @@ def block_mcc(
     factor_blocks: Columns,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
 ) -> BlockMCC:
     """Mean root of R^2 of each block of factors from a block of codes of its own.
 
@@ -106,7 +110,7 @@ def block_mcc(
     each this is `mcc` without signs.
 
     Args:
-        codes, factors, kinds, seed: as for `block_r2`.
+        codes, factors, kinds, seed, groups: as for `block_r2`.
         code_blocks: columns of codes in each block.
         factor_blocks: columns of factors in each block; those without a block of codes count 0.
 
@@ -124,8 +128,8 @@ def block_mcc(
         >>> round(block_mcc(z[:, ::-1], z, code_blocks=[[0], [1, 2]], factor_blocks=[[0, 1], [2]]).score, 6)
         1.0
     """
-    inputs, own, theirs = _checked(codes, factors, kinds, seed, code_blocks, factor_blocks)
-    halves = split_rows(inputs.n_samples, (0.5, 0.5), seed)
+    inputs, own, theirs = _checked(codes, factors, kinds, seed, groups, code_blocks, factor_blocks)
+    halves = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
     v, columns = _targets(inputs, theirs)
     z, rows = standardised(inputs.codes), np.arange(inputs.n_samples)
 
@@ -149,10 +153,11 @@ def _checked(
     factors: ArrayLike,
     kinds: Sequence[Kind] | None,
     seed: int,
+    groups: ArrayLike | None,
     code_blocks: Columns,
     factor_blocks: Columns,
 ) -> tuple[Inputs, list[list[int]], list[list[int]]]:
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     own = _columns("code_blocks", code_blocks, inputs.n_codes, "codes")
     return inputs, own, _columns("factor_blocks", factor_blocks, inputs.n_factors, "factors")
 

@@ -1,11 +1,12 @@
 """Disentanglement, completeness and informativeness (DCI): what its three predictors share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._labels import check_groups
 from unbraid._shown import Shown
 from unbraid.metrics._chance import UNREADABLE
 from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, mean_and_deviation, split_rows
@@ -167,6 +168,12 @@ class TrainValidTest:
     test: IntArray
     note: str
 
+    @property
+    def groups(self) -> IntArray | None:
+        """Those of the training rows, numbered anew; None where rows stand alone."""
+        held = self.inputs.groups
+        return None if held is None else check_groups(held[self.train], len(self.train))
+
 
 @shared
 def train_valid_test(
@@ -178,7 +185,7 @@ def train_valid_test(
 ) -> TrainValidTest:
     """Rows drawn at random by these fractions; a test set of one's own takes the place of the last.
 
-    With two fractions nothing is kept for validation.
+    With two fractions nothing is kept for validation. No group of rows is in two parts.
 
     Raises:
         ValueError: only one of the test arguments is given, they do not fit the others, or a part would be empty.
@@ -186,13 +193,16 @@ def train_valid_test(
     if (test_codes is None) != (test_factors is None):
         raise ValueError("test_codes and test_factors must be given together")
     if test_codes is None or test_factors is None:
-        *parts, test = split_rows(inputs.n_samples, fractions, seed)
+        *parts, test = split_rows(inputs.n_samples, fractions, seed, inputs.groups)
         drawn = "drawn at random"
     else:
-        n_samples = inputs.n_samples
+        n_samples, groups = inputs.n_samples, inputs.groups
         inputs = _with_test_rows(inputs, test_codes, test_factors)
+        if groups is not None:  # those given to test on are one of their own
+            n_groups = int(groups.max()) + 1
+            inputs = replace(inputs, groups=np.append(groups, np.full(inputs.n_samples - n_samples, n_groups)))
         kept = tuple(fraction / sum(fractions[:-1]) for fraction in fractions[:-1])
-        parts = list(split_rows(n_samples, kept, seed)) if len(kept) > 1 else [np.arange(n_samples)]
+        parts = list(split_rows(n_samples, kept, seed, groups)) if len(kept) > 1 else [np.arange(n_samples)]
         test = np.arange(n_samples, inputs.n_samples)
         drawn = "test rows as given"
     train, valid = parts if len(parts) == 2 else (parts[0], test[:0])

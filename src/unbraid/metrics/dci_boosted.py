@@ -5,7 +5,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid.metrics._inputs import as_levels, check_inputs
+from unbraid.metrics._inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._sharing import shared
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
@@ -28,6 +28,7 @@ def dci_boosted(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     completeness: Completeness = "mean",
     booster: Booster = "histogram",
     test_codes: ArrayLike | None = None,
@@ -40,6 +41,8 @@ def dci_boosted(
         factors: (n_samples, n_factors). Every level is a class; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 2/3 training and 1/3 test rows, and of the order in which equally good codes are tried.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib). Importances
             sum to 1 for each factor, so the two differ only where no code could split a factor at all.
         booster: "histogram", our own, or "exact", scikit-learn's GradientBoostingClassifier, about a hundred times
@@ -77,7 +80,7 @@ def dci_boosted(
     """
     if booster not in ("histogram", "exact"):
         raise ValueError(f"booster must be 'histogram' or 'exact'; got {booster!r}")
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (2 / 3, 1 / 3))
     return dci_result(boosted_predicted(split, seed, booster), completeness)
 
@@ -88,7 +91,7 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     order, known, asked = in_own_order(split.inputs.codes[split.train], split.inputs.codes[split.test])
     codes = ranked_codes(known, asked)
     learnt, tested = levels.levels[split.train], levels.levels[split.test]
-    beyond_luck = _beyond_luck(known, learnt, seed)
+    beyond_luck = _beyond_luck(known, learnt, seed, split.groups)
     importance, errors, notes = np.zeros((split.inputs.n_codes, len(levels.sizes))), [], []
     for factor, (classes, own) in enumerate(zip(learnt.T, tested.T, strict=True)):
         if booster == "exact":
@@ -117,9 +120,12 @@ def boosted_predicted(split: TrainValidTest, seed: int, booster: Booster) -> Pre
     )
 
 
-def _beyond_luck(codes: FloatArray, levels: IntArray, seed: int) -> BoolArray:
+def _beyond_luck(codes: FloatArray, levels: IntArray, seed: int, groups: IntArray | None) -> BoolArray:
     """(n_factors,) whether each half of the training rows foretells the other: see `beats_luck`."""
-    halves = np.array_split(np.random.default_rng(seed).permutation(len(codes)), 2)
+    if groups is None:
+        halves = np.array_split(np.random.default_rng(seed).permutation(len(codes)), 2)
+    else:
+        halves = split_rows(len(codes), (0.5, 0.5), seed, groups)
     n_factors, rows, found = levels.shape[1], [], []
     for known, others in (halves, halves[::-1]):
         if not len(known) or not len(others):

@@ -40,6 +40,7 @@ def dci_es(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     probe: ProbeName = "forest",
     n_trees: int = N_TREES,
     test_codes: ArrayLike | None = None,
@@ -55,6 +56,8 @@ def dci_es(
         factors: (n_samples, n_factors). Categorical factors are classified, all others regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into four parts of training rows and one of test rows, and of the probes.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         probe: "forest", of depth 1 to 32. "mlp", a linear probe and perceptrons of 2 to 256 hidden units, a capacity
             the logarithm of the number of parameters; what a factor takes by `r2` or `mlp_accuracy` this takes nine
             times. "rff", ridge regression on 16 to 2048 random Fourier features of .08 cycles a standard deviation, a
@@ -91,7 +94,7 @@ def dci_es(
     check_whole("n_trees", n_trees, 1, 1000)
     if probe not in get_args(ProbeName):
         raise ValueError(f"probe must be {' or '.join(map(repr, get_args(ProbeName)))}; got {probe!r}")
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.8, 0.2))
     rows = split.inputs
     if probe == "forest":

@@ -32,6 +32,7 @@ def dci_forest(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     completeness: Completeness = "mean",
     importance: Importance = "impurity",
     test_codes: ArrayLike | None = None,
@@ -44,6 +45,8 @@ def dci_forest(
         factors: (n_samples, n_factors). Categorical factors are classified, all others regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 80 % training, 10 % validation and 10 % test rows, and of the trees.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib). Importances
             of a forest sum to 1 for each factor, so the two differ only where a factor could not be split at all.
         importance: "impurity", a code's share of the decrease of squared error or Gini impurity (what the authors'
@@ -79,7 +82,7 @@ def dci_forest(
     """
     if importance not in ("impurity", "splits"):
         raise ValueError(f"importance must be 'impurity' or 'splits'; got {importance!r}")
-    split = train_valid_test(check_inputs(codes, factors, kinds, seed), seed, test_codes, test_factors)
+    split = train_valid_test(check_inputs(codes, factors, kinds, seed, groups=groups), seed, test_codes, test_factors)
     return dci_result(forest_predicted(split, seed, importance), completeness)
 
 
@@ -122,13 +125,27 @@ def _one_factor(split: TrainValidTest, column: int, seed: int, importance: Impor
     if split.inputs.kinds[column] == "categorical":
         present, classes = as_seen(learnt)
         forest = classification_forest(
-            known, classes, asked, n_trees=N_TREES, seed=seed, by=importance, n_held_out=N_HELD_OUT
+            known,
+            classes,
+            asked,
+            n_trees=N_TREES,
+            seed=seed,
+            by=importance,
+            n_held_out=N_HELD_OUT,
+            groups=split.groups,
         )
         errors = (present[forest.predictions.argmax(axis=2)] != values[others]) + 0.0
         held_out, truth = forest.out_of_bag, (classes[forest.held_out], np.ones(len(forest.held_out)))
     else:
         forest = regression_forest(
-            known, learnt, asked, n_trees=N_TREES, seed=seed, by=importance, n_held_out=N_HELD_OUT
+            known,
+            learnt,
+            asked,
+            n_trees=N_TREES,
+            seed=seed,
+            by=importance,
+            n_held_out=N_HELD_OUT,
+            groups=split.groups,
         )
         errors = ((forest.predictions[:, :, 0] - values[others]) / scale) ** 2
         # From the mean: rounding must not drown what varies.

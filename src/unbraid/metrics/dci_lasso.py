@@ -40,6 +40,7 @@ def dci_lasso(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     completeness: Completeness = "mean",
     significance: float = SIGNIFICANCE,
     test_codes: ArrayLike | None = None,
@@ -52,6 +53,8 @@ def dci_lasso(
         factors: (n_samples, n_factors). Levels of every kind are read as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 80 % training, 10 % validation and 10 % test rows.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib).
         significance: a factor that least squares on all codes does not explain at this level (F-test on the
             training rows, for all factors together: Bonferroni) has no importances: the ratios between weights that fit
@@ -83,7 +86,7 @@ def dci_lasso(
         (1.0, 1.0)
     """
     check_number("significance", significance, above=0, most=1)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     return dci_result(lasso_predicted(inputs, seed, significance, test_codes, test_factors), completeness)
 
 
@@ -197,7 +200,7 @@ def lasso_of_parts(whole: Inputs, seed: int) -> Callable[[Part], tuple[FloatArra
     columns = np.hstack([standardised(whole.codes), standardised(whole.factors), np.ones((whole.n_samples, 1))])
 
     def of_part(part: Part) -> tuple[FloatArray, Callable[[], FloatArray]]:
-        *fitting, asked = split_rows(len(part.rows), FRACTIONS, seed)
+        *fitting, asked = split_rows(len(part.rows), FRACTIONS, seed, part.groups)
         train, valid = (columns.take(part.rows[each], axis=0) for each in fitting)
         products = train.T @ train / len(train)
         mean = products[-1, :-1]

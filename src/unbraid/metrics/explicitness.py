@@ -32,6 +32,7 @@ def explicitness(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     classifier: Literal["one_vs_rest", "softmax"] = "one_vs_rest",
 ) -> Explicitness:
     """How well linear classifiers on all codes tell each level of a factor from its other levels.
@@ -41,6 +42,8 @@ def explicitness(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         classifier: "one_vs_rest" fits one binary logistic regression per level; "softmax" one multinomial
             regression per factor and ranks by its probabilities.
 
@@ -63,7 +66,7 @@ def explicitness(
     """
     if classifier not in ("one_vs_rest", "softmax"):
         raise ValueError(f"classifier must be 'one_vs_rest' or 'softmax'; got {classifier!r}")
-    rows = trial(codes, factors, kinds, seed)
+    rows = trial(codes, factors, kinds, seed, groups=groups)
     if classifier == "one_vs_rest":
         scores, unsound = _one_vs_rest_logits(rows)
     else:

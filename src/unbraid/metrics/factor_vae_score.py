@@ -40,6 +40,7 @@ def factor_vae_score(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     batch_size: int = 64,
     n_train: int = 10_000,
     n_test: int = 5_000,
@@ -57,6 +58,8 @@ def factor_vae_score(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of batches.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together:
+            then `held_out` is on, and no two halves have rows of one group.
         batch_size: rows per vote, at least 2.
         n_train: votes that decide what each code stands for; at most 50 million rows in all of them.
         n_test: votes that are scored, likewise.
@@ -91,13 +94,14 @@ def factor_vae_score(
         >>> factor_vae_score(grid, grid).score
         1.0
     """
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     check_whole("batch_size", batch_size, 2)
     check_draws(PER_ROW, n_train=n_train, batch_size=batch_size)
     check_draws(PER_ROW, n_test=n_test, batch_size=batch_size)
     check_number("variance_threshold", variance_threshold, least=0)
     levels = as_levels(inputs)
-    groups, test_groups = training_and_test_groups(levels, seed, held_out)
+    held_out = held_out or inputs.groups is not None
+    decide, judge = training_and_test_groups(levels, seed, held_out, inputs.groups)
     n_codes, n_factors = inputs.n_codes, inputs.n_factors
     unit = in_unit(inputs.codes)
     deviations = unit.std(axis=0, ddof=1)
@@ -110,12 +114,12 @@ def factor_vae_score(
     code_factor = np.full(n_codes, -1)
     if len(active) == 0:
         note = f"every code has variance below {variance_threshold:g}: nothing votes, and the score is 0"
-        return FactorVAEScore(0.0, 0.0, np.zeros(n_factors), votes, code_factor, variances, (*groups.notes, note))
+        return FactorVAEScore(0.0, 0.0, np.zeros(n_factors), votes, code_factor, variances, (*decide.notes, note))
     normalised = np.ascontiguousarray(unit[:, active] / deviations[active])
     rng = np.random.default_rng(seed)
-    votes[active] = _votes(normalised, groups, n_train, batch_size, rng)
+    votes[active] = _votes(normalised, decide, n_train, batch_size, rng)
     test_votes = np.zeros_like(votes)
-    test_votes[active] = _votes(normalised, test_groups, n_test, batch_size, rng)
+    test_votes[active] = _votes(normalised, judge, n_test, batch_size, rng)
     # A share of a vote is no exact number: what differs by less than a thousandth of a vote is equal.
     stands_for = votes >= votes.max(axis=1, keepdims=True) - 1e-3
     right = test_votes * stands_for / stands_for.sum(axis=1, keepdims=True)
@@ -132,7 +136,7 @@ def factor_vae_score(
         votes=votes,
         code_factor=code_factor,
         variances=variances,
-        notes=(*groups.notes, *notes),
+        notes=(*decide.notes, *notes),
     )
 
 

@@ -47,6 +47,7 @@ def mcc(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     correlation: Correlation = "pearson",
     fit: Fit = "halves",
     unmatched: Unmatched = "zero",
@@ -66,6 +67,8 @@ def mcc(
         factors: (n_samples, n_factors) levels or real values.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         correlation: "pearson", or "spearman" for that of average ranks, on which no monotone change of a code or an
             ordered factor has a hold.
         fit: "halves" takes matching and signs from one half of the rows and the signed correlation from the other,
@@ -110,7 +113,7 @@ def mcc(
             raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
     if fit == "all" and test_codes is not None:
         raise ValueError("fit='all' judges on the rows of codes; leave out test_codes, or fit='all'")
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
     blocks, rows = as_blocks(split.inputs, sizes), np.arange(inputs.n_samples)
     ways = (

@@ -44,6 +44,7 @@ def nk(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     chance: ChanceRule = "guessing",
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
@@ -58,6 +59,8 @@ def nk(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, the initial weights and the batches.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         chance: accuracy that counts as 0. "guessing" guesses levels as often as they occur in training (eq. 4).
             "commonest" is that or always naming the commonest level, whichever is right more often.
         test_codes: rows to test on instead; `codes` are then all used for training.
@@ -85,7 +88,7 @@ def nk(
         is the XOR of two codes loses one of them, and not a bystander.
     """
     check_chance(chance)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
+    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     full = perceptrons(rows, seed)
     alignment, notes = _alignment(rows, full, seed)
     lacking = knocked_out_perceptrons(rows, seed, tuple(alignment.tolist()))

@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from unbraid._arguments import check_whole
+from unbraid._labels import check_groups
 from unbraid._shown import Shown
 from unbraid.metrics._chance import Noise, unreadable
 from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
@@ -38,6 +39,7 @@ def r2(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     regressor: Regressor = "linear",
     max_train: int = 2000,
     sizes: Sequence[int] | None = None,
@@ -54,6 +56,8 @@ def r2(
         factors: (n_samples, n_factors) levels or real values.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves, of which each is predicted by the fit to the other, and what a regressor draws.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         regressor: "linear", least squares with an intercept; "kernel", ridge regression with a Gaussian kernel, whose
             penalty (1, .1, .01 or .001) and width (.01, .2154, 4.642 or 100 times the squared distance of standardised
             rows) have the highest mean R^2 over three folds of the rows fitted to, the same for all targets; or "mlp",
@@ -87,19 +91,19 @@ def r2(
     if regressor not in get_args(Regressor):
         raise ValueError(f"regressor must be {' or '.join(map(repr, get_args(Regressor)))}; got {regressor!r}")
     check_whole("max_train", max_train, 10, 10_000, why="a matrix of all pairs of rows is solved")
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
     blocks, z = as_blocks(split.inputs, sizes), standardised(split.inputs.codes)
     way = (split.train, split.test)
     ways = [way, way[::-1]] if test_codes is None else [way]
     predict: Regression = {
         "linear": _by_least_squares,
-        "kernel": partial(_by_kernel, seed=seed, max_train=max_train),
+        "kernel": partial(_by_kernel, seed=seed, max_train=max_train, groups=inputs.groups),
         "mlp": partial(_by_perceptron, seed=seed),
     }[regressor]
     v, owner, each = blocks.columns, blocks.owner, np.arange(inputs.n_codes)
-    forward = [explained(predict(z[fit], v[fit], z[rest], owner), v[rest], owner) for fit, rest in ways]
-    backward = [explained(predict(v[fit], z[fit], v[rest], each), z[rest], each) for fit, rest in ways]
+    forward = [explained(predict(z[fit], v[fit], z[rest], owner, fit), v[rest], owner) for fit, rest in ways]
+    backward = [explained(predict(v[fit], z[fit], v[rest], each, fit), z[rest], each) for fit, rest in ways]
     per_factor, per_code = np.mean(forward, axis=0), np.mean(backward, axis=0)
     return R2(
         score=float(per_factor.mean()),
@@ -115,25 +119,37 @@ def r2(
 
 
 # What targets (n, q), of which `owner` (q,) tells the ones read together, are predicted to be at other inputs: (m, q).
-Regression: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, IntArray], FloatArray]
+# The last are the (n,) rows that were fitted to.
+Regression: TypeAlias = Callable[[FloatArray, FloatArray, FloatArray, IntArray, IntArray], FloatArray]
 
 
-def _by_least_squares(known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray) -> FloatArray:
+def _by_least_squares(
+    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, fit: IntArray
+) -> FloatArray:
     return least_squares(known, targets, asked)
 
 
 def _by_kernel(
-    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, *, seed: int, max_train: int
+    known: FloatArray,
+    targets: FloatArray,
+    asked: FloatArray,
+    owner: IntArray,
+    fit: IntArray,
+    *,
+    seed: int,
+    max_train: int,
+    groups: IntArray | None,
 ) -> FloatArray:
     rows = permutation(len(known), seed)[:max_train]
     x, y, others, mean, scale = _standard(known[rows], targets[rows], asked)
-    folds = split_rows(len(rows), (1 / 3, 1 / 3, 1 / 3), seed)
+    own = None if groups is None else check_groups(groups[fit[rows]], len(rows))
+    folds = split_rows(len(rows), (1 / 3, 1 / 3, 1 / 3), seed, own)
     alpha, gamma = best_setting(x, y, folds, lambda found, true: float(explained(found, true, owner).mean()))
     return mean + scale * kernel_ridge(x, y, others, alpha=alpha, gamma=gamma)
 
 
 def _by_perceptron(
-    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, *, seed: int
+    known: FloatArray, targets: FloatArray, asked: FloatArray, owner: IntArray, fit: IntArray, *, seed: int
 ) -> FloatArray:
     x, y, others, mean, scale = _standard(known, targets, asked)
     return mean + scale * perceptron(x, y, hidden=HIDDEN, seed=seed)(others)

@@ -1,7 +1,7 @@
 """Parts of the rows of a sample, from whose scores the spread of the whole sample's score is read off."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -45,6 +45,10 @@ class Resampling:
         """Of freedom of Student's t, for the deviation of so many parts' scores."""
         return n_parts - 1 if self.freedom is None else min(self.freedom, n_parts - 1)
 
+    def of_groups(self, n_groups: int) -> "Resampling":
+        """The same of parts of whole groups, which tell of a deviation no more than so many numbers do."""
+        return replace(self, freedom=n_groups - 1 if self.freedom is None else min(self.freedom, n_groups - 1))
+
     @property
     def in_words(self) -> str:
         part = "half of the rows" if self.one_in == 2 else f"all but one row in {self.one_in}"
@@ -67,6 +71,19 @@ def part_of_rows(n_samples: int, one_in: int, seed: int, draw: np.random.Generat
     part = np.empty(kept.size, dtype=np.int64)
     part[permutation(len(part), seed)] = kept.ravel()
     return part
+
+
+def part_of_groups(groups: IntArray, one_in: int, seed: int, draw: np.random.Generator) -> IntArray:
+    """Rows of a part of whole groups, as `part_of_rows` parts rows; those of one group side by side.
+
+    Args:
+        groups: (n_samples,) 0, 1, ... without gaps.
+        one_in: one group of so many is left out.
+        seed: by which metrics part groups.
+        draw: which ones are left out.
+    """
+    by_group = np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+    return np.concatenate([by_group[group] for group in part_of_rows(len(by_group), one_in, seed, draw)])
 
 
 @lru_cache(maxsize=4)

@@ -42,6 +42,7 @@ def sap(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     ordered: Literal["r2", "svm"] = "r2",
     standardise: bool = True,
@@ -59,6 +60,8 @@ def sap(
         kinds: kind of each factor; see `unbraid.metrics`. The levels of a cyclic factor are read as steps on a
             line, as published tables do: a code that follows the angle through a sine has no straight line.
         seed: draws the rows (one in five) on which the SVM is tested; without SVM the score is deterministic.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         weights: (n_samples,) how many rows each row stands for, whole or not; of ordered factors alone.
         ordered: "r2", or "svm" to treat every factor as categorical.
         standardise: whether codes are standardised before the SVM, without which its penalty makes the score depend
@@ -93,7 +96,7 @@ def sap(
     """
     if ordered not in ("r2", "svm"):
         raise ValueError(f"ordered must be 'r2' or 'svm'; got {ordered!r}")
-    rows = trial(codes, factors, kinds, seed, weights=weights)
+    rows = trial(codes, factors, kinds, seed, weights=weights, groups=groups)
     inputs = rows.inputs
     by_svm = [kind == "categorical" or ordered == "svm" for kind in inputs.kinds]
     if weights is not None and any(by_svm):
@@ -205,7 +208,7 @@ def sap_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
         if lines:
             worth[:, lines] = _squared_correlations_of(columns.take(part.rows, axis=0), whole.n_codes)
         if labels:
-            train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
+            train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, part.groups)
             levels = part.levels
             for factor in labels:
                 own, size = levels.levels[:, factor], levels.sizes[factor]

@@ -6,6 +6,7 @@ import numpy as np
 
 from unbraid._arguments import check_whole
 from unbraid._arrays import as_array
+from unbraid._labels import check_groups
 from unbraid._shown import Shown
 from unbraid.metrics._alignment import align
 from unbraid.metrics._inputs import NotDefined, check_matrix, mean_and_scale, split_rows
@@ -103,7 +104,7 @@ def _rand(one: IntArray, other: IntArray) -> float | None:
 
 
 def slot_identifiability(
-    slots: ArrayLike, objects: ArrayLike, *, seed: int = 0, max_train: int = 2000
+    slots: ArrayLike, objects: ArrayLike, *, seed: int = 0, groups: ArrayLike | None = None, max_train: int = 2000
 ) -> SlotIdentifiability:
     """How much better each slot tells its own object than any other (SIS).
 
@@ -114,6 +115,7 @@ def slot_identifiability(
         slots: (n_samples, n_slots, d) codes.
         objects: (n_samples, n_objects, f) factors of each object, in the order of the slots or any other fixed one.
         seed: draws the rows.
+        groups: (n_samples,) of which trial, animal, video or session each row is: none is both fitted to and judged.
         max_train: rows to fit to at most, 10 to 10 000.
 
     Returns:
@@ -142,7 +144,7 @@ def slot_identifiability(
     z, v = given
     if len(z) != len(v):
         raise ValueError(f"slots and objects must have the same number of rows; got {len(z)} and {len(v)}")
-    train, test = split_rows(len(z), (0.8, 0.2), seed)
+    train, test = split_rows(len(z), (0.8, 0.2), seed, None if groups is None else check_groups(groups, len(z)))
     train = train[:max_train]
     owner = np.repeat(np.arange(v.shape[1]), v.shape[2])
     targets = v.reshape(len(v), -1)

@@ -52,6 +52,7 @@ def snc(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     bins: Literal["classes", "paper"] = "classes",
     min_bin_size: int | None = None,
     binning: Binning = "width",
@@ -70,6 +71,8 @@ def snc(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         bins: "classes" cuts one interval per class that holds as many rows as the class, in the order of the
             classes' mean codes. "paper" cuts intervals of equal counts, the greatest common divisor of the class
             counts, and a class may own as many of them as its count asks for.
@@ -109,7 +112,7 @@ def snc(
         raise ValueError(f"bins must be 'classes' or 'paper'; got {bins!r}")
     if min_bin_size is not None:
         check_whole("min_bin_size, where not None,", min_bin_size, 1)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
+    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     information = training_information(rows, binning)
     alignment = align_live(rows, information)
     chance, accuracy = guessing(rows).copy(), np.zeros(len(alignment))
@@ -138,7 +141,7 @@ def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:
 
     def of_part(part: Part) -> Numbers:
         levels = part.levels
-        train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed)
+        train, test = split_rows(len(part.rows), (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, part.groups)
         train_rows, test_rows = part.rows[train], part.rows[test]
         learnt, true = (levels.levels.T.take(rows, axis=1) for rows in (train, test))
         binned = bin_codes(whole.codes.take(train_rows, axis=0), BINS, "width")

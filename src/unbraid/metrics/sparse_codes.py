@@ -41,6 +41,7 @@ def sparse_probing(
     ks: Sequence[int] = (1, 2, 5),
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
 ) -> SparseProbing:
     """Accuracy of linear classifiers that are given the k codes whose means differ most between levels.
 
@@ -50,6 +51,8 @@ def sparse_probing(
         ks: how many codes, each 1 to n_codes.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
 
     Returns:
         SparseProbing. Codes are those of the largest difference, over levels, between the mean on a level and off it,
@@ -66,7 +69,7 @@ def sparse_probing(
         >>> sparse_probing(grid, grid, ks=[1]).accuracy.tolist()
         [[1.0, 1.0]]
     """
-    rows = trial(codes, factors, kinds, seed)
+    rows = trial(codes, factors, kinds, seed, groups=groups)
     n_codes = rows.inputs.n_codes
     counts = [check_whole(f"ks[{place}]", k, 1, n_codes, why="the number of codes") for place, k in enumerate(ks)]
     if not counts:

@@ -36,6 +36,7 @@ def tmex(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     expected: ArrayLike | None = None,
     alpha: float = ALPHA,
     sizes: Sequence[int] | None = None,
@@ -52,6 +53,8 @@ def tmex(
             categorical one as indicators of its levels; the least of their p values counts, times their number.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         expected: (n_codes, n_factors) of 0 and 1, where a dependence should be. Without it one half of the rows
             matches each factor with a code of its own, by |T|, and the other half is tested against that: matched on
             the same rows, noise would be best.
@@ -79,12 +82,12 @@ def tmex(
         1.0
     """
     check_number("alpha", alpha, above=0.0, below=1.0)
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     blocks, z = as_blocks(inputs, sizes), standardised(inputs.codes)
     rows, lost = np.arange(inputs.n_samples), 0
     notes: tuple[str, ...] = notes_on_blocks(inputs)
     if expected is None:
-        known, rows = split_rows(inputs.n_samples, (0.5, 0.5), seed)
+        known, rows = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
         matched = align(_statistics(z[known], blocks.columns[known], blocks)[0])
         wanted = (matched == np.arange(inputs.n_codes)[:, None]).astype(np.int64)
         lost = int((matched < 0).sum())

@@ -35,6 +35,7 @@ def zero_shot(
     *,
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
+    groups: ArrayLike | None = None,
     gap: Gap | None = None,
     regressor: Regressor = "lasso",
 ) -> ZeroShot:
@@ -45,6 +46,8 @@ def zero_shot(
         factors: (n_samples, n_factors). Levels of every kind are regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 80 % training, 10 % validation and 10 % test rows, and of the forest.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
         gap: the combinations to keep out: a function from factors (n, n_factors) to a mask (n,), or a mask
             (n_samples,). The mask says which rows are in the gap.
         regressor: "lasso" as in `dci_lasso`, or "forest" as in `dci_forest`.
@@ -72,10 +75,10 @@ def zero_shot(
         >>> zero_shot(grid, grid, gap=apart).score < 0.001
         True
     """
-    inputs = check_inputs(codes, factors, kinds, seed)
+    inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     if gap is None:
         raise NotDefined("needs a gap: a predicate over the factors")
-    parts = [_apart(inputs, rows, gap) for rows in split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed)]
+    parts = [_apart(inputs, rows, gap) for rows in split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed, inputs.groups)]
     train, valid, test = (rows[~inside] for rows, inside in parts)
     held_out = np.concatenate([rows[inside] for rows, inside in parts])
     return errors_in_gap(inputs, train, valid, test, held_out, regressor, seed)

@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid._baselines import NO_BETTER, no_better
 from unbraid._interval import Interval, Intervals
-from unbraid._null import Null
+from unbraid._null import IN_WORDS, Null
 from unbraid._shown import WITHIN
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
 from unbraid.metrics._chance import Noise
@@ -223,7 +223,7 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
 def _null(null: Null) -> dict[str, Any]:
     """What stands below the bar."""
     above = "" if null.above is None else f", {null.above:.2f} of the way from it to the best"
-    text = f"shuffled {number_text(null.mean)} ± {number_text(null.spread)}{above}, p = {null.p:.2g}"
+    text = f"{IN_WORDS[null.moved]} {number_text(null.mean)} ± {number_text(null.spread)}{above}, p = {null.p:.2g}"
     return {"text": text, "within": null.p > WITHIN}
 
 
@@ -341,10 +341,11 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     only += "" if card["gap"] is None else f"gap={card['gap']!r}, "
     only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
     again = _again(card)
-    only += "".join(f"{name}={value:g}, " for name, value in again.items())
-    finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
-    weighted = card["representation"].weights is not None
+    only += "".join(f"{name}={repr(value) if ':' in value else value}, " for name, value in again.items())
+    weighted, grouped = (getattr(card["representation"], name) is not None for name in ("weights", "groups"))
     only += "weights=counts, " if weighted else ""
+    only += "groups=groups, " if grouped else ""
+    finish = f'{only}seed={card["seed"]})\ncard.save("scores.html")'
     beside = any(each.get("baselines") for each in card["scored"].values())
     if card["path"] is None:
         if beside:
@@ -361,9 +362,10 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += [] if every else ["--metrics", ",".join(chosen)]
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
     words += ["--weights", "COLUMN"] if weighted else []
+    words += ["--groups", "COLUMN"] if grouped else []
     words += [] if card["gap"] is None else ["--gap", card["gap"]]
     words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
-    words += [word for name, value in again.items() for word in (f"--{name}", f"{value:g}")]
+    words += [word for name, value in again.items() for word in (f"--{name}", value)]
     words += ["--baselines"] if beside else []
     words += ["--seed", str(card["seed"]), "--html", "scores.html"]
     load = "Representation.example()" if example else f"Representation.load({card['path']!r})"
@@ -381,10 +383,10 @@ def _blocks(card: Card) -> dict[str, str]:
     return {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
 
 
-def _again(card: Card) -> dict[str, float]:
-    """How often rows were shuffled, and how sure intervals are, where that was asked for."""
+def _again(card: Card) -> dict[str, str]:
+    """How rows were moved and how often, and how sure intervals are, where that was asked for."""
     nulls = (each["null"] for each in card["scored"].values())
     intervals = (each["intervals"] for each in card["scored"].values())
-    shuffles = next((len(each.scores) for each in nulls if each is not None), None)
-    confidence = next((each.confidence for each in intervals if each is not None), None)
+    shuffles = next((each.asked for each in nulls if each is not None), None)
+    confidence = next((f"{each.confidence:g}" for each in intervals if each is not None), None)
     return {name: value for name, value in (("null", shuffles), ("confidence", confidence)) if value is not None}

@@ -53,13 +53,15 @@ def regression_forest(
     seed: int,
     by: Importance,
     n_held_out: int = 0,
+    groups: IntArray | None = None,
 ) -> Forest:
     """Fit codes (n_train, n_codes) to values (n_train,), predict the rows of `others`; squared error.
 
-    Out-of-bag predictions are made of at most `n_held_out` training rows, the first.
+    Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
+    there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups.
     """
     target, centre, unit = _regressed(values)
-    forest = _forest(codes, target, others, n_trees, seed, by, n_held_out)
+    forest = _forest(codes, target, others, n_trees, seed, by, n_held_out, groups)
     return replace(forest, predictions=forest.predictions * unit + centre, out_of_bag=forest.out_of_bag * unit + centre)
 
 
@@ -88,25 +90,34 @@ def classification_forest(
     seed: int,
     by: Importance,
     n_held_out: int = 0,
+    groups: IntArray | None = None,
 ) -> Forest:
     """The same for classes 0, 1, ...; Gini impurity."""
     target = Target(np.zeros(len(classes)), classes.astype(np.int64), int(classes.max()) + 1)
-    return _forest(codes, target, others, n_trees, seed, by, n_held_out)
+    return _forest(codes, target, others, n_trees, seed, by, n_held_out, groups)
 
 
 def _forest(
-    codes: FloatArray, target: Target, others: FloatArray, n_trees: int, seed: int, by: Importance, n_held_out: int
+    codes: FloatArray,
+    target: Target,
+    others: FloatArray,
+    n_trees: int,
+    seed: int,
+    by: Importance,
+    n_held_out: int,
+    groups: IntArray | None,
 ) -> Forest:
     order, known, asked = in_own_order(codes, others)
     columns = np.ascontiguousarray(known.T)
     sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
     held_out = np.arange(min(n_held_out, len(codes)))
-    rng = np.random.default_rng(seed)
+    rng, units = np.random.default_rng(seed), np.arange(len(codes)) if groups is None else groups
+    n_units = int(units.max()) + 1
     importance = np.zeros((MAX_DEPTH, len(columns)))
     predictions = np.zeros((MAX_DEPTH, len(others), target.n_classes))
     out_of_bag, votes = np.zeros((MAX_DEPTH, len(held_out), target.n_classes)), np.zeros(len(held_out))
     for _ in range(n_trees):
-        weights = np.bincount(rng.integers(0, len(codes), len(codes)), minlength=len(codes))
+        weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
         tree = _grow(columns, sorted_rows, target, weights, state)
         importance += _shares(_importance(tree, len(columns), by == "splits"))
