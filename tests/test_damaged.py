@@ -155,3 +155,10 @@ def test_a_number_without_end_in_a_study_is_one_line(tmp_path: Path, capsys: pyt
     (tmp_path / "study.yaml").write_text(f"{yaml}steps: {'9' * 400}\nbatch_size: 4\n")
     assert run("study", "run", tmp_path / "study.yaml", "--out", tmp_path / "out", "--dry-run") == 2
     assert "steps: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("dtype", ["V8", "M8[s]", "c16", "U3"])
+def test_codes_that_are_no_numbers_are_not_ranked(dtype: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "odd.npy", np.zeros((60, 3), dtype=dtype))
+    with pytest.raises(ValueError, match="odd.npy: codes must be .n_samples, n_codes. numbers; got "):
+        rank([tmp_path / "odd.npy", CODES])

@@ -217,10 +217,7 @@ def _candidate(name: str, model: Model) -> Candidate:
         if model.weights is not None:
             raise ValueError(f"{name}: a ranking takes no weights of rows")
         return Candidate.of(name, "", "", model)
-    codes = as_array(model)
-    if codes.ndim != 2 or codes.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: codes must be (n_samples, n_codes) numbers; got {codes.dtype} {codes.shape}")
-    return Candidate(name, "", "", codes)
+    return Candidate(name, "", "", as_array(model))
 
 
 def _of_path(name: str, path: Path) -> Candidate:

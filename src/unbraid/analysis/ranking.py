@@ -52,6 +52,7 @@ class Candidate:
 
     def __post_init__(self) -> None:
         codes = np.ascontiguousarray(self.matrix())
+        _check_codes(self.run, codes)
         object.__setattr__(self, "n_codes", codes.shape[1])
         object.__setattr__(self, "finite", bool(np.isfinite(codes).all()))
         content = hashlib.sha256(f"{codes.dtype} {codes.shape}".encode() + codes.tobytes())
@@ -67,6 +68,7 @@ class Candidate:
         codes: Callable[[], FloatArray] | None = None,
     ) -> "Candidate":
         """The model of a representation; `codes` reads its codes again where they are too many to be held."""
+        _check_codes(run, representation.codes)
         factors = np.ascontiguousarray(representation.factors, dtype=float)
         samples = hashlib.sha256(factors.tobytes()).hexdigest() + str(factors.shape)
         samples = samples if representation.names else f"{len(factors)} rows"  # what else tells them is not known
@@ -597,6 +599,11 @@ def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, st
         for model in models
         if sizes[options.group(model.family, model.setting)] == 1
     }
+
+
+def _check_codes(run: str, codes: Any) -> None:
+    if codes.ndim != 2 or codes.dtype.kind not in "biuf":
+        raise ValueError(f"{run}: codes must be (n_samples, n_codes) numbers; got {codes.dtype} {codes.shape}")
 
 
 def _nothing(reasons: Mapping[str, str]) -> str:
