@@ -26,9 +26,9 @@ def _doctest_names(doctest_namespace: dict[str, object]) -> None:
 # Files that share a cluster or an object store, of which there is one.
 SERVICES = {
     "tests/contracts/test_executors.py",
-    "tests/studies/storage/test_object_store.py",
+    "tests/storage/test_object_store.py",
     "tests/studies/test_ray.py",
-    "tests/test_trust.py",
+    "tests/storage/test_trust.py",
 }
 
 

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from interval_coverage import independent, with_noise  # fixes the number of threads as well
 
-from unbraid.comparing import compare
+from unbraid.scoring.compare import compare
 
 OUT = Path(__file__).parent.parent / "docs" / "false_alarms.json"
 METRICS = ("mig", "sap", "snc", "modularity", "dci_lasso", "irs", "mcc", "r2", "jemmig", "amari")

@@ -19,8 +19,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import numpy as np
 
 from unbraid import Representation, score
-from unbraid._dependence import note_on_neighbours
-from unbraid._interval import Interval
+from unbraid.confidence.dependence import note_on_neighbours
+from unbraid.confidence.interval import Interval
 
 AT_ONCE = ["mig", "sap", "snc", "dci_lasso", "mcc"]
 P, CONFIDENCE, PARTS = 0.05, 0.95, 40  # of 200 by default, which tell a deviation little better

@@ -27,11 +27,11 @@ import numpy as np
 from scipy.special import ndtr
 
 from unbraid import Representation
-from unbraid._score_again import with_intervals
-from unbraid._score_each import score_each
 from unbraid.metrics import METRICS
-from unbraid.scorecard import Scored
-from unbraid.scoring import choose
+from unbraid.scoring.card import Scored
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.score import choose
+from unbraid.scoring.uncertainty import with_intervals
 from unbraid.types import FloatArray, IntArray
 
 OUT = Path(__file__).parent.parent / "docs" / "coverage.json"

@@ -20,9 +20,9 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import numpy as np
 
 from unbraid import Representation, score
-from unbraid._score_again import scores_of_parts
 from unbraid.metrics import METRICS
-from unbraid.metrics.resampling import Resampling, part_of_rows
+from unbraid.metrics._shared.resampling import Resampling, part_of_rows
+from unbraid.scoring.uncertainty import scores_of_parts
 
 CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari"
 

@@ -69,8 +69,8 @@ def apart(what: str, work: Callable[[], object]) -> None:
 
 def many_runs(count: int, home: Path) -> None:
     from unbraid import Study
-    from unbraid._seal import sealed_json, without_seal
     from unbraid.runs.folder import run_id
+    from unbraid.storage.checksum import sealed_json, without_seal
     from unbraid.training.loop import _Stretch
 
     yaml = home / "study.yaml"

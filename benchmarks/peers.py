@@ -26,8 +26,8 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
 from unbraid import Representation
 from unbraid.metrics import dci_es, infomec
-from unbraid.metrics._capacities import DEPTHS
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.capacities import DEPTHS
+from unbraid.metrics._shared.inputs import split_rows
 
 
 def main() -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from unbraid._device import dtype_of
+from unbraid._utils.device import dtype_of
 from unbraid.datasets import load
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.datasets.own import images_of

@@ -25,9 +25,9 @@ from sklearn.svm import LinearSVC
 
 from unbraid import Representation
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk, sap, snc
-from unbraid.metrics._probes import BATCH, EPOCHS, LEARNING_RATE, perceptrons
-from unbraid.metrics._sharing import sharing
-from unbraid.metrics._trial import accuracies, standardised_codes, trial
+from unbraid.metrics._shared.probes import BATCH, EPOCHS, LEARNING_RATE, perceptrons
+from unbraid.metrics._shared.sharing import sharing
+from unbraid.metrics._shared.trial import accuracies, standardised_codes, trial
 from unbraid.types import FloatArray, IntArray
 
 Split = tuple[FloatArray, FloatArray, IntArray, IntArray]

@@ -12,13 +12,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 
 import numpy as np
 
-from unbraid.datasets._meshes import Mesh, teapot_mesh
-from unbraid.datasets._raster import compose, orbit, render
-from unbraid.datasets._rendering import MILD, Composed
-from unbraid.datasets._room import room_layers
 from unbraid.datasets.airplanes import painted_airplane
 from unbraid.datasets.arrow import saturated_colours
 from unbraid.datasets.cars import car_mesh
+from unbraid.datasets.rendering.meshes import Mesh, teapot_mesh
+from unbraid.datasets.rendering.raster import compose, orbit, render
+from unbraid.datasets.rendering.rendering import MILD, Composed
+from unbraid.datasets.rendering.room import room_layers
 from unbraid.datasets.shapes3d import SPACE
 from unbraid.datasets.teapot import SCENE
 from unbraid.datasets.turntable import turntable_mesh

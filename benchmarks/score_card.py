@@ -20,7 +20,7 @@ import numpy as np
 
 from unbraid import Representation, score
 from unbraid.metrics import METRICS
-from unbraid.scorecard import ScoreCard
+from unbraid.scoring.card import ScoreCard
 
 SIZES = (3, 6, 40, 32, 32)
 

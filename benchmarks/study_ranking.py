@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 
 from unbraid import Representation
-from unbraid.analysis.ranking import Candidate, RankingOptions
-from unbraid.analysis.ranking_file import rank_and_keep, ranking_path
+from unbraid.ranking.cache import rank_and_keep, ranking_path
+from unbraid.ranking.ranking import Candidate, RankingOptions
 
 OPTIONS = {
     "spearman": RankingOptions("spearman", "all"),

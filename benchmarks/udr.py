@@ -22,7 +22,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import MultiTaskLassoCV
 
 from unbraid.metrics import udr
-from unbraid.metrics._inputs import standardised
+from unbraid.metrics._shared.inputs import standardised
 from unbraid.types import FloatArray
 
 N_PEER_PAIRS = 3

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 from interval_coverage import SOURCES, noisy  # fixes the number of threads as well
 
-from unbraid import Representation, _as_many_rows, compare
+from unbraid import Representation, compare
+from unbraid.scoring import equal_rows as _as_many_rows
 
 METRICS = ("mig", "med", "jemmig", "snc", "sap", "dci_lasso", "mcc", "modularity")
 SIZES = ((300, 3000), (1000, 10_000), (500, 700))

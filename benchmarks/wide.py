@@ -25,9 +25,9 @@ from scipy import sparse
 from sklearn.metrics import mutual_info_score
 
 from unbraid.metrics import wide_scores, wide_udr
-from unbraid.metrics._bins import bin_equal_width
-from unbraid.metrics._information import mutual_information
-from unbraid.metrics._inputs import Levels
+from unbraid.metrics._shared.bins import bin_equal_width
+from unbraid.metrics._shared.information import mutual_information
+from unbraid.metrics._shared.inputs import Levels
 
 
 def main() -> None:

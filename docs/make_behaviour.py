@@ -12,10 +12,10 @@ from pathlib import Path
 import numpy as np
 
 from unbraid import score, stress
-from unbraid.faults import REPEATS, SITUATIONS, SPACE, Codes, grid_case
 from unbraid.metrics import MEASURES, METRICS, udr
-from unbraid.scorecard import Scored
-from unbraid.stressing import scored_each
+from unbraid.scoring.card import Scored
+from unbraid.scoring.stress import scored_each
+from unbraid.scoring.synthetic_codes import REPEATS, SITUATIONS, SPACE, Codes, grid_case
 
 FILE = Path(__file__).parent / "behaviour.json"
 STRESSED = Path(__file__).parent / "stressed.json"

@@ -22,10 +22,7 @@ from scipy import sparse
 
 import tests.datasets.test_official as official
 from unbraid import Representation, ScoreCard, Study, load_run, score, train
-from unbraid._seal import KEY, MARK
-from unbraid._tables import read_columns
 from unbraid.analysis.merging import read_table
-from unbraid.analysis.ranking_file import read_ranking
 from unbraid.datasets import _store, load
 from unbraid.datasets._store import StoredImages, write
 from unbraid.datasets.digest import content_digest
@@ -43,17 +40,20 @@ from unbraid.datasets.official import (
 )
 from unbraid.datasets.own import open_path
 from unbraid.factors.predicate import predicate
-from unbraid.runs.folder import CHECKPOINT, read_folder
+from unbraid.ranking.cache import read_ranking
+from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
-from unbraid.studies import index
+from unbraid.storage.checksum import KEY, MARK
+from unbraid.storage.manifest import agreed
+from unbraid.storage.run_files import CHECKPOINT
+from unbraid.storage.tables import read_columns
+from unbraid.studies import index, store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.index import remembered
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.several import read as read_study
 from unbraid.studies.standing import standings
 from unbraid.studies.state import added_runs
-from unbraid.studies.storage import store
-from unbraid.studies.storage.agreed import agreed
 from unbraid.training.checkpoints import load_checkpoint
 
 LONGEST, MEMORY = 10.0, 1 << 30  # seconds and bytes beyond what there was that a case may take

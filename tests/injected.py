@@ -28,8 +28,8 @@ from fsspec.implementations.memory import MemoryFileSystem
 from torch import nn
 
 from unbraid import Representation, Study, load_run, score, train
-from unbraid._device import out_of_memory
-from unbraid._stopping import Terminated, terminable
+from unbraid._utils.device import out_of_memory
+from unbraid._utils.signals import Terminated, terminable
 from unbraid.datasets import _store, load
 from unbraid.datasets.digest import content_digest
 from unbraid.errors import UnbraidError

@@ -35,7 +35,7 @@ def started(*arguments: str, env: Mapping[str, str] | None = None, **options: An
 WHO_HOLDS = """
 import sys
 from pathlib import Path
-from unbraid._locks import Held, is_held, locked
+from unbraid.storage.locks import Held, is_held, locked
 path = Path(sys.argv[1])
 for place in map(int, sys.argv[2:]):
     seen = is_held(path, place)

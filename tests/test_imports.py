@@ -16,28 +16,23 @@ import unbraid
 
 SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
-# Each package may import those of lower rank, and itself.
-RANKS = {
-    "errors": -1, "_memory": -1, "_arguments": 0,
-    "types": 0, "_trust": 0, "_suggest": 0, "_former": 0, "_shown": 0, "_seeds": 0, "_locks": 0, "_extras": 0,
-    "_current_folder": 0, "_safe_path": 0,
-    "_stopping": 0, "_arrays": 0, "_files": 0, "_seal": 0, "_cores": 0, "score_file": 1,
-    "_records": 1, "_index": 1, "_labels": 1, "_tables": 1, "_device": 1, "references": 1, "factors": 1, "models": 1,
-    "representation": 2, "metrics": 2, "datasets": 2, "objectives": 2,
-    "plots": 3, "families": 3, "analysis": 3, "faults": 3, "_encoding": 3, "_null": 3, "_dependence": 3, "_interval": 3,
-    "_baselines": 3, "report": 4, "_pixels": 4,
-    "scorecard": 5,
-    "_score_each": 6, "tables": 6, "_score_parts": 7,
-    "_score_again": 8, "_score_wide": 8, "_blocks": 8,
-    "scoring": 9,
-    "runs": 10, "_as_many_rows": 10, "comparing": 11, "stressing": 10,
-    "training": 11,
-    "studies": 12,
-    "explore": 13, "figures": 13, "ranking": 13,
-    "cli": 14, "__main__": 15,
-}  # fmt: skip
-
-METRICS_SHARE = ("_chance", "_compiled", "_inputs", "_interventions", "_probes", "_sharing", "_trial")
+# The floors of the package: a room imports those of lower floors, and itself.
+FLOORS = (
+    {"errors", "types", "_utils"},
+    {"storage", "factors"},
+    {"representation", "metrics", "datasets", "models"},
+    {"plots", "objectives", "analysis", "confidence"},
+    {"families", "report"},
+    {"scoring"},
+    {"runs"},
+    {"training", "ranking"},
+    {"studies"},
+    {"explore", "figures"},
+    {"cli"},
+    {"__main__"},
+)
+FLOOR = {room: floor for floor, rooms in enumerate(FLOORS, 1) for room in rooms}
+SHARED = "unbraid.metrics._shared"  # what metrics share, and with whoever scores
 
 
 @cache
@@ -51,9 +46,9 @@ def imports(path: Path) -> frozenset[str]:
     return frozenset(found)
 
 
-def test_every_package_has_a_rank() -> None:
+def test_every_room_stands_on_a_floor() -> None:
     homes = {path.relative_to(SOURCE).parts[0].removesuffix(".py") for path in SOURCE.rglob("*.py")}
-    assert homes - {"__init__"} == set(RANKS)
+    assert homes - {"__init__"} == set(FLOOR)
 
 
 PATHS = sorted(SOURCE.rglob("*.py"))
@@ -65,19 +60,19 @@ def test_imports_point_one_way() -> None:
         home = path.relative_to(SOURCE).parts[0].removesuffix(".py")
         for name in imports(path) if home != "__init__" else ():
             target = name.split(".")[1] if name.startswith("unbraid.") else home
-            if target != home and RANKS[target] >= RANKS[home]:
+            if target != home and FLOOR[target] >= FLOOR[home]:
                 upward.append(f"{path.relative_to(SOURCE)} imports {name}")
     assert upward == []
 
 
 def test_private_modules_are_their_own_packages_affair() -> None:
-    """But for those of metrics that whoever scores shares: checked inputs, work in common, chance, heads."""
-    shared = {f"unbraid.metrics.{name}" for name in METRICS_SHARE}
     foreign = []
     for path in PATHS:
-        for name in imports(path) - shared:
+        for name in imports(path):
             owner, _, private = name.rpartition("._")
-            if private and owner.startswith("unbraid.") and not f"{name_of(path)}.".startswith(f"{owner}."):
+            if not private or not owner.startswith("unbraid.") or name.startswith(SHARED):
+                continue
+            if not f"{name_of(path)}.".startswith(f"{owner}."):
                 foreign.append(f"{path.relative_to(SOURCE)} imports {name}")
     assert foreign == []
 

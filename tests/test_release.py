@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-FILES = ("pyproject.toml", "CITATION.cff", "src/unbraid/references.bib", "CHANGELOG.md")
+FILES = ("pyproject.toml", "CITATION.cff", "src/unbraid/_utils/references.bib", "CHANGELOG.md")
 fill = runpy.run_path(str(ROOT / "tools" / "release.py"))["fill"]
 DAY = date(2027, 3, 1)
 

@@ -9,8 +9,8 @@ from typing import get_type_hints
 from pages.formulas import METRIC_FORMULAS, SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
 from unbraid.metrics import MEASURES, Metric
-from unbraid.metrics._chance import chance_in_words
-from unbraid.metrics.resampling import Resampling
+from unbraid.metrics._shared.chance import chance_in_words
+from unbraid.metrics._shared.resampling import Resampling
 
 # What make_behaviour.py scores, in words.
 SITUATIONS: Mapping[str, str] = {

@@ -1,7 +1,7 @@
 """Measure, train and select disentangled representations."""
 
 # ruff: noqa: E402, I001 (before anything else is imported)
-from unbraid._safe_path import leave_current_folder
+from unbraid._utils.safe_path import leave_current_folder
 
 leave_current_folder()
 
@@ -9,19 +9,19 @@ from importlib import import_module, metadata
 from typing import TYPE_CHECKING
 from warnings import warn
 
-from unbraid._current_folder import guard
+from unbraid._utils.current_folder import guard
 
 guard("numba.core.config")
 
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots
-    from unbraid.comparing import compare
-    from unbraid.ranking import rank
+    from unbraid.scoring.compare import compare
+    from unbraid.studies.rank import rank
     from unbraid.representation import Representation
     from unbraid.runs.run import Run, load_run
-    from unbraid.scorecard import ScoreCard
-    from unbraid.scoring import score, score_encoder
-    from unbraid.stressing import stress
+    from unbraid.scoring.card import ScoreCard
+    from unbraid.scoring.score import score, score_encoder
+    from unbraid.scoring.stress import stress
     from unbraid.studies.study import Study
     from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
@@ -50,15 +50,15 @@ __all__ = [
 _HOMES = {
     "Representation": "unbraid.representation",
     "Run": "unbraid.runs.run",
-    "ScoreCard": "unbraid.scorecard",
+    "ScoreCard": "unbraid.scoring.card",
     "Study": "unbraid.studies.study",
-    "compare": "unbraid.comparing",
+    "compare": "unbraid.scoring.compare",
     "continue_run": "unbraid.training.continuing",
     "load_run": "unbraid.runs.run",
-    "rank": "unbraid.ranking",
-    "score": "unbraid.scoring",
-    "score_encoder": "unbraid.scoring",
-    "stress": "unbraid.stressing",
+    "rank": "unbraid.studies.rank",
+    "score": "unbraid.scoring.score",
+    "score_encoder": "unbraid.scoring.score",
+    "stress": "unbraid.scoring.stress",
     "train": "unbraid.training.train",
 }
 _TRAINS = {"Run", "Study", "continue_run", "families", "load_run", "train"}
@@ -68,7 +68,7 @@ _MOVED = {"FactorSpace": "unbraid.factors"}
 def __getattr__(name: str) -> object:
     # Names are looked up on first use, so that `import unbraid` costs next to nothing.
     if name in _TRAINS:
-        from unbraid._extras import Missing, require
+        from unbraid._utils.optional import Missing, require
 
         try:
             require("torch", "train", f"unbraid.{name}")

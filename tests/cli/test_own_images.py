@@ -11,13 +11,13 @@ import pytest
 
 from tests.studies.examples import SMALL
 from unbraid import Study, train
-from unbraid._trust import UntrustedData
 from unbraid.cli import main
 from unbraid.datasets import DatasetMissing, load
 from unbraid.datasets.export import export
 from unbraid.explore.site import open_site
 from unbraid.runs.objects import objects_of
 from unbraid.runs.run import load_run
+from unbraid.storage.trust import UntrustedData
 
 Cli = Callable[..., tuple[int, str, str]]
 

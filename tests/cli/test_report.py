@@ -55,7 +55,7 @@ def test_the_page_of_a_run_lies_in_its_folder(unbraid_cli, scored: Path) -> None
 def test_a_run_without_scores_is_scored_by_the_standard_metrics_first(
     unbraid_cli, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unbraid.scoring.PRESETS", {"standard": ("mig", "sap")})
+    monkeypatch.setattr("unbraid.scoring.score.PRESETS", {"standard": ("mig", "sap")})
     copy = tmp_path / "run"
     shutil.copytree(run.path, copy)
     (copy / "scores.json").unlink(missing_ok=True)

@@ -11,8 +11,8 @@ import pytest
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import SMALL, written
 from unbraid.studies import execution as session
+from unbraid.studies import store
 from unbraid.studies.executors import EXECUTORS
-from unbraid.studies.storage import store
 
 
 @pytest.fixture(autouse=True)

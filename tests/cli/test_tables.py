@@ -10,7 +10,7 @@ import pytest
 import unbraid
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.representation import Representation
-from unbraid.tables import compare, latex
+from unbraid.scoring.tables import compare, latex
 
 RNG = np.random.default_rng(0)
 N = 200

@@ -233,7 +233,7 @@ def test_no_memory_is_one_line_of_advice(unbraid_cli, tmp_path: Path, monkeypatc
     assert "was killed (signal 9), as happens where memory runs out" in error
 
 
-@pytest.mark.filterwarnings("always::unbraid._locks.NoLocksWarning")
+@pytest.mark.filterwarnings("always::unbraid.storage.locks.NoLocksWarning")
 def test_a_file_system_without_locks_is_one_line_and_no_obstacle(unbraid_cli, tmp_path, monkeypatch):
     def refuse(*_):
         raise OSError(errno.ENOLCK, "No locks available")

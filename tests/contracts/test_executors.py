@@ -12,7 +12,7 @@ from tests.studies import examples, ray_in_process
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
 from unbraid.datasets import FactorDataset
-from unbraid.runs.folder import CODES, SCORES, WEIGHTS
+from unbraid.storage.run_files import CODES, SCORES, WEIGHTS
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress, local, ray
 from unbraid.studies.executors.work import perform

@@ -11,7 +11,7 @@ import pytest
 
 import unbraid
 from unbraid.metrics import BLOCKED, METRICS, Metric
-from unbraid.metrics._inputs import NotDefined, split_rows
+from unbraid.metrics._shared.inputs import NotDefined, split_rows
 from unbraid.metrics.r2 import r2
 from unbraid.metrics.slots import slot_identifiability
 from unbraid.metrics.sparse_codes import sparse_probing

@@ -8,8 +8,8 @@ import pytest
 
 from tests.contracts.noise import ALL, FEW, Case, noise
 from unbraid.metrics import METRICS, NotDefined
-from unbraid.metrics._chance import UNREADABLE, notes_on_noise
-from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._shared.chance import UNREADABLE, notes_on_noise
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.types import FloatArray, IntArray, Kind
 
 PLAIN = {name for name, metric in METRICS.items() if not metric.needs}

@@ -13,11 +13,11 @@ import pytest
 from PIL import Image
 
 from unbraid.datasets import ArrayDataset, FactorDataset, StoredImages, SubsetDataset, from_array, load
-from unbraid.datasets._rendering import Composed
 from unbraid.datasets._store import content_of, write
 from unbraid.datasets.digest import RULE, _of_all, content_digest, subset_digest
 from unbraid.datasets.official.dsprites import SubGrid
 from unbraid.datasets.own import open_path
+from unbraid.datasets.rendering.rendering import Composed
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.sprites import Sprites
 from unbraid.factors import FactorSpace, FactorTable

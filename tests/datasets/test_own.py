@@ -11,12 +11,12 @@ import pytest
 from PIL import Image
 
 from unbraid import datasets
-from unbraid._encoding import encoded_at
 from unbraid.datasets import from_array, from_folder
 from unbraid.datasets._store import content_of, write
 from unbraid.datasets.own import open_path
 from unbraid.factors import FactorSpace, FactorTable
 from unbraid.factors.space import told
+from unbraid.scoring.encoding import encoded_at
 
 SHAPES, SIZES = ("box", "disc"), (0.5, 1.0, 2.0)
 

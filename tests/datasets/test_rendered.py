@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from unbraid.datasets import load
-from unbraid.datasets._meshes import Mesh, length, teapot_mesh
-from unbraid.datasets._raster import compose, orbit, render
-from unbraid.datasets._rendering import MILD, Composed
-from unbraid.datasets._room import SHAPES, room_layers
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh, painted_airplane
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.cars import SCENE, car_mesh
+from unbraid.datasets.rendering.meshes import Mesh, length, teapot_mesh
+from unbraid.datasets.rendering.raster import compose, orbit, render
+from unbraid.datasets.rendering.rendering import MILD, Composed
+from unbraid.datasets.rendering.room import SHAPES, room_layers
 from unbraid.datasets.shapes3d import GEOMETRY
 from unbraid.datasets.teapot import GAP, draw_factors, draw_teapots, in_gap
 from unbraid.datasets.teapot import SCENE as TEAPOT_SCENE

@@ -70,7 +70,7 @@ def check_family(family) -> None:
 
 @pytest.mark.parametrize("situation", TABLE)
 def test_the_table_of_known_faults_is_what_metrics_say(situation: str) -> None:
-    from unbraid.faults import REPEATS, SITUATIONS, SPACE
+    from unbraid.scoring.synthetic_codes import REPEATS, SITUATIONS, SPACE
 
     factors = np.tile(SPACE.grid(), (REPEATS, 1))
     codes = SITUATIONS[situation](factors, np.random.default_rng(0))
@@ -82,7 +82,7 @@ def test_the_table_of_known_faults_is_what_metrics_say(situation: str) -> None:
 def test_the_table_has_every_metric_and_every_situation_has_words() -> None:
     from pages.metrics import SITUATIONS
 
-    from unbraid.faults import SITUATIONS as MADE
+    from unbraid.scoring.synthetic_codes import SITUATIONS as MADE
 
     assert list(TABLE) == list(MADE) == list(SITUATIONS)
     assert all(set(row) == set(MEASURES) for row in TABLE.values())

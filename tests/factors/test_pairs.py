@@ -3,10 +3,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from unbraid._encoding import encoded
 from unbraid.datasets import DATASETS, load
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.factors import FactorSpace, Series, labelled_pairs, turntables, walks, weak_pairs
+from unbraid.scoring.encoding import encoded
 
 TORUS = FactorSpace(("y", "x"), (64, 64), ("cyclic", "cyclic"))
 OBJECTS = FactorSpace(("object", "rotation"), (5, 9), ("categorical", "cyclic"))

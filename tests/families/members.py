@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.families.base import code_parts
@@ -19,6 +18,7 @@ from unbraid.families.building import Member, build_member
 from unbraid.families.table import FAMILIES
 from unbraid.models.networks import NETWORKS
 from unbraid.models.resnet import layer_norm, resnet_encoder
+from unbraid.storage.trust import Trusted
 from unbraid.training.population import make_context, make_population
 
 __all__ = ["FAMILIES", "NETWORKS", "layer_norm"]

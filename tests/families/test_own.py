@@ -11,10 +11,10 @@ import torch
 from tests.cli.test_own_images import Cli, unbraid_cli  # noqa: F401 (a fixture)
 from tests.training.examples import TINY
 from unbraid import Study, load_run, train
-from unbraid._trust import Trusted, UntrustedCode
 from unbraid.families.building import Member, completed
 from unbraid.families.table import find_family
 from unbraid.runs.run import Run
+from unbraid.storage.trust import Trusted, UntrustedCode
 from unbraid.training.loop import Plan, train_here
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 from tests.training.examples import blocks, member
-from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families import Context
 from unbraid.families.building import structural_settings
 from unbraid.families.table import FAMILIES
+from unbraid.storage.trust import Trusted
 from unbraid.training.population import Population, make_population
 
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from unbraid.metrics._aggregate import divergences, log_ratio_table, look_up, panels
+from unbraid.metrics._shared.aggregate import divergences, log_ratio_table, look_up, panels
 from unbraid.types import FloatArray
 
 N_ROWS = 300

@@ -14,7 +14,7 @@ from unbraid.analysis.columns import higher_is_better
 from unbraid.analysis.merging import merge_tables
 from unbraid.cli.app import app
 from unbraid.metrics import METRICS, mig, modularity
-from unbraid.metrics.arguments import arguments_of, choosable, find_metric, full_name
+from unbraid.metrics._shared.arguments import arguments_of, choosable, find_metric, full_name
 from unbraid.studies.sharing import records
 
 RNG = np.random.default_rng(0)

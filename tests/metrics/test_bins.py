@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unbraid.metrics import factor_leakage, med, mig, modularity
-from unbraid.metrics._bins import bin_equal_mass, bin_equal_width
+from unbraid.metrics._shared.bins import bin_equal_mass, bin_equal_width
 from unbraid.types import FloatArray, IntArray
 
 COUNTS = st.sampled_from([1, 2, 3, 7, 20])

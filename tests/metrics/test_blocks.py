@@ -8,7 +8,7 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from unbraid.metrics import block_mcc, block_r2, mcc
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)

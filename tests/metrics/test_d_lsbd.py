@@ -7,8 +7,8 @@ import pytest
 
 from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, d_lsbd
-from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._regression import as_blocks
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.regression import as_blocks
 from unbraid.metrics.d_lsbd import d_lsbd_of_noise, turned_back
 from unbraid.types import FloatArray
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.examples import entangled_codes, grid_factors
 from unbraid.metrics import dci_boosted, dci_forest, dci_from_importance, dci_lasso
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics.dci import DCI
 from unbraid.types import FloatArray, IntArray
 

@@ -12,8 +12,8 @@ from sklearn.metrics import accuracy_score
 
 from tests.examples import grid_factors, noisy_codes, perfect_codes, random_codes, rotated_codes
 from unbraid.metrics import dci_es, dci_from_importance, explicitness_from_curve
-from unbraid.metrics._capacities import DEPTHS, FEATURES, UNITS
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.capacities import DEPTHS, FEATURES, UNITS
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.types import FloatArray
 
 FACTORS = grid_factors(6)

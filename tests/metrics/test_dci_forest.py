@@ -7,7 +7,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from tests.examples import SPACE, entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import dci_forest
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._solvers.forest import classification_forest, regression_forest
 from unbraid.types import Kind
 

@@ -10,8 +10,8 @@ from sklearn.linear_model import Lasso
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, random_codes
 from unbraid.metrics import amari, dci_lasso, zero_shot
-from unbraid.metrics._chance import UNREADABLE
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.chance import UNREADABLE
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._solvers.lasso import lasso_path, lasso_paths
 from unbraid.metrics.dci_lasso import fit_lasso
 

@@ -8,8 +8,8 @@ from sklearn.multiclass import OneVsRestClassifier
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import explicitness
-from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._trial import standardised_codes, trial
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.trial import standardised_codes, trial
 from unbraid.metrics.explicitness import explicitness_of_noise, roc_areas
 
 FACTORS = grid_factors(6)

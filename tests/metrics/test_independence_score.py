@@ -8,7 +8,7 @@ from scipy.optimize import minimize
 
 from unbraid.factors import FactorSpace
 from unbraid.metrics import NotDefined, independence_score
-from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.independence_score import independence_from_actions, independence_of_noise
 from unbraid.types import FloatArray
 

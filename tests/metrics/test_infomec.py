@@ -8,8 +8,8 @@ from sklearn.metrics import log_loss
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, random_codes
 from unbraid.metrics import infomec
-from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._neighbours import neighbour_information
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.neighbours import neighbour_information
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(3)

@@ -3,8 +3,13 @@
 import numpy as np
 import pytest
 
-from unbraid.metrics._information import binned_information, factor_entropy, information_of_noise, mutual_information
-from unbraid.metrics._inputs import as_levels, check_inputs
+from unbraid.metrics._shared.information import (
+    binned_information,
+    factor_entropy,
+    information_of_noise,
+    mutual_information,
+)
+from unbraid.metrics._shared.inputs import as_levels, check_inputs
 
 
 def test_information_and_entropy_are_the_sums_of_their_definition() -> None:

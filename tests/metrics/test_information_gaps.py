@@ -9,7 +9,7 @@ from sklearn.metrics import mutual_info_score
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid.metrics import dcimig, jemmig, mig, mig_sup
-from unbraid.metrics._bins import bin_equal_width
+from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(4)

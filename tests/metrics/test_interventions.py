@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unbraid.metrics._inputs import NotDefined, as_levels, check_inputs
-from unbraid.metrics._interventions import (
+from unbraid.metrics._shared.inputs import NotDefined, as_levels, check_inputs
+from unbraid.metrics._shared.interventions import (
     Groups,
     combinations,
     draw_batches,

@@ -6,7 +6,7 @@ import pytest
 from tests.examples import entangled_codes, grid_factors, perfect_codes, random_codes
 from unbraid import Representation
 from unbraid.metrics import irs
-from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.irs import irs_of_noise
 from unbraid.types import FloatArray, IntArray
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from unbraid.metrics import _luck
-from unbraid.metrics._luck import beats_luck
+from unbraid.metrics._shared import luck as _luck
+from unbraid.metrics._shared.luck import beats_luck
 from unbraid.types import FloatArray, IntArray
 
 

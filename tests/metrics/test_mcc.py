@@ -11,7 +11,7 @@ from sklearn.metrics import r2_score
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import mcc
-from unbraid.metrics._inputs import check_inputs, split_rows
+from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics.mcc import Correlation, Fit, mcc_of_noise
 from unbraid.types import Kind
 

@@ -12,7 +12,8 @@ from tests.examples import (
     random_codes,
     rotated_codes,
 )
-from unbraid.metrics import METRICS, NotDefined, _aggregate, mig_exact
+from unbraid.metrics import METRICS, NotDefined, mig_exact
+from unbraid.metrics._shared import aggregate as _aggregate
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(repeats=4)

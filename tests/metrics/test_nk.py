@@ -7,12 +7,12 @@ from threadpoolctl import threadpool_limits
 from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
 from tests.metrics.test_snc import toy_model
 from unbraid.metrics import METRICS, explicitness, linear_accuracy, mlp_accuracy, nk, snc
-from unbraid.metrics import _probes as probes
-from unbraid.metrics._information import binned_information
-from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._probes import perceptrons
-from unbraid.metrics._sharing import sharing
-from unbraid.metrics._trial import accuracies, trial
+from unbraid.metrics._shared import probes
+from unbraid.metrics._shared.information import binned_information
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.probes import perceptrons
+from unbraid.metrics._shared.sharing import sharing
+from unbraid.metrics._shared.trial import accuracies, trial
 from unbraid.types import FloatArray, IntArray
 
 

@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes, rotated_codes
 from unbraid.metrics import r2
-from unbraid.metrics._inputs import check_inputs, split_rows
+from unbraid.metrics._shared.inputs import check_inputs, split_rows
 from unbraid.metrics.r2 import r2_of_noise
 from unbraid.types import FloatArray
 

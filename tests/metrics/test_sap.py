@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import sap
-from unbraid.metrics._trial import trial
+from unbraid.metrics._shared.trial import trial
 from unbraid.metrics.sap import _above_chance, svm_margins
 
 FACTORS = grid_factors(6)

@@ -6,7 +6,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics import adjusted_rand_score
 
 from unbraid.metrics import NotDefined, fg_ari, slot_identifiability, slot_identifiability_from_matrix
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.inputs import split_rows
 
 RNG = np.random.default_rng(0)
 

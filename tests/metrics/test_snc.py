@@ -7,10 +7,10 @@ import pytest
 
 from tests.examples import grid_factors, perfect_codes
 from unbraid.metrics import nk, snc
-from unbraid.metrics._alignment import align, beyond_luck, training_information
-from unbraid.metrics._information import binned_information
-from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._trial import trial
+from unbraid.metrics._shared.alignment import align, beyond_luck, training_information
+from unbraid.metrics._shared.information import binned_information
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.trial import trial
 from unbraid.metrics.snc import _cut, _places
 from unbraid.types import FloatArray, IntArray
 

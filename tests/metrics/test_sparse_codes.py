@@ -11,7 +11,7 @@ from unbraid.metrics import (
     spurious_correlation_removal,
     targeted_probe_perturbation,
 )
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)

@@ -8,8 +8,9 @@ import pytest
 from scipy.stats import spearmanr
 
 from unbraid import score
-from unbraid.metrics import NotDefined, _pairs, udr
-from unbraid.metrics._pairs import agreement
+from unbraid.metrics import NotDefined, udr
+from unbraid.metrics._shared import pairs as _pairs
+from unbraid.metrics._shared.pairs import agreement
 from unbraid.metrics._solvers.group_lasso import cross_validated
 from unbraid.metrics.udr import heavy_note, rotated_udr
 from unbraid.types import FloatArray

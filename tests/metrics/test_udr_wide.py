@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 from scipy.stats import rankdata
 
-import unbraid._arrays
+import unbraid._utils.arrays
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid import rank
 from unbraid.metrics import udr, wide_udr
@@ -97,7 +97,7 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
     bad[7, 3] = np.nan
     sparse.save_npz(tmp_path / "nan.npz", sparse.csr_array(bad))
     sparse.save_npz(tmp_path / "short.npz", sparse.csr_array(bad[:7]))
-    monkeypatch.setattr(unbraid._arrays, "MOST_BYTES", 1 << 10)
+    monkeypatch.setattr(unbraid._utils.arrays, "MOST_BYTES", 1 << 10)
     code, _, error = unbraid_cli("udr", *files, "--top", "3", "--json", str(tmp_path / "out.json"))
     assert code == 0, error
     told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))

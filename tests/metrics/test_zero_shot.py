@@ -15,7 +15,7 @@ from tests.examples import (
 )
 from unbraid import score
 from unbraid.metrics import NotDefined, dci_lasso, zero_shot
-from unbraid.metrics._inputs import split_rows
+from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._solvers.forest import regression_forest
 from unbraid.metrics.zero_shot import Gap, Regressor
 from unbraid.types import BoolArray, FloatArray

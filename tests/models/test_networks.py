@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid._trust import Trusted
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import conv_pair, dense_pair, network_pair
 from unbraid.models.strided import Halving
+from unbraid.storage.trust import Trusted
 
 SHAPES = [(32, 32, 1), (64, 64, 3), (128, 128, 3), (33, 33, 1), (50, 77, 2), (63, 32, 1), (127, 128, 1), (100, 64, 4)]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from unbraid.analysis.ranking import Candidate, RankingOptions, rank_models
-from unbraid.analysis.ranking_file import ranking_path, write_ranking
+from unbraid.ranking.cache import ranking_path, write_ranking
+from unbraid.ranking.ranking import Candidate, RankingOptions, rank_models
 
 FAMILIES = {
     "beta_vae": ("beta", (1, 2, 4, 8, 16)),

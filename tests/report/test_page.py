@@ -12,15 +12,15 @@ import pytest
 
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, Metric
-from unbraid.metrics._chance import Noise
+from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics.d_lsbd import d_lsbd
 from unbraid.report import page as card_page
 from unbraid.report.content import MOST_CODES, dead_codes, description, number_text
 from unbraid.report.rendering import render
-from unbraid.scorecard import Scored, load_beside
+from unbraid.scoring.card import Scored, load_beside
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)

@@ -10,13 +10,14 @@ import pytest
 
 from tests.training.examples import blocks
 from unbraid import Representation, load_run, train
-from unbraid._seal import MARK
-from unbraid.runs.folder import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS, damage_of, read_folder
+from unbraid.runs.folder import damage_of, read_folder
 from unbraid.runs.run import Run
+from unbraid.storage.checksum import MARK
+from unbraid.storage.run_files import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS
+from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.state import added_runs
-from unbraid.studies.storage import store
-from unbraid.studies.storage.store import StudyEnvironment
+from unbraid.studies.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.training.provenance import commit
 

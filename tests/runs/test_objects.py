@@ -16,9 +16,9 @@ from unbraid.datasets.base import ArrayDataset, FactorDataset
 from unbraid.factors import FactorSpace
 from unbraid.families.table import FAMILIES
 from unbraid.metrics import d_lsbd
-from unbraid.runs.folder import CODES
 from unbraid.runs.interpolations import object_interpolation, rotation_traversal
 from unbraid.runs.run import Run
+from unbraid.storage.run_files import CODES
 from unbraid.studies.scores import complete_scores
 
 SETS: dict[str, dict[str, Any]] = {

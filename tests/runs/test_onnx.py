@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 import unbraid
 from tests.training.examples import blocks
-from unbraid.report.live.tracing import NotTraced, traced
+from unbraid.runs.live.tracing import NotTraced, traced
 from unbraid.runs.onnx import export_onnx
 from unbraid.runs.run import Run, open_run
 

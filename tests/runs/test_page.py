@@ -21,9 +21,9 @@ from unbraid.cli.app import app
 from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace
 from unbraid.families.base import Part
-from unbraid.report.live.sliders import Slider, matched, sliders
 from unbraid.representation import Representation
-from unbraid.runs import live as models
+from unbraid.runs.live import decoder as models
+from unbraid.runs.live.sliders import Slider, matched, sliders
 from unbraid.runs.page import described, run_page
 from unbraid.runs.run import Run, open_run
 from unbraid.types import FloatArray

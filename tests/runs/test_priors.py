@@ -12,7 +12,7 @@ import unbraid
 from tests.training.examples import SPACE, blocks
 from unbraid import load_run, train
 from unbraid.datasets.base import ArrayDataset
-from unbraid.report.live.sliders import sliders
+from unbraid.runs.live.sliders import sliders
 from unbraid.runs.run import Run
 from unbraid.runs.traversals import traverse
 from unbraid.types import FloatArray

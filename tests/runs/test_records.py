@@ -9,11 +9,12 @@ from typing import Any, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from unbraid import _records
 from unbraid.families.table import FAMILIES
-from unbraid.runs.folder import CONFIG, STATUS, read_folder
+from unbraid.runs.folder import read_folder
 from unbraid.runs.records import RunRecord, StatusRecord
 from unbraid.runs.run import open_run
+from unbraid.storage import json_records as _records
+from unbraid.storage.run_files import CONFIG, STATUS
 
 CONTENT: dict[str, Any] = {
     "format": 1,

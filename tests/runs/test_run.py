@@ -19,12 +19,12 @@ import unbraid
 from tests.processes import forked, holder_elsewhere
 from tests.training.examples import SPACE, TINY, blocks, member
 from unbraid import load_run, train
-from unbraid._seal import without_seal
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families.table import FAMILIES
-from unbraid.runs.folder import CODES, CONFIG, STATUS, WEIGHTS
 from unbraid.runs.run import Run
 from unbraid.runs.traversals import traverse
+from unbraid.storage.checksum import without_seal
+from unbraid.storage.run_files import CODES, CONFIG, STATUS, WEIGHTS
 from unbraid.training import writing
 from unbraid.training.train import LOCK, TrainingProgress, weight_bytes
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from unbraid import Representation, load_run, score, train
-from unbraid._encoding import drawn
 from unbraid.cli.app import main
 from unbraid.datasets import ArrayDataset, load
 from unbraid.factors import FactorSpace
 from unbraid.runs.run import N_CODES
-from unbraid.scoring import score_encoder
+from unbraid.scoring.encoding import drawn
+from unbraid.scoring.score import score_encoder
 from unbraid.studies.added import _checked, add, encode_sample, sample_of
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_study

@@ -11,12 +11,13 @@ import pytest
 import torch
 
 from tests.studies.examples import SMALL, written
-from unbraid import Study, _records, load_run, score_file, train
+from unbraid import Study, load_run, train
 from unbraid.families.table import FAMILIES
-from unbraid.runs.folder import CHECKPOINT, LASTING
-from unbraid.studies import index
+from unbraid.storage import json_records as _records
+from unbraid.storage import score_file
+from unbraid.storage.run_files import CHECKPOINT, LASTING
+from unbraid.studies import index, store
 from unbraid.studies.standing import standings
-from unbraid.studies.storage import store
 
 FILES = ("config.json", "status.json", "scores.json")
 

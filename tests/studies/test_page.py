@@ -22,10 +22,10 @@ from tests.training.examples import blocks
 from unbraid import Representation, train
 from unbraid.analysis.agreement import agreement
 from unbraid.analysis.by_setting import quartiles
-from unbraid.analysis.ranking_file import read_ranking
 from unbraid.families import Part
-from unbraid.report.pictures import picture
+from unbraid.ranking.cache import read_ranking
 from unbraid.report.rendering import render
+from unbraid.runs.live.picture import picture
 from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.studies.page import page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values

@@ -24,14 +24,14 @@ from tests.studies.examples import SMALL, FailingLater, same_but_for_times, writ
 from unbraid import Study
 from unbraid.cli import main
 from unbraid.models.networks import dense_pair
-from unbraid.runs.folder import CHECKPOINT as FILE
+from unbraid.storage.remote import mirror_of
+from unbraid.storage.run_files import CHECKPOINT as FILE
 from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import Outcome, Task, node
 from unbraid.studies.executors import ray as executor
 from unbraid.studies.executors.work import DiskFull
 from unbraid.studies.record import StudyProgress
-from unbraid.studies.storage.remote import mirror_of
 
 HERE = "tests.studies.test_ray"
 SLOW = SMALL.replace("steps: 6", "steps: 400").replace("beta: [1, 4], network: dense", f'network: "{HERE}:gated"')

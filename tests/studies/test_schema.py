@@ -13,7 +13,7 @@ from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import OPTIONS, StudyConfig, parse
-from unbraid.studies.storage.store import StudyEnvironment
+from unbraid.studies.store import StudyEnvironment
 
 AROUND = StudyEnvironment(
     {"name": "square", "options": {}, "n_images": 64, "image_shape": [64, 64, 1], "content": "0" * 16}, "cpu", "float32"

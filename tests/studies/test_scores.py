@@ -13,9 +13,10 @@ import pytest
 
 import unbraid
 from unbraid import Representation, load_run
-from unbraid._trust import Trusted, UntrustedCode
-from unbraid.metrics import METRICS, Metric, NotDefined, deciding
-from unbraid.runs.folder import SCORES
+from unbraid.metrics import METRICS, Metric, NotDefined
+from unbraid.metrics._shared import provenance as deciding
+from unbraid.storage.run_files import SCORES
+from unbraid.storage.trust import Trusted, UntrustedCode
 from unbraid.studies.kept_scores import missing_metrics, read_scores
 from unbraid.studies.scores import complete_scores, keep_by_hand, wanted_scores
 
@@ -309,7 +310,7 @@ def test_scores_by_hand_replace_what_is_out_of_date_or_failed(
     complete_scores(run, ["mig", "sap", metric])
     own("return 4.0")
     newer: dict[str, Metric] = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
-    monkeypatch.setattr("unbraid.metrics.arguments.METRICS", newer)
+    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", newer)
     assert keep_by_hand(run, card_of(run, "sap", metric, "mig")) == [metric, "mig"]
     assert saved(run)["metrics"]["mig"]["version"] == newer["mig"].version
     assert value(run, metric) == 4.0

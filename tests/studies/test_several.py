@@ -19,11 +19,12 @@ from unbraid.datasets import DATASETS
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.explore.server import Refused, html
 from unbraid.explore.site import open_site
+from unbraid.storage import remote
+from unbraid.storage.remote import address_of, local_folder, publish
+from unbraid.studies import store
 from unbraid.studies.record import StudyProgress
 from unbraid.studies.schema import parse
 from unbraid.studies.several import OWN, read
-from unbraid.studies.storage import remote, store
-from unbraid.studies.storage.remote import address_of, local_folder, publish
 from unbraid.studies.study import Studies
 
 URL = "memory://wide"

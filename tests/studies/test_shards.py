@@ -6,8 +6,8 @@ import pytest
 
 from tests.processes import started
 from tests.studies.examples import same_but_for_times
+from unbraid.studies import store
 from unbraid.studies.shards import Shard, claimed_shard, parse_shard
-from unbraid.studies.storage import store
 from unbraid.studies.study import Study
 
 YAML = """

@@ -22,13 +22,12 @@ from tests.processes import forkserver, workers_of
 from tests.studies import examples
 from tests.studies.examples import SMALL, same_but_for_times, written
 from unbraid import Study, load_run
-from unbraid._files import DiskFull
 from unbraid.metrics import METRICS
-from unbraid.runs.folder import CONFIG, SCORES, STATUS
-from unbraid.studies import scores
+from unbraid.storage.files import DiskFull
+from unbraid.storage.run_files import CONFIG, SCORES, STATUS
+from unbraid.studies import scores, store
 from unbraid.studies.index import remembered
 from unbraid.studies.record import StudyProgress
-from unbraid.studies.storage import store
 
 
 def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:
@@ -161,7 +160,7 @@ def test_a_metric_added_later_is_computed_and_the_others_are_kept(copy, monkeypa
     assert frame["sap.score"][0] == unbraid.score(codes, metrics=["sap"])["sap"].score
 
     newer = {**METRICS, "mig": replace(METRICS["mig"], version=METRICS["mig"].version + 1)}
-    monkeypatch.setattr("unbraid.metrics.arguments.METRICS", newer)
+    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", newer)
     here(copy)
     for path, before in kept.items():
         after = json.loads(path.read_text())["metrics"]

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 import unbraid
 from tests.studies.examples import SMALL, written
 from unbraid import Representation
-from unbraid.analysis.ranking import RankingOptions
 from unbraid.cli.app import app
 from unbraid.metrics import udr
-from unbraid.metrics._inputs import standardised
+from unbraid.metrics._shared.inputs import standardised
+from unbraid.ranking.ranking import RankingOptions
 from unbraid.studies.page import study_data, study_page
 from unbraid.studies.page_matrices import rankings
 from unbraid.studies.record import StudyProgress

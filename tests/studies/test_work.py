@@ -11,9 +11,9 @@ import torch
 from tests.studies import examples
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run
-from unbraid._device import visible_devices
-from unbraid._files import DiskFull
-from unbraid.runs.folder import SCORES
+from unbraid._utils.device import visible_devices
+from unbraid.storage.files import DiskFull
+from unbraid.storage.run_files import SCORES
 from unbraid.studies.estimate import estimate
 from unbraid.studies.execution import all_tasks
 from unbraid.studies.executors import local, ray

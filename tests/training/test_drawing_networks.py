@@ -7,9 +7,9 @@ from torch import nn
 
 import unbraid
 from tests.training.examples import TINY, member
-from unbraid._trust import Trusted
 from unbraid.families.table import FAMILIES
 from unbraid.models.networks import dense_pair
+from unbraid.storage.trust import Trusted
 from unbraid.training.draws import seeded
 from unbraid.training.loop import Plan, train_here
 from unbraid.training.population import NotStackable, make_context, make_population

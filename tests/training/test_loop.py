@@ -17,9 +17,9 @@ from safetensors.torch import load_file, save_file
 
 from tests.processes import forked
 from tests.training.examples import TINY, member
-from unbraid._stopping import Terminated, stop_requests
+from unbraid._utils.signals import Terminated, stop_requests
 from unbraid.families.building import Member
-from unbraid.runs.folder import CHECKPOINT
+from unbraid.storage.run_files import CHECKPOINT
 from unbraid.training import loop
 from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, Trained, train_here

@@ -8,7 +8,7 @@ import pytest
 
 import unbraid
 from tests.training.examples import TINY
-from unbraid.metrics import deciding
+from unbraid.metrics._shared import provenance as deciding
 from unbraid.runs.run import open_run
 
 SOURCE = """

@@ -8,10 +8,10 @@ import torch
 from torch import nn
 
 from tests.training.examples import blocks, member
-from unbraid._trust import Trusted
 from unbraid.datasets.base import ArrayDataset
 from unbraid.families.building import Member, build_member, structural_settings
 from unbraid.families.table import FAMILIES
+from unbraid.storage.trust import Trusted
 from unbraid.training import batches
 from unbraid.training.population import Diverged, Population, make_context, make_population
 

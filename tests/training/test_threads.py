@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from unbraid._device import reproducible
+from unbraid._utils.device import reproducible
 from unbraid.families.building import build_member
 from unbraid.families.table import FAMILIES
 from unbraid.training.draws import seeded

@@ -12,11 +12,11 @@ from safetensors.torch import load_file
 import unbraid
 from tests.training.examples import TINY
 from unbraid import Study
-from unbraid._device import faster_in_bfloat16, gains_by_bfloat16
+from unbraid._utils.device import faster_in_bfloat16, gains_by_bfloat16
 from unbraid.families.building import weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.families.vae import VAE
-from unbraid.metrics import deciding
+from unbraid.metrics._shared import provenance as deciding
 from unbraid.runs.folder import run_id
 from unbraid.runs.run import Run
 
@@ -41,8 +41,8 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
     """A function that makes this machine one that multiplies bfloat16, or one that does not."""
 
     def become(multiplies: bool) -> None:
-        monkeypatch.setattr("unbraid._device._multiplies_bfloat16", lambda: multiplies)
-        monkeypatch.setattr("unbraid._device.DENSE_GAINS", 0)
+        monkeypatch.setattr("unbraid._utils.device._multiplies_bfloat16", lambda: multiplies)
+        monkeypatch.setattr("unbraid._utils.device.DENSE_GAINS", 0)
 
     return become
 
@@ -75,9 +75,9 @@ def test_dense_networks_take_bfloat16_from_a_size_on(tmp_path, machine, monkeypa
     machine(True)
     begun = trained(tmp_path / "half")
     weights = sum(value.numel() for value in load_file(begun.path / WEIGHTS).values())
-    monkeypatch.setattr("unbraid._device.DENSE_GAINS", 8 * weights)
+    monkeypatch.setattr("unbraid._utils.device.DENSE_GAINS", 8 * weights)
     assert trained(tmp_path / "large").config["precision"] == "bfloat16"
-    monkeypatch.setattr("unbraid._device.DENSE_GAINS", 8 * weights + 1)
+    monkeypatch.setattr("unbraid._utils.device.DENSE_GAINS", 8 * weights + 1)
     small = trained(tmp_path / "small")
     assert small.path.name == begun.path.name
     assert small.config["precision"] == "float32"

@@ -17,7 +17,7 @@ from safetensors.torch import load_file
 from tests.processes import workers_of
 from tests.training.examples import blocks, member
 from unbraid.datasets.base import ArrayDataset
-from unbraid.runs.folder import CHECKPOINT
+from unbraid.storage.run_files import CHECKPOINT
 from unbraid.training import workers
 from unbraid.training.checkpoints import CheckpointError
 from unbraid.training.loop import Plan, Report, train_here

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._arguments import check_number
-from unbraid._extras import require
+from unbraid._utils.arguments import check_number
+from unbraid._utils.optional import require
 from unbraid.analysis.columns import (
     LEAST_RUNS,
     agreement_columns,

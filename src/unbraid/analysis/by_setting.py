@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._extras import require
+from unbraid._utils.natural_order import natural
+from unbraid._utils.optional import require
 from unbraid.analysis.alike import check_alike
 from unbraid.analysis.columns import check_columns, headline_columns, numbers, why_not
 from unbraid.analysis.correlation import Method, correlation
-from unbraid.analysis.natural_order import natural
 from unbraid.types import BoolArray, DataFrame, FloatArray
 
 __all__ = ["Box", "FamilyCorrelation", "SettingMean", "Quartiles", "Trend", "setting_means", "quartiles", "trend"]

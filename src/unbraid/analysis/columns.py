@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from unbraid._extras import require
-from unbraid._suggest import suggestion
-from unbraid.metrics.arguments import find_metric
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import suggestion
+from unbraid.metrics._shared.arguments import find_metric
 from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import unbraid
-from unbraid._arguments import check_number
-from unbraid._extras import require
+from unbraid._utils.arguments import check_number
+from unbraid._utils.natural_order import natural
+from unbraid._utils.optional import require
 from unbraid.analysis.alike import check_alike
 from unbraid.analysis.by_setting import setting_means
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
-from unbraid.analysis.natural_order import natural
 from unbraid.types import ArrayLike, DataFrame, FloatArray
 
 __all__ = ["Comparison", "GroupOfRuns", "Shift", "compare_groups", "holm", "rank_test", "shift_interval"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.analysis.columns import check_columns, higher_is_better, numbers
 from unbraid.types import DataFrame
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_number
+from unbraid._utils.arguments import check_number
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 __all__ = ["Difference", "correlation", "correlation_difference", "correlation_interval"]

@@ -8,13 +8,13 @@ from functools import reduce
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from unbraid._extras import require
-from unbraid._files import atomic_write, check_file
-from unbraid._suggest import suggestion
-from unbraid._tables import read_parquet, write_frame
-from unbraid.analysis.natural_order import natural
+from unbraid._utils.natural_order import natural
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import suggestion
 from unbraid.metrics import METRICS
-from unbraid.metrics.arguments import find_metric
+from unbraid.metrics._shared.arguments import find_metric
+from unbraid.storage.files import atomic_write, check_file
+from unbraid.storage.tables import read_parquet, write_frame
 from unbraid.types import DataFrame
 
 __all__ = ["merge_tables", "read_table", "without_columns", "write_table"]

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 from unbraid.types import DataFrame
 
 Key: TypeAlias = tuple[str, str]  # family and setting

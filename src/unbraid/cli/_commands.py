@@ -5,7 +5,7 @@ from typing import Any
 
 from typer.core import TyperGroup
 
-from unbraid._suggest import suggestion
+from unbraid._utils.suggest import suggestion
 
 # What other programs call them.
 WORDS: Mapping[str, tuple[str, ...]] = {

@@ -8,7 +8,7 @@ def found_here(path: Path) -> Path:
     """The path itself; of an address such as s3://bucket/study, the folder here that mirrors it."""
     if ":/" not in str(path):
         return path
-    from unbraid.studies.storage.remote import local_folder
+    from unbraid.storage.remote import local_folder
 
     return local_folder(path)
 
@@ -16,7 +16,7 @@ def found_here(path: Path) -> Path:
 def expanded(files: list[Path]) -> list[Path]:
     """Files and runs; of a folder of files, each of them."""
     from unbraid.representation import READABLE
-    from unbraid.runs.folder import ADDED_CODES, CONFIG, STATUS
+    from unbraid.storage.run_files import ADDED_CODES, CONFIG, STATUS
 
     found: list[Path] = []
     for path in files:

@@ -8,8 +8,8 @@ from typing import Any, TypeAlias
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from unbraid._shown import printable
-from unbraid._stopping import Terminated
+from unbraid._utils.repr import printable
+from unbraid._utils.signals import Terminated
 from unbraid.cli._say import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on

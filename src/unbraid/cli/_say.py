@@ -2,7 +2,7 @@
 
 import typer
 
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 
 
 def say(text: object = "", *, err: bool = False) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
     from unbraid.studies.index import Standing
     from unbraid.studies.state import StudyRun
-    from unbraid.studies.storage.store import Failure
+    from unbraid.studies.store import Failure
     from unbraid.studies.study import Study
 
 STATES = ("finished", "diverged", "failed", "waiting")
@@ -24,7 +24,7 @@ STATES = ("finished", "diverged", "failed", "waiting")
 
 def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
     """How a study ended."""
-    from unbraid.studies.storage.store import failures
+    from unbraid.studies.store import failures
 
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"

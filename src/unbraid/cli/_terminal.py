@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 
 UNCUT = 10_000  # characters of a line that goes into a pipe or a file
 

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid._trust import Untrusted, is_code
+from unbraid.storage.trust import Untrusted, is_code
 
 
 def _checked(names: list[str] | None) -> list[str] | None:

@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 import unbraid
-from unbraid._current_folder import guard
-from unbraid._shown import printable
-from unbraid._suggest import one_line
-from unbraid._trust import Untrusted
+from unbraid._utils.current_folder import guard
+from unbraid._utils.repr import printable
+from unbraid._utils.suggest import one_line
 from unbraid.cli._commands import Commands, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
@@ -41,6 +40,7 @@ from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
 from unbraid.cli.udr import udr
+from unbraid.storage.trust import Untrusted
 
 app = typer.Typer(
     name="unbraid",

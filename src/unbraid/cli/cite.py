@@ -21,6 +21,6 @@ def cite(
 
       unbraid cite unbraid mig dci_boosted beta_tcvae sprites > references.bib
     """
-    from unbraid.references import ITSELF, bibtex
+    from unbraid._utils.references import ITSELF, bibtex
 
     say(bibtex(*(names or [ITSELF])))

@@ -13,10 +13,10 @@ from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
-from unbraid.tables import is_bold, plain
+from unbraid.scoring.tables import is_bold, plain
 
 if TYPE_CHECKING:
-    from unbraid.comparing import ModelComparison
+    from unbraid.scoring.compare import ModelComparison
 
 
 def compare(
@@ -76,10 +76,10 @@ def compare(
     """
     outputs = {".json": json, ".html": html, ".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(outputs)
-    from unbraid._trust import trusting
     from unbraid.cli.score import called, labelled, listed
-    from unbraid.comparing import compare as compare_models
-    from unbraid.scoring import choose
+    from unbraid.scoring.compare import compare as compare_models
+    from unbraid.scoring.score import choose
+    from unbraid.storage.trust import trusting
 
     chosen = listed(metrics)
     choose(trusting(chosen))

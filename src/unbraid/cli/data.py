@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 from unbraid.cli._commands import Commands
 from unbraid.cli._progress import drawn_bar
 from unbraid.cli._say import say
@@ -221,8 +221,8 @@ def show(
         raise ValueError(f"--out {out}: the name must end in .png")
     if not out.parent.is_dir():
         raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
-    from unbraid._files import atomic_write
     from unbraid.plots import plot_factors
+    from unbraid.storage.files import atomic_write
 
     dataset = _opened(name, _options(name, sets, None, False))
     sheet = plot_factors(dataset, columns=columns, scale=scale, title=Path(name).name)

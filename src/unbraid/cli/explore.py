@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.cli._paths import found_here
 from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode, TrustData, trusted

@@ -32,7 +32,7 @@ def export(
         raise FileNotFoundError(f"--onnx {onnx}: the folder {onnx.parent} does not exist")
     if part not in ("decoder", "encoder"):
         raise ValueError(f"--part must be decoder or encoder; got {part!r}")
-    from unbraid._extras import require
+    from unbraid._utils.optional import require
 
     require("torch", "train", "reading a run")
     from unbraid.runs.onnx import export_onnx

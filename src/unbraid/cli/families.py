@@ -29,11 +29,11 @@ def list_families(
 
       unbraid families beta_vae
     """
-    from unbraid._extras import require
+    from unbraid._utils.optional import require
 
     require("torch", "train", "training")
-    from unbraid._trust import trusting
     from unbraid.families.table import FAMILIES, find_family
+    from unbraid.storage.trust import trusting
 
     rows = FAMILIES if family is None else {family: find_family(trusting(family))}
     if json:

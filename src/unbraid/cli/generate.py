@@ -38,9 +38,9 @@ def generate(
         raise ValueError(f"--n must be 1 to {MOST}; got {n}")
     if not 1 <= scale <= 100:
         raise ValueError(f"--scale must be 1 to 100; got {scale}")
-    from unbraid._files import atomic_write
     from unbraid.report.images import sheet_of
     from unbraid.runs.run import load_run
+    from unbraid.storage.files import atomic_write
 
     model = load_run(run, trust=trust_code or ())
     if len(model.config["dataset"]["image_shape"]) != 3:

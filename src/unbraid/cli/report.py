@@ -42,7 +42,8 @@ def report(
       unbraid report my-study
     """
     from unbraid.representation import READABLE
-    from unbraid.runs.folder import CONFIG, SCORES, STATUS, read_folder
+    from unbraid.runs.folder import read_folder
+    from unbraid.storage.run_files import CONFIG, SCORES, STATUS
 
     given, path = path, found_here(path)
     if not path.exists():
@@ -59,7 +60,7 @@ def report(
         raise ValueError(f"{path}: codes without scores; a page of them is made by unbraid score {path} --html {out}")
     elif path.is_file() or (path / SCORES).is_file():
         from unbraid.report.page import page
-        from unbraid.scorecard import load_beside
+        from unbraid.scoring.card import load_beside
 
         html = page(load_beside(path if path.is_file() else path / SCORES).contents())
     elif (path / CONFIG).is_file():
@@ -70,14 +71,14 @@ def report(
         )
     _write(out, html)
     if path != given:
-        from unbraid.studies.storage.remote import publish
+        from unbraid.storage.remote import publish
 
         publish(path)
     say(f"wrote {out}")
 
 
 def _write(path: Path, html: str) -> None:
-    from unbraid._files import atomic_write
+    from unbraid.storage.files import atomic_write
 
     with atomic_write(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
@@ -93,7 +94,7 @@ def _checked(out: Path) -> Path:
 
 def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
     """The page of a study; of several datasets that of them all, with those of each written into their folders."""
-    from unbraid._files import below
+    from unbraid.storage.files import below
     from unbraid.studies.page import study_page
     from unbraid.studies.several_page import studies_page
     from unbraid.studies.study import Study
@@ -115,7 +116,7 @@ def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
 
 
 def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:
-    from unbraid._extras import require
+    from unbraid._utils.optional import require
 
     require("torch", "train", "the page of a run")
     from unbraid.runs.page import run_page
@@ -129,8 +130,8 @@ def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:
 
 def _score(run: Path, diverged: bool, trust: Collection[str]) -> None:
     """The standard metrics, where the run has no scores yet."""
-    from unbraid.runs.folder import SCORES
-    from unbraid.scoring import choose
+    from unbraid.scoring.score import choose
+    from unbraid.storage.run_files import SCORES
     from unbraid.studies.scores import complete_scores
 
     if diverged or (run / SCORES).is_file():

@@ -13,21 +13,21 @@ from rich.box import SIMPLE_HEAD
 from rich.padding import Padding
 from rich.table import Table
 
-from unbraid._arguments import check_number
-from unbraid._baselines import no_better, told
-from unbraid._suggest import suggestion
+from unbraid._utils.arguments import check_number
+from unbraid._utils.suggest import suggestion
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.confidence.baselines import no_better, told
 
 Named = TypeVar("Named")
 
 if TYPE_CHECKING:
-    from unbraid._baselines import Baseline
+    from unbraid.confidence.baselines import Baseline
     from unbraid.representation import Representation
-    from unbraid.scorecard import ScoreCard, Scored
+    from unbraid.scoring.card import ScoreCard, Scored
 
 
 def score(
@@ -210,11 +210,11 @@ def score(
     times = int(null) if null.isascii() and null.isdigit() else null
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs({".json": json, ".html": html, **tables})
-    from unbraid._trust import Untrusted, trusting
-    from unbraid.representation import example_path, read_wide
+    from unbraid.representation.representation import example_path, read_wide
     from unbraid.runs.objects import objects_of
-    from unbraid.scoring import choose
-    from unbraid.scoring import score as score_codes
+    from unbraid.scoring.score import choose
+    from unbraid.scoring.score import score as score_codes
+    from unbraid.storage.trust import Untrusted, trusting
 
     chosen = listed(metrics)
     blocked = code_blocks is not None or factor_blocks is not None
@@ -260,8 +260,8 @@ def score(
         cards[name] = replace(card, path=name, chosen_factors=chosen_factors)
         if path.is_dir() and own and weights is None and groups is None and not blocked:
             say(_kept(path, cards[name]), err=True)
-    from unbraid._files import atomic_write
-    from unbraid.tables import compare, footnote, table_text
+    from unbraid.scoring.tables import compare, footnote, table_text
+    from unbraid.storage.files import atomic_write
 
     # All are made before the first is written, so that what fails leaves none.
     head, rows = compare(called(cards))
@@ -282,7 +282,7 @@ def score(
 
 def _refuse_no_runs(paths: Iterable[Path], labels: Path | None, about: Mapping[str, Any]) -> None:
     """Raises ValueError where there are no images to make baselines of, or rows that are not the images'."""
-    from unbraid.runs.folder import WEIGHTS
+    from unbraid.storage.run_files import WEIGHTS
 
     for path in paths:
         if not (path / WEIGHTS).is_file():
@@ -292,7 +292,7 @@ def _refuse_no_runs(paths: Iterable[Path], labels: Path | None, about: Mapping[s
 
 
 def _baselines(run: Path, trust: Collection[str]) -> "dict[str, Baseline]":
-    from unbraid._extras import require
+    from unbraid._utils.optional import require
 
     require("torch", "train", "encoding the images of a run")
     from unbraid.runs.run import load_run
@@ -317,10 +317,10 @@ def labelled(
     dense: bool = False,
 ) -> "tuple[Representation, tuple[str, ...]]":
     """Codes with the factors asked for, and their names where they are not all."""
-    from unbraid._arrays import as_full
-    from unbraid._tables import read_columns, read_sparse
+    from unbraid._utils.arrays import as_full
     from unbraid.representation import POSTERIOR, Representation
     from unbraid.runs.folder import read_codes
+    from unbraid.storage.tables import read_columns, read_sparse
 
     sparse = read_sparse(path) if dense and path.is_file() else None
     held = read_codes(path) if sparse is None else Representation(as_full(sparse))
@@ -378,8 +378,8 @@ def _wide_card(
     path: Path, codes: Any, labels: Path | None, factors: str | None, about: dict[str, Any], **options: Any
 ) -> "ScoreCard":
     """Of sparse codes that are read by columns."""
-    from unbraid._tables import read_columns
-    from unbraid.scoring import score as score_codes
+    from unbraid.scoring.score import score as score_codes
+    from unbraid.storage.tables import read_columns
 
     if labels is None:
         raise ValueError(f"{path}: it holds codes alone; --labels FILE gives them factors")
@@ -455,7 +455,7 @@ def _print_beside(head: list[str], rows: list[list[str]], cards: "Mapping[str, S
 
 def _kept(run: Path, card: "ScoreCard") -> str:
     """What the folder of a run keeps of the scores."""
-    from unbraid.runs.folder import SCORES
+    from unbraid.storage.run_files import SCORES
     from unbraid.studies.scores import keep_by_hand
 
     names = keep_by_hand(run, card)
@@ -542,7 +542,7 @@ def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
 
 def _null(scored: "Scored") -> tuple[str, str, str]:
     """What moved rows score, how far above that it lies, and the p-value, marked where it is not told from them."""
-    from unbraid._shown import WITHIN
+    from unbraid._utils.repr import WITHIN
 
     if scored.null is None:
         return "", "", ""

@@ -15,7 +15,7 @@ from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
-    from unbraid.stressing import Stressed
+    from unbraid.scoring.stress import Stressed
 
 
 def stress(
@@ -59,8 +59,8 @@ def stress(
       unbraid stress my_lab.scores:my_metric --claim modularity
     """
     check_outputs({".json": json})
-    from unbraid._files import atomic_write
-    from unbraid.stressing import stress as put_through
+    from unbraid.scoring.stress import stress as put_through
+    from unbraid.storage.files import atomic_write
 
     with stage_progress("stressing") as progress:
         results = put_through(

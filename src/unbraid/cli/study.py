@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.cli._commands import Commands
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
 from unbraid.cli._say import say

@@ -144,7 +144,7 @@ def check_out(out: Path | None) -> None:
 
 
 def write_table(out: Path, frame: DataFrame) -> None:
-    from unbraid._files import atomic_write
+    from unbraid.storage.files import atomic_write
 
     with atomic_write(out) as temporary:
         frame.to_csv(temporary, index=False)

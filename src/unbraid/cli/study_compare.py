@@ -66,7 +66,7 @@ def compare(
     from unbraid.analysis.comparison import IMAGES, compare_groups
     from unbraid.cli.study import results_of
     from unbraid.cli.study_agreement import check_out, listed, write_table
-    from unbraid.tables import save_table
+    from unbraid.scoring.tables import save_table
 
     check_out(out)
     tables = {".tex": latex, ".md": markdown}

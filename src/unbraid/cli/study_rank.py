@@ -13,7 +13,6 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from unbraid._baselines import ABOVE, MARK
 from unbraid.analysis.settings import brief_settings, with_brief_settings
 from unbraid.cli._paths import check_outputs
 from unbraid.cli._progress import stage_progress
@@ -21,11 +20,12 @@ from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.udr import penalty
+from unbraid.confidence.baselines import ABOVE, MARK
 from unbraid.types import DataFrame
 
 if TYPE_CHECKING:
-    from unbraid.analysis.ranking import Ranking, RankingOptions
-    from unbraid.analysis.suitability import Suitability
+    from unbraid.ranking.ranking import Ranking, RankingOptions
+    from unbraid.ranking.suitability import Suitability
 
 
 def rank(
@@ -93,8 +93,8 @@ def rank(
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(tables)
     from unbraid.analysis.columns import numbers, together
-    from unbraid.analysis.ranking import NothingToRank
     from unbraid.cli.study import opened
+    from unbraid.ranking.ranking import NothingToRank
     from unbraid.studies.baselines import beside_baselines, no_better_runs
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
@@ -148,7 +148,7 @@ class _Ranked:
 
 
 def _print(console: Console, found: _Ranked, n_rows: int) -> None:
-    from unbraid.analysis.verdicts import study_verdict
+    from unbraid.ranking.verdicts import study_verdict
 
     table, chosen = found.table, found.ranking.choose()
     brief = with_brief_settings(table)
@@ -185,7 +185,7 @@ def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
 
 def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
     from unbraid.analysis.columns import headline_columns, higher_is_better
-    from unbraid.analysis.suitability import suitability
+    from unbraid.ranking.suitability import suitability
 
     known = headline_columns(frame)
     column = metric or ("mig.score" if "mig.score" in known or not known else known[0])
@@ -231,7 +231,7 @@ def _print_runs(console: Console, table: Any, n_rows: int, worse: Mapping[str, C
 
 
 def _print_settings(console: Console, table: Any) -> None:
-    from unbraid.analysis.natural_order import natural
+    from unbraid._utils.natural_order import natural
 
     metrics = _fitting(console, table, (7, 8))
     groups = table.groupby(["family", "setting"], sort=False)
@@ -247,8 +247,8 @@ def _print_settings(console: Console, table: Any) -> None:
 
 
 def _save(table: Any, outputs: Mapping[str, Path | None]) -> None:
-    from unbraid.analysis.natural_order import natural
-    from unbraid.tables import save_table
+    from unbraid._utils.natural_order import natural
+    from unbraid.scoring.tables import save_table
 
     metrics = _metrics(table)
     runs = [[str(row[name]) for name in table.columns] for row in table.to_dict("records")]
@@ -295,7 +295,7 @@ def _print_baselines(console: Console, found: _Ranked) -> None:
 
 
 def _print_notes(console: Console, ranking: "Ranking", checks: "Sequence[Suitability]") -> None:
-    from unbraid.analysis.suitability import PUBLISHED
+    from unbraid.ranking.suitability import PUBLISHED
 
     for reason, count in Counter(ranking.left_out.values()).items():
         names = [run for run, why in ranking.left_out.items() if why == reason]

@@ -71,7 +71,7 @@ def train(
     if (images is None) is (dataset is None):
         raise ValueError("name the dataset once: unbraid train FAMILY DATASET, or --dataset DATASET")
     chosen = _seeds(seeds)
-    from unbraid._extras import require
+    from unbraid._utils.optional import require
     from unbraid.cli.score import listed
 
     require("torch", "train", "training")

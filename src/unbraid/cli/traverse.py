@@ -40,10 +40,10 @@ def traverse(
         raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
     if not scale > 0:
         raise ValueError(f"--scale must be above 0; got {scale:g}")
-    from unbraid._files import atomic_write
     from unbraid.plots import plot_traversals
     from unbraid.runs.run import load_run
     from unbraid.runs.traversals import traverse as decode
+    from unbraid.storage.files import atomic_write
 
     model = load_run(run, trust=trusted(trust_code, trust_data))
     found = decode(model, dataset, rows=rows, steps=steps, shown=2 * steps, seed=seed)

@@ -101,9 +101,9 @@ def udr(
     if json is not None and not json.parent.is_dir():
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
     check_outputs({".html": html})
-    from unbraid._files import atomic_write
-    from unbraid.analysis.verdicts import group_verdicts, model_verdict
-    from unbraid.ranking import rank
+    from unbraid.ranking.verdicts import group_verdicts, model_verdict
+    from unbraid.storage.files import atomic_write
+    from unbraid.studies.rank import rank
 
     with stage_progress("comparing models") as progress:
         ranking = rank(

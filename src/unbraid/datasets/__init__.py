@@ -7,15 +7,16 @@ from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-from unbraid._arguments import check_whole
-from unbraid._suggest import suggestion
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.suggest import suggestion
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing
-from unbraid.datasets._store import StoredImages, cache_root
+from unbraid.datasets._store import StoredImages
 from unbraid.datasets._table import DATASETS, Dataset, OfficialFile
 from unbraid.datasets.base import ArrayDataset, FactorDataset, ReadingProgress
 from unbraid.datasets.own import from_array, from_folder, from_torch, is_path, open_path
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
+from unbraid.storage.cache_folder import cache_root
 
 __all__ = [
     "DATASETS",

@@ -13,10 +13,10 @@ from typing import IO, Any, Protocol
 
 import numpy as np
 
-from unbraid._extras import require
-from unbraid._files import below
-from unbraid._suggest import one_line
-from unbraid._tables import DAMAGED, PACKED
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import one_line
+from unbraid.storage.files import below
+from unbraid.storage.tables import DAMAGED, PACKED
 from unbraid.types import UInt8Array
 
 SLAB_BYTES = 1 << 26

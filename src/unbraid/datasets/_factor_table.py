@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._suggest import one_line
-from unbraid._tables import read_parquet
+from unbraid._utils.suggest import one_line
 from unbraid.factors.space import Values
+from unbraid.storage.tables import read_parquet
 from unbraid.types import FloatArray, IntArray, Kind
 
 

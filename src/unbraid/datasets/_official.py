@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._files import check_file
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
 from unbraid.factors import FactorSpace
+from unbraid.storage.files import check_file
 
 FOLDER = "official"  # under the folder of all datasets; what `unbraid data get` downloads goes there
 CHUNK = 1 << 20

@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from unbraid._suggest import one_line
-from unbraid._tables import DAMAGED
+from unbraid._utils.suggest import one_line
 from unbraid.datasets._containers import decoded, flattened
 from unbraid.datasets.base import ImageShape
+from unbraid.storage.tables import DAMAGED
 from unbraid.types import IntArray, UInt8Array
 
 

@@ -7,7 +7,6 @@ A folder holds `images.npy` (uint8, one row per image; packed to bits where ever
 import errno
 import hashlib
 import json
-import os
 import re
 import secrets
 import shutil
@@ -21,27 +20,17 @@ from typing import Any, BinaryIO
 
 import numba
 import numpy as np
-import platformdirs
 
-from unbraid._locks import locked
-from unbraid._suggest import one_line
-from unbraid._tables import DAMAGED, read_npy
+from unbraid._utils.suggest import one_line
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.storage.locks import locked
+from unbraid.storage.tables import DAMAGED, read_npy
 from unbraid.types import IntArray, UInt8Array
 
 FORMAT = 1
 SLAB = 4096  # images made, checked and written at a time
 QUICK = 1 << 24  # bytes of images that are compared with their checksum whenever they are opened
-
-
-def cache_root(root: str | Path | None = None) -> Path:
-    """The folder of all caches: the argument, else UNBRAID_DATA, else the platform's own cache folder."""
-    if root is not None:
-        return Path(root).expanduser()
-    if named := os.environ.get("UNBRAID_DATA"):
-        return Path(named).expanduser()
-    return platformdirs.user_cache_path("unbraid", appauthor=False, opinion=False)
 
 
 def cache_folder(root: Path, name: str, version: int, **options: str | int | float | bool) -> Path:

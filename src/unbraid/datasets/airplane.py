@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._raster import orbit, render
-from unbraid.datasets._rendering import MILD, SAMPLES, Composed
 from unbraid.datasets.airplanes import ELEVATION, airplane_mesh
 from unbraid.datasets.arrow import saturated_colours
 from unbraid.datasets.base import ReadingProgress
+from unbraid.datasets.rendering.raster import orbit, render
+from unbraid.datasets.rendering.rendering import MILD, SAMPLES, Composed
 from unbraid.factors import FactorSpace
 
 TURNS = tuple(k / 64 for k in range(64))

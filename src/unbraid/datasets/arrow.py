@@ -8,7 +8,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from unbraid._arguments import check_whole
+from unbraid._utils.arguments import check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import BoolArray, FloatArray, IntArray, UInt8Array

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._meshes import Mesh, box, join, lathe, loft, unit_radius
-from unbraid.datasets._raster import Scene, orbit
-from unbraid.datasets._rendering import SeededNumbers, changed, check_count, slabs
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import ImageShape, ReadingProgress
+from unbraid.datasets.rendering.meshes import Mesh, box, join, lathe, loft, unit_radius
+from unbraid.datasets.rendering.raster import Scene, orbit
+from unbraid.datasets.rendering.rendering import SeededNumbers, changed, check_count, slabs
 from unbraid.factors import FactorSpace
 
 VERSION = 1

@@ -13,16 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._files import atomic_write
-from unbraid.datasets._rendering import MIXING, Composed
-from unbraid.datasets._store import StoredImages, cache_root
+from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.official.dsprites import SubGrid
+from unbraid.datasets.rendering.rendering import MIXING, Composed
 from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.datasets.sprites import VERSION as SPRITES
 from unbraid.datasets.sprites import Sprites
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.factors import FactorSpace
+from unbraid.storage.cache_folder import cache_root
+from unbraid.storage.files import atomic_write
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
 RULE = 1  # raised whenever the same images get another digest; notes of another rule are not read

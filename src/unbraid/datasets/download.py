@@ -10,9 +10,9 @@ from urllib.request import Request, urlopen
 
 import unbraid
 from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, digest, mismatch
-from unbraid.datasets._store import cache_root
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
+from unbraid.storage.cache_folder import cache_root
 
 TIMEOUT = 30.0  # seconds without a byte
 ATTEMPTS = 5  # in a row without a byte gained

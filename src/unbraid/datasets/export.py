@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.datasets._store import SLAB, content_of, write
 from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.own import FILE_COLUMN

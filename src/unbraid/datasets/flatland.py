@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid._arguments import check_number, check_whole
+from unbraid._utils.arguments import check_number, check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._files import below, check_file, check_unpacked
-from unbraid._suggest import suggestion
+from unbraid._utils.suggest import suggestion
 from unbraid.datasets._containers import npz_names, readable, unpacked_size
 from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
@@ -17,6 +16,7 @@ from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import named_levels
+from unbraid.storage.files import below, check_file, check_unpacked
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, IntArray, Kind, UInt8Array
 
 PICTURES_PACK = 200  # times: dSprites' own file takes 115 times its length

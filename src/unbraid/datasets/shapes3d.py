@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._rendering import Composed
-from unbraid.datasets._room import SHAPES, room_layers
 from unbraid.datasets._store import Content, cache_folder, cached
 from unbraid.datasets.arrow import saturated_colours
 from unbraid.datasets.base import ReadingProgress
+from unbraid.datasets.rendering.rendering import Composed
+from unbraid.datasets.rendering.room import SHAPES, room_layers
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 

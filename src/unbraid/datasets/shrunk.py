@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unbraid._arguments import check_whole
+from unbraid._utils.arguments import check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import Space
 from unbraid.types import IntArray, UInt8Array

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid._arguments import check_whole
+from unbraid._utils.arguments import check_whole
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
 from unbraid.factors import FactorSpace
 from unbraid.types import IntArray, UInt8Array

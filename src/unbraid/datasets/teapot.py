@@ -5,11 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._meshes import TAU, teapot_mesh
-from unbraid.datasets._raster import Scene, compose, orbit, render
-from unbraid.datasets._rendering import SAMPLES, SLAB, changed, check_count
 from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
 from unbraid.datasets.base import ImageShape, ReadingProgress
+from unbraid.datasets.rendering.meshes import TAU, teapot_mesh
+from unbraid.datasets.rendering.raster import Scene, compose, orbit, render
+from unbraid.datasets.rendering.rendering import SAMPLES, SLAB, changed, check_count
 from unbraid.factors import FactorTable
 from unbraid.types import BoolArray, FloatArray, Kind, UInt8Array
 

@@ -20,8 +20,8 @@ from socketserver import TCPServer, ThreadingMixIn
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, quote, unquote, urlsplit
 
-from unbraid._files import below
 from unbraid.errors import UnbraidError
+from unbraid.storage.files import below
 
 LARGEST_REQUEST = 65_536  # bytes
 MOST_READERS = 100  # connections at once

@@ -15,17 +15,18 @@ from unbraid.explore.server import Refused, Reply, as_json, file_within, html
 from unbraid.metrics import METRICS
 from unbraid.report.page import page_content as card_content
 from unbraid.report.rendering import render
-from unbraid.runs.folder import CONFIG, SCORES, WEIGHTS, find_codes, read_codes, read_folder
+from unbraid.runs.folder import find_codes, read_codes, read_folder
 from unbraid.runs.page import run_content
 from unbraid.runs.pictures import picture_or_reason
 from unbraid.runs.run import open_run
-from unbraid.scorecard import ScoreCard
+from unbraid.scoring.card import ScoreCard
+from unbraid.storage.remote import publish
+from unbraid.storage.run_files import CONFIG, SCORES, WEIGHTS
 from unbraid.studies.kept_scores import missing_metrics, read_scores
 from unbraid.studies.page import page_content, study_data
 from unbraid.studies.scores import complete_scores, wanted_scores
 from unbraid.studies.several_page import studies_page
-from unbraid.studies.storage.remote import publish
-from unbraid.studies.storage.store import ADDED, RUNS, YAML
+from unbraid.studies.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study
 
 SHOWN_AS_TEXT = {".json", ".yaml", ".csv", ".txt"}

@@ -4,7 +4,7 @@ from math import prod
 
 import numpy as np
 
-from unbraid._arguments import check_whole, generator
+from unbraid._utils.arguments import check_whole, generator
 from unbraid.factors.space import FactorSpace
 from unbraid.types import IntArray
 

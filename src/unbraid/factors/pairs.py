@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._arguments import check_draws, check_whole, generator
+from unbraid._utils.arguments import check_draws, check_whole, generator
 from unbraid.factors.objects import cyclic_columns
 from unbraid.factors.sampling import rank_within
 from unbraid.factors.space import FactorSpace

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._suggest import suggestion
+from unbraid._utils.suggest import suggestion
 from unbraid.types import BoolArray, FloatArray
 
 LONGEST = 1000  # characters

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from unbraid._arguments import check_draws, check_number, check_whole, generator
+from unbraid._utils.arguments import check_draws, check_number, check_whole, generator
 from unbraid.factors.space import FactorSpace, FactorTable, Space
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 

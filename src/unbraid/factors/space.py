@@ -12,9 +12,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from unbraid._arguments import check_names, check_whole
-from unbraid._shown import printable
-from unbraid._suggest import suggestion
+from unbraid._utils.arguments import check_names, check_whole
+from unbraid._utils.repr import printable
+from unbraid._utils.suggest import suggestion
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Values: TypeAlias = tuple[float | str, ...]

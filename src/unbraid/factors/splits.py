@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arguments import check_number, check_whole, generator
+from unbraid._utils.arguments import check_number, check_whole, generator
 from unbraid.factors.predicate import predicate
 from unbraid.factors.space import FactorSpace, Space
 from unbraid.types import BoolArray, FloatArray, IntArray

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from torch import Tensor, nn
 
-from unbraid._trust import is_code
 from unbraid.factors import Space
 from unbraid.models.networks import Shape
+from unbraid.storage.trust import is_code
 from unbraid.types import FloatArray, IntArray
 
 Value: TypeAlias = float | int | str

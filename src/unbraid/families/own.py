@@ -8,9 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
-from unbraid._trust import imported
 from unbraid.families.base import Adam, Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
 from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae
+from unbraid.storage.trust import imported
 
 ARGUMENTS = ("modules", "batch", "hyper", "step", "context")  # of a loss
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from unbraid._suggest import suggestion
-from unbraid._trust import is_code
+from unbraid._utils.suggest import suggestion
 from unbraid.families.ada_vae import ADA_GVAE, ADA_ML_VAE
 from unbraid.families.base import Family
 from unbraid.families.beta_tcvae import BETA_TCVAE
@@ -22,6 +21,7 @@ from unbraid.families.pca import PCA_FAMILY
 from unbraid.families.quessard import QUESSARD
 from unbraid.families.vae import BETA_VAE, VAE
 from unbraid.families.weak_de import WEAK_DE
+from unbraid.storage.trust import is_code
 
 FAMILIES: Mapping[str, Family] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._suggest import suggestion
+from unbraid._utils.suggest import suggestion
 from unbraid.plots.hinton import important_first
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray

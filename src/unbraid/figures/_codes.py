@@ -10,7 +10,7 @@ from unbraid.factors import FactorSpace, one_object
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.metrics import NotDefined, d_lsbd
-from unbraid.metrics._interventions import combinations
+from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics.d_lsbd import turned_back
 from unbraid.plots import plot_circles, plot_hinton, plot_important_codes, plot_kl, plot_latents
 from unbraid.plots.hinton import matrix_of
@@ -19,7 +19,7 @@ from unbraid.plots.scatter import level_name
 from unbraid.plots.style import FONT_SIZE, INK, level_colours, thinned
 from unbraid.report.content import dead_codes
 from unbraid.representation import Representation
-from unbraid.scoring import score
+from unbraid.scoring.score import score
 from unbraid.types import FloatArray, IntArray
 
 DOTS = 2_000

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid._files import atomic_write
 from unbraid.plots.theme import Theme, save_figure
+from unbraid.storage.files import atomic_write
 
 Column: TypeAlias = Sequence[Any] | np.ndarray
 

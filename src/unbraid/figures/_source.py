@@ -6,12 +6,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.analysis.settings import with_brief_settings
 from unbraid.figures._chosen import Chosen
 from unbraid.plots.paper import COLUMN
-from unbraid.representation import Representation, example_path
-from unbraid.runs.folder import ADDED_CODES, CODES, CONFIG, read_codes
+from unbraid.representation import Representation
+from unbraid.representation.representation import example_path
+from unbraid.runs.folder import read_codes
+from unbraid.storage.run_files import ADDED_CODES, CODES, CONFIG
 from unbraid.types import DataFrame
 
 Kind = Literal["codes", "run", "study"]

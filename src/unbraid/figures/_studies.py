@@ -4,16 +4,16 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
-from unbraid.analysis.ranking_file import FOLDER, read_ranking
 from unbraid.analysis.settings import brief_settings
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
 from unbraid.plots.style import family_marks
+from unbraid.ranking.cache import FOLDER, read_ranking
 from unbraid.types import DataFrame
 
 MOST_NAMES = 20  # of settings beside a matrix; where there are more, families are named

@@ -7,8 +7,8 @@ from types import MappingProxyType
 from typing import Any
 from warnings import warn
 
-from unbraid._arguments import check_whole
-from unbraid._suggest import suggestion
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.suggest import suggestion
 from unbraid.figures import _codes, _runs, _studies
 from unbraid.figures._chosen import Chosen
 from unbraid.figures._drawn import Drawn

@@ -6,7 +6,7 @@ radians where they are not whole). Without it, whole-numbered
 factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn, numba and platformdirs suffice here.
 """
 
-from unbraid.metrics._inputs import NotDefined
+from unbraid.metrics._shared.inputs import NotDefined
 from unbraid.metrics._table import (
     BLOCKED,
     LABEL_FREE,

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from unbraid.metrics._chance import Chance, even_guess, nought, one
-from unbraid.metrics._inputs import OfParts
+from unbraid.metrics._shared.chance import Chance, even_guess, nought, one
+from unbraid.metrics._shared.inputs import OfParts
+from unbraid.metrics._shared.resampling import Resampling
 from unbraid.metrics.accuracy import linear_accuracy, linear_of_noise, mlp_accuracy, mlp_of_noise
 from unbraid.metrics.amari import amari, amari_of_parts
 from unbraid.metrics.beta_vae_score import beta_vae_score
@@ -37,7 +38,6 @@ from unbraid.metrics.modularity import modularity, modularity_of_noise
 from unbraid.metrics.nk import nk, nk_of_noise
 from unbraid.metrics.omes import omes
 from unbraid.metrics.r2 import r2, r2_of_noise
-from unbraid.metrics.resampling import Resampling
 from unbraid.metrics.sap import sap, sap_of_noise, sap_of_parts
 from unbraid.metrics.snc import snc, snc_of_noise, snc_of_parts
 from unbraid.metrics.tad import tad

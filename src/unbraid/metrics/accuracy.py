@@ -7,16 +7,16 @@ from typing import Literal
 import numpy as np
 from scipy.special import ndtr
 
-from unbraid._shown import Shown
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._inputs import Inputs, as_levels
-from unbraid.metrics._probes import (
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.inputs import Inputs, as_levels
+from unbraid.metrics._shared.probes import (
     adam_linear_predictions,
     best_linear_predictions,
     notes_on_linear_heads,
     perceptrons,
 )
-from unbraid.metrics._trial import (
+from unbraid.metrics._shared.trial import (
     TRAIN_FRACTION,
     ChanceRule,
     Trial,

@@ -6,13 +6,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import Inputs, Part, check_inputs, check_matrix
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, check_matrix
+from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics.dci import Predicted, train_valid_test
 from unbraid.metrics.dci_boosted import boosted_predicted
 from unbraid.metrics.dci_forest import forest_predicted
 from unbraid.metrics.dci_lasso import SIGNIFICANCE, lasso_of_parts, lasso_predicted
-from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 Predictor: TypeAlias = Literal["lasso", "forest", "boosted"]

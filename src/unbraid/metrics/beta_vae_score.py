@@ -5,12 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arguments import check_draws
-from unbraid._shown import Shown
-from unbraid.metrics._chance import unreadable
-from unbraid.metrics._flags import single_factor
-from unbraid.metrics._inputs import Levels, as_levels, check_inputs, exponents, in_unit
-from unbraid.metrics._interventions import counts_of_levels, draw_pairs, mean_differences, training_and_test_groups
+from unbraid._utils.arguments import check_draws
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.flags import single_factor
+from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.interventions import (
+    counts_of_levels,
+    draw_pairs,
+    mean_differences,
+    training_and_test_groups,
+)
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100

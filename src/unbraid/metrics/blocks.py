@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import align
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, split_rows, standardised
-from unbraid.metrics._regression import as_blocks, explained, least_squares, notes_on_blocks
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import align
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, split_rows, standardised
+from unbraid.metrics._shared.regression import as_blocks, explained, least_squares, notes_on_blocks
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Columns = Sequence[Sequence[int]]

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._arguments import check_entries, check_whole
-from unbraid._shown import Shown
-from unbraid.metrics._chance import Noise
-from unbraid.metrics._flags import single_code
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, in_unit
-from unbraid.metrics._interventions import combinations
+from unbraid._utils.arguments import check_entries, check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import Noise
+from unbraid.metrics._shared.flags import single_code
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
+from unbraid.metrics._shared.interventions import combinations
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Norm = Literal["unit", "axes", "released"]

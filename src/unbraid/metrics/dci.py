@@ -6,11 +6,11 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._labels import check_groups
-from unbraid._shown import Shown
-from unbraid.metrics._chance import UNREADABLE
-from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, mean_and_deviation, split_rows
-from unbraid.metrics._sharing import shared
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import UNREADABLE
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, mean_and_deviation, split_rows
+from unbraid.metrics._shared.sharing import shared
+from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Completeness: TypeAlias = Literal["mean", "weighted"]

@@ -5,12 +5,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid.metrics._inputs import as_levels, check_inputs, split_rows
-from unbraid.metrics._luck import N_HELD_OUT, beats_luck, unpredicted
-from unbraid.metrics._sharing import shared
+from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
+from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
+from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.trial import constant_rates
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import as_seen, in_own_order
-from unbraid.metrics._trial import constant_rates
 from unbraid.metrics.dci import DCI, Completeness, Predicted, TrainValidTest, dci_result, train_valid_test
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 

@@ -6,10 +6,10 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_number, check_whole
-from unbraid._shown import Shown
-from unbraid.metrics._capacities import by_forests, by_perceptrons, by_random_features
-from unbraid.metrics._inputs import check_inputs
+from unbraid._utils.arguments import check_number, check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics.dci import dci_from_importance, train_valid_test
 from unbraid.types import ArrayLike, FloatArray, Kind
 

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbraid.metrics._inputs import check_inputs, mean_and_deviation
-from unbraid.metrics._luck import N_HELD_OUT, beats_luck, unpredicted
-from unbraid.metrics._sharing import shared
+from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
+from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
+from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.trial import constant_rates
 from unbraid.metrics._solvers.forest import Importance, classification_forest, regression_forest
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.metrics._trial import constant_rates
 from unbraid.metrics.dci import (
     DCI,
     Completeness,

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import fdtrc
 
-from unbraid._arguments import check_number
-from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
-from unbraid.metrics._sharing import shared
+from unbraid._utils.arguments import check_number
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
+from unbraid.metrics._shared.resampling import Numbers
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_paths
 from unbraid.metrics.dci import (
     DCI,
@@ -23,7 +24,6 @@ from unbraid.metrics.dci import (
     target_scale,
     train_valid_test,
 )
-from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 SIGNIFICANCE = 1e-3

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid._arguments import check_draws, check_whole
-from unbraid._index import refuse_other_order
-from unbraid._shown import Shown
-from unbraid.metrics._aggregate import (
+from unbraid._utils.arguments import check_draws, check_whole
+from unbraid._utils.repr import Shown
+from unbraid._utils.row_index import refuse_other_order
+from unbraid.metrics._shared.aggregate import (
     check_log_variances,
     deviations,
     divergences,
@@ -18,8 +18,8 @@ from unbraid.metrics._aggregate import (
     look_up,
     panels,
 )
-from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import NotDefined, check_inputs, check_matrix
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.inputs import NotDefined, check_inputs, check_matrix
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BLOCK = 128  # rows whose distance from a sample is bounded together

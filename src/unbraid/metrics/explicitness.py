@@ -6,14 +6,14 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._bins import places
-from unbraid.metrics._chance import Noise
-from unbraid.metrics._inputs import Inputs, as_levels
-from unbraid.metrics._probes import linear_logits, notes_on_linear_heads
-from unbraid.metrics._sharing import shared
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.bins import places
+from unbraid.metrics._shared.chance import Noise
+from unbraid.metrics._shared.inputs import Inputs, as_levels
+from unbraid.metrics._shared.probes import linear_logits, notes_on_linear_heads
+from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.trial import TRAIN_FRACTION, Trial, standardised_codes, trial
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression
-from unbraid.metrics._trial import TRAIN_FRACTION, Trial, standardised_codes, trial
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import check_inputs, check_matrix, standardised
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 

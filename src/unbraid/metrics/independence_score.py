@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, in_unit
-from unbraid.metrics._interventions import combinations
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
+from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics.d_lsbd import cyclic_sizes
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 

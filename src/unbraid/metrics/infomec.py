@@ -6,15 +6,15 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import gaps
-from unbraid.metrics._bins import bin_equal_width
-from unbraid.metrics._information import factor_entropy, mutual_information
-from unbraid.metrics._inputs import Inputs, Levels, as_levels, check_inputs, standardised
-from unbraid.metrics._neighbours import neighbour_information
-from unbraid.metrics._regression import as_blocks, explained, least_squares
-from unbraid.metrics._sharing import shared
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.bins import bin_equal_width
+from unbraid.metrics._shared.information import factor_entropy, mutual_information
+from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, check_inputs, standardised
+from unbraid.metrics._shared.neighbours import neighbour_information
+from unbraid.metrics._shared.regression import as_blocks, explained, least_squares
+from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.logistic import unpenalised_cross_entropy
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from unbraid._arguments import check_bins, check_number
-from unbraid._shown import Shown
-from unbraid.metrics._bins import bin_equal_width
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
-from unbraid.metrics._sharing import shared
-from unbraid.metrics.resampling import Numbers
+from unbraid._utils.arguments import check_bins, check_number
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.bins import bin_equal_width
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.resampling import Numbers
+from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 QUANTILE, BINS = 0.99, 20

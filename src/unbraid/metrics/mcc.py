@@ -6,11 +6,11 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import align
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale, standardised
-from unbraid.metrics._regression import (
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import align
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, standardised
+from unbraid.metrics._shared.regression import (
     Blocks,
     as_blocks,
     by_block,
@@ -19,7 +19,7 @@ from unbraid.metrics._regression import (
     notes_on_blocks,
     notes_on_parts,
 )
-from unbraid.metrics._sharing import alone
+from unbraid.metrics._shared.sharing import alone
 from unbraid.metrics.dci import train_valid_test
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 

@@ -5,14 +5,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arguments import check_bins
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import gaps
-from unbraid.metrics._bins import Binning, bin_codes
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_code
-from unbraid.metrics._information import binned_information, factor_entropy, information_of_noise, mutual_information
-from unbraid.metrics._inputs import Inputs, as_levels, check_inputs
+from unbraid._utils.arguments import check_bins
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.bins import Binning, bin_codes
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
+from unbraid.metrics._shared.information import (
+    binned_information,
+    factor_entropy,
+    information_of_noise,
+    mutual_information,
+)
+from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 

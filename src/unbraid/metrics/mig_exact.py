@@ -6,10 +6,10 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._index import refuse_other_order
-from unbraid._shown import Shown
-from unbraid.metrics._aggregate import (
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import Shown
+from unbraid._utils.row_index import refuse_other_order
+from unbraid.metrics._shared.aggregate import (
     check_log_variances,
     deviations,
     divergences,
@@ -17,11 +17,11 @@ from unbraid.metrics._aggregate import (
     panels,
     sum_up,
 )
-from unbraid.metrics._alignment import gaps
-from unbraid.metrics._chance import unreadable
-from unbraid.metrics._flags import notes_on_dependence, single_code
-from unbraid.metrics._information import factor_entropy
-from unbraid.metrics._inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.flags import notes_on_dependence, single_code
+from unbraid.metrics._shared.information import factor_entropy
+from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, exponents, in_unit
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 DRAWS = 1_500_000  # held at once

@@ -6,14 +6,14 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._arguments import check_bins
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import gaps
-from unbraid.metrics._bins import Binning
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_factor
-from unbraid.metrics._information import code_entropy, information_of_noise, tables
-from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_deviation
+from unbraid._utils.arguments import check_bins
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.bins import Binning
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._shared.information import code_entropy, information_of_noise, tables
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 Normalise: TypeAlias = Literal["code", "factor"]

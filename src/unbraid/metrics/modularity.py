@@ -6,13 +6,13 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._arguments import check_bins
-from unbraid._shown import Shown
-from unbraid.metrics._bins import Binning
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._flags import notes_on_bins, notes_on_dependence, single_factor
-from unbraid.metrics._information import binned_information, information_of_noise
-from unbraid.metrics._inputs import Inputs, as_levels, check_inputs
+from unbraid._utils.arguments import check_bins
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.bins import Binning
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
+from unbraid.metrics._shared.information import binned_information, information_of_noise
+from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import align_live, beyond_luck, training_information
-from unbraid.metrics._chance import Noise
-from unbraid.metrics._inputs import Inputs
-from unbraid.metrics._probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
-from unbraid.metrics._trial import (
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import align_live, beyond_luck, training_information
+from unbraid.metrics._shared.chance import Noise
+from unbraid.metrics._shared.inputs import Inputs
+from unbraid.metrics._shared.probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
+from unbraid.metrics._shared.trial import (
     ChanceRule,
     Trial,
     accuracies,

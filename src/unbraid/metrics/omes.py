@@ -6,9 +6,9 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_number
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import (
+from unbraid._utils.arguments import check_number
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import (
     Inputs,
     NotDefined,
     as_levels,

@@ -7,16 +7,16 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._labels import check_groups
-from unbraid._shown import Shown
-from unbraid.metrics._chance import Noise, unreadable
-from unbraid.metrics._inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
-from unbraid.metrics._regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import Noise, unreadable
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
+from unbraid.metrics._shared.regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
+from unbraid.metrics._shared.resampling import permutation
 from unbraid.metrics._solvers.kernel import best_setting, kernel_ridge
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics.dci import train_valid_test
-from unbraid.metrics.resampling import permutation
+from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Regressor: TypeAlias = Literal["linear", "kernel", "mlp"]

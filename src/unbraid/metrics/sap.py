@@ -7,12 +7,13 @@ from typing import Literal
 import numba
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import gaps
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._flags import single_code
-from unbraid.metrics._inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
-from unbraid.metrics._trial import (
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.flags import single_code
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
+from unbraid.metrics._shared.resampling import Numbers
+from unbraid.metrics._shared.trial import (
     TRAIN_FRACTION,
     Trial,
     codes_in_order,
@@ -21,7 +22,6 @@ from unbraid.metrics._trial import (
     standardised_blocks,
     trial,
 )
-from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PENALTY = 0.01  # C of the linear SVM in disentanglement_lib

@@ -10,9 +10,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
-from unbraid._arguments import check_whole, generator
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import check_matrix, in_unit
+from unbraid._utils.arguments import check_whole, generator
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import check_matrix, in_unit
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 EXACT_ROWS = 8192  # of the larger dictionary, up to which all cosines are held and every assignment is open

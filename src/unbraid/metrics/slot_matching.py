@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arrays import as_array
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import check_inputs, check_matrix, standardised
-from unbraid.metrics._regression import as_blocks, least_squares
+from unbraid._utils.arrays import as_array
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
+from unbraid.metrics._shared.regression import as_blocks, least_squares
 from unbraid.metrics.slots import masks_of
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 

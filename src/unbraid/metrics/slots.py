@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._arrays import as_array
-from unbraid._labels import check_groups
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import align
-from unbraid.metrics._inputs import NotDefined, check_matrix, mean_and_scale, split_rows
-from unbraid.metrics._regression import explained
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.arrays import as_array
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import align
+from unbraid.metrics._shared.inputs import NotDefined, check_matrix, mean_and_scale, split_rows
+from unbraid.metrics._shared.regression import explained
 from unbraid.metrics._solvers.kernel import kernel_ridge
+from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
 

@@ -8,15 +8,16 @@ from typing import Literal, TypeAlias
 import numba
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import BINS, align, align_live, training_information
-from unbraid.metrics._bins import ROUNDING, Binning, bin_codes
-from unbraid.metrics._chance import Noise, drawn
-from unbraid.metrics._flags import notes_on_bins
-from unbraid.metrics._information import mutual_information
-from unbraid.metrics._inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
-from unbraid.metrics._trial import (
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import BINS, align, align_live, training_information
+from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.flags import notes_on_bins
+from unbraid.metrics._shared.information import mutual_information
+from unbraid.metrics._shared.inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
+from unbraid.metrics._shared.resampling import Numbers
+from unbraid.metrics._shared.trial import (
     TRAIN_FRACTION,
     Trial,
     adjusted,
@@ -26,7 +27,6 @@ from unbraid.metrics._trial import (
     in_roles,
     trial,
 )
-from unbraid.metrics.resampling import Numbers
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 NULL_DRAWS = 200

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arguments import check_number, check_whole
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import check_inputs, check_matrix, standardised
+from unbraid._utils.arguments import check_number, check_whole
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
+from unbraid.metrics._shared.trial import trial
 from unbraid.metrics._solvers.logistic import softmax_regression
-from unbraid.metrics._trial import trial
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 LEAST_GAP = 1e-3  # between clean and biased accuracy: of less, nothing can be removed

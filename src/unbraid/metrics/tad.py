@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._arguments import check_number
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import gaps
-from unbraid.metrics._information import factor_entropy, mutual_information
-from unbraid.metrics._inputs import NotDefined, as_levels, check_inputs
+from unbraid._utils.arguments import check_number
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.information import factor_entropy, mutual_information
+from unbraid.metrics._shared.inputs import NotDefined, as_levels, check_inputs
 from unbraid.metrics.explicitness import roc_areas
 from unbraid.types import ArrayLike, FloatArray, Kind
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from unbraid._arguments import check_number
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import align
-from unbraid.metrics._chance import unreadable
-from unbraid.metrics._inputs import Inputs, check_inputs, check_matrix, split_rows, standardised
-from unbraid.metrics._regression import Blocks, as_blocks, least_squares, notes_on_blocks
+from unbraid._utils.arguments import check_number
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.alignment import align
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, split_rows, standardised
+from unbraid.metrics._shared.regression import Blocks, as_blocks, least_squares, notes_on_blocks
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 ALPHA = 0.05

@@ -7,11 +7,11 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_number, check_whole
-from unbraid._index import refuse_other_order
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import NotDefined, check_matrix, standardised
-from unbraid.metrics._pairs import FIXED, SPEARMAN, VALIDATED, Columns, Comparison, Pairs, compare_pairs
+from unbraid._utils.arguments import check_number, check_whole
+from unbraid._utils.repr import Shown
+from unbraid._utils.row_index import refuse_other_order
+from unbraid.metrics._shared.inputs import NotDefined, check_matrix, standardised
+from unbraid.metrics._shared.pairs import FIXED, SPEARMAN, VALIDATED, Columns, Comparison, Pairs, compare_pairs
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Similarity = Literal["lasso", "spearman"]

@@ -5,10 +5,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._arrays import as_array, finite_sparse, is_sparse
-from unbraid._index import refuse_other_order
-from unbraid.metrics._inputs import check_matrix
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
+from unbraid._utils.row_index import refuse_other_order
+from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.udr import UDR, compared
 from unbraid.types import FloatArray
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._arguments import check_whole
-from unbraid._arrays import as_array, finite_sparse, is_sparse
-from unbraid._index import refuse_other_order
-from unbraid._shown import Shown
-from unbraid.metrics._alignment import align, gaps
-from unbraid.metrics._bins import bin_codes
-from unbraid.metrics._information import factor_entropy, mutual_information
-from unbraid.metrics._inputs import (
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
+from unbraid._utils.repr import Shown
+from unbraid._utils.row_index import refuse_other_order
+from unbraid.metrics._shared.alignment import align, gaps
+from unbraid.metrics._shared.bins import bin_codes
+from unbraid.metrics._shared.information import factor_entropy, mutual_information
+from unbraid.metrics._shared.inputs import (
     Levels,
     as_levels,
     check_inputs,
@@ -23,8 +23,8 @@ from unbraid.metrics._inputs import (
     split_rows,
     standardised,
 )
-from unbraid.metrics._regression import as_blocks
-from unbraid.metrics._trial import TRAIN_FRACTION
+from unbraid.metrics._shared.regression import as_blocks
+from unbraid.metrics._shared.trial import TRAIN_FRACTION
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.metrics.mcc import by_shares, in_shares, mcc
 from unbraid.metrics.med import MED

@@ -6,8 +6,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._shown import Shown
-from unbraid.metrics._inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
+from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
 from unbraid.metrics._solvers.forest import regression_forest
 from unbraid.metrics.dci import notes_on_kinds
 from unbraid.metrics.dci_forest import N_TREES

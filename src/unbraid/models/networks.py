@@ -9,9 +9,9 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from unbraid._trust import imported, is_code
 from unbraid.models.resnet import resnet_pair
 from unbraid.models.strided import Doubling, Halving
+from unbraid.storage.trust import imported, is_code
 
 Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_features,) of rows of a table
 Pair: TypeAlias = tuple[nn.Module, nn.Module]

@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from unbraid._arguments import check_number
+from unbraid._utils.arguments import check_number
 from unbraid.plots.style import MUTED
 
 COLUMN, PAGE = 89.0, 183.0  # mm

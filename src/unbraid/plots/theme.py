@@ -16,9 +16,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.text import Text
 
-from unbraid._files import atomic_write
 from unbraid.plots.paper import fit_width, paper_box
 from unbraid.plots.style import ACCENT, DIVERGING, GRID, INK, MARK, MUTED, PALETTE
+from unbraid.storage.files import atomic_write
 
 Theme = Literal["light", "dark"]
 FORMATS = (".png", ".svg", ".pdf")

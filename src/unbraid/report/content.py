@@ -6,12 +6,12 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from unbraid._baselines import NO_BETTER, no_better
-from unbraid._interval import Interval, Intervals
-from unbraid._null import IN_WORDS, Null
-from unbraid._shown import WITHIN
+from unbraid._utils.repr import WITHIN
+from unbraid.confidence.baselines import NO_BETTER, no_better
+from unbraid.confidence.interval import Interval, Intervals
+from unbraid.confidence.null import IN_WORDS, Null
 from unbraid.metrics import BLOCKED, METRICS, PRESETS, Metric, by_question
-from unbraid.metrics._chance import Noise
+from unbraid.metrics._shared.chance import Noise
 from unbraid.representation import Representation
 from unbraid.types import FloatArray, IntArray
 

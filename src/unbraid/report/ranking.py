@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 
 import unbraid
-from unbraid._shown import printable
-from unbraid.analysis.verdicts import group_verdicts, model_verdict
+from unbraid._utils.repr import printable
 from unbraid.plots import plot_similarity
+from unbraid.ranking.verdicts import group_verdicts, model_verdict
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render
 from unbraid.report.svg import inline_svg

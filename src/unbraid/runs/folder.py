@@ -8,20 +8,26 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any
 
-from unbraid._files import below
-from unbraid._records import check_record, read_object
-from unbraid._seal import KEY
-from unbraid._suggest import one_line
+from unbraid._utils.suggest import one_line
 from unbraid.representation import READABLE, Representation
 from unbraid.runs.records import FORMAT, RunRecord, StatusRecord
-
-CONFIG, STATUS, SCORES = "config.json", "status.json", "scores.json"
-WEIGHTS, CODES, CURVES = "weights.safetensors", "codes.safetensors", "curves.parquet"
-CHECKPOINT = "checkpoint.safetensors"
-SNAPSHOTS, HELD_OUT = "snapshots.parquet", "held_out.parquet"
-LASTING = (WEIGHTS, CODES, CURVES, SNAPSHOTS, HELD_OUT)  # written once, and guarded
-ADDED_CODES = "codes.npz"  # of a representation that was added to a study
-WORKING = ".part"  # ends the name of a folder whose run is not finished
+from unbraid.storage.checksum import KEY
+from unbraid.storage.files import below
+from unbraid.storage.json_records import check_record, read_object
+from unbraid.storage.run_files import (
+    ADDED_CODES,
+    CHECKPOINT,
+    CODES,
+    CONFIG,
+    CURVES,
+    HELD_OUT,
+    LASTING,
+    SCORES,
+    SNAPSHOTS,
+    STATUS,
+    WEIGHTS,
+    WORKING,
+)
 
 
 def read_folder(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

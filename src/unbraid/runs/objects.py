@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from unbraid._extras import require
-from unbraid._score_each import Objects
+from unbraid._utils.optional import require
 from unbraid.datasets import DatasetMissing
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import NotDefined
 from unbraid.representation import Representation
 from unbraid.runs.folder import read_folder
+from unbraid.scoring.engine import Objects
 
 
 def objects_of(folder: Path, dataset: FactorDataset | None = None, trust: Collection[str] = ()) -> Objects:

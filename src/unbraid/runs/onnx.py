@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 
 import unbraid
-from unbraid._extras import require
-from unbraid._files import atomic_write
+from unbraid._utils.optional import require
 from unbraid.runs.run import Run
+from unbraid.storage.files import atomic_write
 
 __all__ = ["export_onnx"]
 

@@ -21,10 +21,10 @@ from unbraid.report.rendering import render
 from unbraid.report.svg import inline_svg
 from unbraid.representation import Representation
 from unbraid.runs.described import described
-from unbraid.runs.folder import SCORES
-from unbraid.runs.live import live_models
+from unbraid.runs.live.decoder import live_models
 from unbraid.runs.run import Run
-from unbraid.scorecard import ScoreCard, Scored
+from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.storage.run_files import SCORES
 from unbraid.types import FloatArray
 
 SHEET = (3, 8)  # rows and columns of generated images

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import AfterValidator, Field, FiniteFloat
 from pydantic_core import PydanticCustomError
 
-from unbraid._records import MOST, Count, Natural, Record, Seconds, Setting, Text
+from unbraid.storage.json_records import MOST, Count, Natural, Record, Seconds, Setting, Text
 from unbraid.types import Kind
 
 FORMAT = 1

@@ -15,14 +15,10 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.utils.data import Dataset
 
-from unbraid._arguments import check_whole
-from unbraid._baselines import Baseline
-from unbraid._device import choose_device, reproducible
-from unbraid._encoding import encoded, encoded_objects
-from unbraid._extras import require
-from unbraid._pixels import baselines_of
-from unbraid._seal import check_seal
-from unbraid._trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.device import choose_device, reproducible
+from unbraid._utils.optional import require
+from unbraid.confidence.baselines import Baseline
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
 from unbraid.families.building import Member, build_member, completed, filled_member, structural_settings, weights_of
@@ -30,8 +26,13 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.models.networks import PairBuilder, as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
-from unbraid.runs.folder import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS, damaged, read_codes, read_folder
+from unbraid.runs.folder import damaged, read_codes, read_folder
 from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
+from unbraid.scoring.encoding import encoded, encoded_objects
+from unbraid.scoring.pixels import baselines_of
+from unbraid.storage.checksum import check_seal
+from unbraid.storage.run_files import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS
+from unbraid.storage.trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.types import ArrayLike, FloatArray
 
 Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
@@ -342,7 +343,7 @@ class Run:
         Raises:
             ValueError: a damaged folder, or a run that diverged.
         """
-        from unbraid.report.pictures import picture
+        from unbraid.runs.live.picture import picture
 
         if len(self.config["dataset"]["image_shape"]) != 3:
             return None

@@ -9,22 +9,23 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._encoding import drawn, encoded
-from unbraid._trust import Trusted
 from unbraid.factors import Space
 from unbraid.families.table import FAMILIES, find_family
-from unbraid.metrics._inputs import check_inputs
+from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.representation import Representation
-from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes, read_folder
+from unbraid.runs.folder import read_codes, read_folder
 from unbraid.runs.run import N_CODES
+from unbraid.scoring.encoding import drawn, encoded
+from unbraid.storage.remote import address_of, publish
+from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
+from unbraid.storage.trust import Trusted
+from unbraid.studies import store
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.expand import metric_names, setting_of, setting_text
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.state import StudyRun, added_runs
-from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import address_of, publish
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.types import IntArray, Progress
 

@@ -15,22 +15,23 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from unbraid._baselines import ABOVE, COMPONENTS, PROJECTION, UNTRAINED, best_baseline, no_better
-from unbraid._encoding import encoded, encoded_objects
-from unbraid._pixels import principal_components, random_projection
 from unbraid.analysis.columns import BASELINE, headline_columns, higher_is_better
+from unbraid.confidence.baselines import ABOVE, COMPONENTS, PROJECTION, UNTRAINED, best_baseline, no_better
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES
 from unbraid.representation import Representation
-from unbraid.runs.folder import ADDED_CODES, CONFIG, WORKING, read_codes
+from unbraid.runs.folder import read_codes
 from unbraid.runs.run import BATCH, N_CODES, open_run
-from unbraid.score_file import Decision
+from unbraid.scoring.encoding import encoded, encoded_objects
+from unbraid.scoring.pixels import principal_components, random_projection
+from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
+from unbraid.storage.score_file import Decision
+from unbraid.studies import store
 from unbraid.studies.expand import metric_names
 from unbraid.studies.kept_scores import missing_metrics, read_scores
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.scores import complete_scores, current_metrics
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage import store
 from unbraid.types import DataFrame, FloatArray, Progress
 
 MADE = 1  # raised where a baseline of the same images comes out otherwise

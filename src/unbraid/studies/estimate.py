@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 import numpy as np
 import torch
 
-from unbraid._cores import n_cores
-from unbraid._device import choose_device, visible_devices
-from unbraid._score_each import score_each
+from unbraid._utils.device import choose_device, visible_devices
+from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import code_parts
 from unbraid.families.building import structural_settings
@@ -20,7 +19,8 @@ from unbraid.families.table import find_family
 from unbraid.metrics import NotDefined
 from unbraid.representation import Representation
 from unbraid.runs.run import N_CODES
-from unbraid.scoring import choose
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.score import choose
 from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread

@@ -9,14 +9,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from unbraid._cores import n_cores
-from unbraid._files import atomic_write
-from unbraid._stopping import terminable
-from unbraid._suggest import suggestion
+from unbraid._utils.signals import terminable
+from unbraid._utils.suggest import suggestion
+from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
-from unbraid.scoring import choose
+from unbraid.scoring.score import choose
+from unbraid.storage.files import atomic_write
+from unbraid.storage.remote import LOCK, carried_study, discard, mirror_of
+from unbraid.studies import store
 from unbraid.studies.added import score_added
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
@@ -32,8 +34,6 @@ from unbraid.studies.scores import wanted_scores
 from unbraid.studies.shards import Shard, claimed_shard
 from unbraid.studies.standing import standings
 from unbraid.studies.state import Planned, StudyRun, state_of
-from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import LOCK, carried_study, discard, mirror_of
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import Tracking, check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of

@@ -4,18 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
-from unbraid._suggest import suggestion
-from unbraid._trust import Untrusted
+from unbraid._utils.suggest import suggestion
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
-from unbraid.metrics.arguments import find_metric, full_name
+from unbraid.metrics._shared.arguments import find_metric, full_name
 from unbraid.runs.folder import run_id
-from unbraid.scoring import choose, without_presets
+from unbraid.scoring.score import choose, without_presets
+from unbraid.storage.trust import Untrusted
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.searching import settings_of, without_excluded
 from unbraid.studies.state import Planned
-from unbraid.studies.storage.store import StudyEnvironment
+from unbraid.studies.store import StudyEnvironment
 from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan
 from unbraid.training.schedules import check_schedules

@@ -19,13 +19,13 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 import unbraid
-from unbraid._files import atomic_write, below
-from unbraid._records import Natural, Record, Text, read_record
-from unbraid._seal import sealed_json
-from unbraid.score_file import Decision
+from unbraid.storage.checksum import sealed_json
+from unbraid.storage.files import atomic_write, below
+from unbraid.storage.json_records import Natural, Record, Text, read_record
+from unbraid.storage.score_file import Decision
+from unbraid.studies import store
 from unbraid.studies.state import Planned, RunState, StudyRun, added_runs, no_longer_planned, state_of
-from unbraid.studies.storage import store
-from unbraid.studies.storage.store import Failure
+from unbraid.studies.store import Failure
 
 FILE = ".index.json"
 FORMAT = 1

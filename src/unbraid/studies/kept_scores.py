@@ -4,8 +4,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from unbraid.runs.folder import SCORES
-from unbraid.score_file import Decision, SavedInput, SavedScores, read_scores_file, same
+from unbraid.storage.run_files import SCORES
+from unbraid.storage.score_file import Decision, SavedInput, SavedScores, read_scores_file, same
 
 NONE = SavedScores.model_construct(
     seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, decided_by={}

@@ -9,14 +9,14 @@ from typing import Any
 from urllib.parse import quote
 
 import unbraid
-from unbraid._baselines import ABOVE, MARK
 from unbraid.analysis.settings import with_brief_settings
+from unbraid.confidence.baselines import ABOVE, MARK
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render
-from unbraid.runs.folder import WEIGHTS
-from unbraid.runs.live import live_models
+from unbraid.runs.live.decoder import live_models
 from unbraid.runs.pictures import pictures
 from unbraid.runs.run import open_run
+from unbraid.storage.run_files import WEIGHTS
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
 from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._baselines import ABOVE
-from unbraid._shown import printable
+from unbraid._utils.natural_order import natural
+from unbraid._utils.repr import printable
 from unbraid.analysis.columns import headline_columns, higher_is_better
-from unbraid.analysis.natural_order import natural
-from unbraid.metrics.arguments import find_metric
+from unbraid.confidence.baselines import ABOVE
+from unbraid.metrics._shared.arguments import find_metric
 from unbraid.types import DataFrame
 
 GIVEN = (

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._shown import printable
+from unbraid._utils.repr import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.columns import headline_columns, higher_is_better
-from unbraid.analysis.ranking import Ranking
-from unbraid.analysis.ranking_file import FOLDER, ranking_path, read_ranking
 from unbraid.analysis.settings import brief_settings
-from unbraid.analysis.suitability import suitability
-from unbraid.analysis.verdicts import study_verdict
+from unbraid.ranking.cache import FOLDER, ranking_path, read_ranking
+from unbraid.ranking.ranking import Ranking
+from unbraid.ranking.suitability import suitability
+from unbraid.ranking.verdicts import study_verdict
 from unbraid.studies.page_columns import settings
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.study_ranking import ranking_options

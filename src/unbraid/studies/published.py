@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from unbraid.metrics.arguments import find_metric
+from unbraid.metrics._shared.arguments import find_metric
 from unbraid.studies.expand import metric_names
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import PublishedSection, StudyConfig

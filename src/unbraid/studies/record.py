@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
-from unbraid._device import choose_device, choose_precision
-from unbraid._trust import Trusted, UntrustedCode, UntrustedData, trusted_in
+from unbraid._utils.device import choose_device, choose_precision
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.recorded import check_recorded
-from unbraid.score_file import Decision
+from unbraid.storage.score_file import Decision
+from unbraid.storage.trust import Trusted, UntrustedCode, UntrustedData, trusted_in
+from unbraid.studies import store
 from unbraid.studies.expand import expand, metric_names
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.state import Planned, StudyRun, added_runs, no_longer_planned, states_of
-from unbraid.studies.storage import store
-from unbraid.studies.storage.store import StudyEnvironment
+from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
 

@@ -28,23 +28,24 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from unbraid._baselines import ABOVE
-from unbraid._extras import require
-from unbraid._records import read_record
+from unbraid._utils.optional import require
 from unbraid.analysis.columns import HELD_OUT
 from unbraid.analysis.merging import write_table
-from unbraid.metrics.arguments import find_metric
-from unbraid.runs.folder import CONFIG, read_folder
-from unbraid.score_file import Decision
+from unbraid.confidence.baselines import ABOVE
+from unbraid.metrics._shared.arguments import find_metric
+from unbraid.runs.folder import read_folder
+from unbraid.storage.json_records import read_record
+from unbraid.storage.run_files import CONFIG
+from unbraid.storage.score_file import Decision
+from unbraid.studies import store
 from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.published import published_columns
 from unbraid.studies.record import StudyRecord
+from unbraid.studies.records import AddedRecord
 from unbraid.studies.scores import current_metrics
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage import store
-from unbraid.studies.storage.records import AddedRecord
 from unbraid.studies.study_ranking import udr_columns
 from unbraid.types import DataFrame
 

@@ -17,11 +17,11 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from unbraid._records import MOST, check_size
-from unbraid._records import explain as first_fault
-from unbraid._suggest import suggestion
-from unbraid._trust import Trusted, is_code, trusting
+from unbraid._utils.suggest import suggestion
 from unbraid.datasets.recorded import of_everywhere
+from unbraid.storage.json_records import MOST, check_size
+from unbraid.storage.json_records import explain as first_fault
+from unbraid.storage.trust import Trusted, is_code, trusting
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]

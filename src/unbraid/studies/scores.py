@@ -11,20 +11,21 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from unbraid._files import atomic_write
-from unbraid._score_each import Objects, score_each
-from unbraid._seal import sealed_json
-from unbraid._trust import Untrusted, is_code
 from unbraid.datasets.base import FactorDataset
 from unbraid.metrics import Metric, NotDefined
-from unbraid.metrics.arguments import find_metric
-from unbraid.metrics.deciding import decision
+from unbraid.metrics._shared.arguments import find_metric
+from unbraid.metrics._shared.provenance import decision
 from unbraid.representation import Representation
-from unbraid.runs.folder import SCORES, WEIGHTS, read_codes
+from unbraid.runs.folder import read_codes
 from unbraid.runs.objects import objects_of
-from unbraid.score_file import Decision, SavedMetric, SavedScores, storable
-from unbraid.scorecard import FailedMetric, ScoreCard, Scored, metric_entry
-from unbraid.scoring import choose
+from unbraid.scoring.card import FailedMetric, ScoreCard, Scored, metric_entry
+from unbraid.scoring.engine import Objects, score_each
+from unbraid.scoring.score import choose
+from unbraid.storage.checksum import sealed_json
+from unbraid.storage.files import atomic_write
+from unbraid.storage.run_files import SCORES, WEIGHTS
+from unbraid.storage.score_file import Decision, SavedMetric, SavedScores, storable
+from unbraid.storage.trust import Untrusted, is_code
 from unbraid.studies.kept_scores import NONE, missing_metrics, read_scores
 from unbraid.types import Progress
 

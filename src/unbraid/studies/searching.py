@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._suggest import suggestion
+from unbraid._utils.suggest import suggestion
 from unbraid.families.base import Family, check_value
 from unbraid.families.building import Member
 from unbraid.studies.schema import FamilySection

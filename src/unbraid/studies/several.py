@@ -12,12 +12,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, field_validator
 
-from unbraid._extras import require
-from unbraid._suggest import suggestion
-from unbraid._trust import Untrusted
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import suggestion
 from unbraid.datasets import DATASETS, find
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.datasets.own import is_path, open_path
+from unbraid.storage.trust import Untrusted
+from unbraid.studies import store
 from unbraid.studies.results import ordered
 from unbraid.studies.schema import (
     CompositionalSection,
@@ -32,7 +33,6 @@ from unbraid.studies.schema import (
     read_text,
     written,
 )
-from unbraid.studies.storage import store
 from unbraid.types import DataFrame
 
 MOST = 1000  # datasets

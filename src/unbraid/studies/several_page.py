@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 import unbraid
+from unbraid._utils.natural_order import natural
 from unbraid.analysis.by_setting import Box, quartiles
 from unbraid.analysis.columns import by_label
-from unbraid.analysis.natural_order import natural
 from unbraid.analysis.settings import with_brief_settings
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render

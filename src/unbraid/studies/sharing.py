@@ -18,9 +18,9 @@ from uuid import UUID
 
 import unbraid
 from unbraid.analysis.columns import higher_is_better
-from unbraid.metrics.arguments import arguments_of, find_metric
-from unbraid.score_file import SavedInput, SavedIntervals
-from unbraid.scorecard import direction
+from unbraid.metrics._shared.arguments import arguments_of, find_metric
+from unbraid.scoring.card import direction
+from unbraid.storage.score_file import SavedInput, SavedIntervals
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import results

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from unbraid.studies import store
 from unbraid.studies.holdout.results import answered
 from unbraid.studies.holdout.tasks import sections
 from unbraid.studies.index import Part, Standing, remember, run_marks, standing_of
 from unbraid.studies.record import StudyRecord
-from unbraid.studies.storage import store
 
 
 def standings(folder: Path, studies: Mapping[str, StudyRecord]) -> list[Standing]:

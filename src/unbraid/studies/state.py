@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unbraid._records import read_record
-from unbraid.runs.folder import CONFIG, WORKING, damage_of, read_folder
-from unbraid.score_file import Decision, SavedScores
+from unbraid.runs.folder import damage_of, read_folder
+from unbraid.storage.json_records import read_record
+from unbraid.storage.run_files import CONFIG, WORKING
+from unbraid.storage.score_file import Decision, SavedScores
+from unbraid.studies import store
 from unbraid.studies.kept_scores import failed_metrics, missing_metrics, read_scores
-from unbraid.studies.storage import store
-from unbraid.studies.storage.records import AddedRecord
+from unbraid.studies.records import AddedRecord
 
 NAMED = 10  # damaged files, in one line
 

@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
-from unbraid._extras import require
-from unbraid._files import atomic_write
-from unbraid._stopping import terminable
+from unbraid._utils.optional import require
+from unbraid._utils.signals import terminable
 from unbraid.analysis.columns import together
 from unbraid.analysis.merging import write_table
-from unbraid.analysis.ranking import Ranking
+from unbraid.ranking.ranking import Ranking
+from unbraid.storage.files import atomic_write
+from unbraid.storage.remote import carried_study, local_folder
+from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_study
 from unbraid.studies.page import table
@@ -21,8 +23,6 @@ from unbraid.studies.several import check_home, joined, naming, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.standing import standings
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage import store
-from unbraid.studies.storage.remote import carried_study, local_folder
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 

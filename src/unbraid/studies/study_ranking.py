@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from unbraid.analysis.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
-from unbraid.analysis.ranking_file import rank_and_keep, ranking_path, read_ranking
+from unbraid.ranking.cache import rank_and_keep, ranking_path, read_ranking
+from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
 from unbraid.runs.folder import read_codes
+from unbraid.storage.remote import publish
 from unbraid.studies.baselines import untrained_codes
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage.remote import publish
 from unbraid.types import FloatArray, Progress
 
 HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed

@@ -13,9 +13,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
 from torch import Tensor
 
-from unbraid._files import atomic_write
-from unbraid._seal import BLANK, KEY, check_seal, seal
 from unbraid.errors import UnbraidError
+from unbraid.storage.checksum import BLANK, KEY, check_seal, seal
+from unbraid.storage.files import atomic_write
 from unbraid.training.population import Diverged, MemberState
 
 FORMAT = "3"

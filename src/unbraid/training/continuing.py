@@ -7,8 +7,8 @@ from pathlib import Path
 from unbraid.datasets.recorded import check_recorded, of_everywhere
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
-from unbraid.runs.folder import CHECKPOINT, CONFIG
 from unbraid.runs.run import Run, open_run
+from unbraid.storage.run_files import CHECKPOINT, CONFIG
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
 from unbraid.training.source import Source, opened_dataset

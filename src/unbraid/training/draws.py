@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid._device import GENERATOR
+from unbraid._utils.device import GENERATOR
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Context, Draw, Player, Supply
 from unbraid.models.networks import as_floats

@@ -12,14 +12,14 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unbraid._device import choose_device, choose_precision, dtype_of, gains_by_bfloat16, reproducible
-from unbraid._files import DiskFull
-from unbraid._stopping import RAISED, stop_requests
+from unbraid._utils.device import choose_device, choose_precision, dtype_of, gains_by_bfloat16, reproducible
+from unbraid._utils.signals import RAISED, stop_requests
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.families.base import Context, Family, Logs, Settings
 from unbraid.families.building import Member, build_member, recorded, weights_of
 from unbraid.families.table import find_family
-from unbraid.runs.folder import CHECKPOINT
+from unbraid.storage.files import DiskFull
+from unbraid.storage.run_files import CHECKPOINT
 from unbraid.training.checkpoints import (
     Checkpoint,
     CheckpointError,

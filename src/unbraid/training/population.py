@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor, nn
 
-from unbraid._seeds import stream
+from unbraid._utils.seeds import stream
 from unbraid.datasets.base import FactorDataset
 from unbraid.errors import UnbraidError
 from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, Player, Supply

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 import unbraid
-from unbraid._cores import n_cores
+from unbraid._utils.threads import n_cores
 
 
 def provenance(device: str, began: float, ended: float, together: int = 1) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def provenance(device: str, began: float, ended: float, together: int = 1) -> di
         "processor": _processor(),
         "accelerator": torch.cuda.get_device_name() if device == "cuda" else None,
         "cores": n_cores(),
-        "threads": 1 if device == "cpu" else torch.get_num_threads(),  # `unbraid._device.reproducible` takes one
+        "threads": 1 if device == "cpu" else torch.get_num_threads(),  # `unbraid._utils.device.reproducible` takes one
         "host": f"{platform.system()} {platform.machine()}",
         "began": _date(began),
         "ended": _date(ended),

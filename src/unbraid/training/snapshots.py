@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from torch import nn
 
-from unbraid._encoding import encoded, encoded_objects
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings
 from unbraid.models.networks import as_floats
 from unbraid.objectives.divergences import kl_by_quadrature
 from unbraid.representation import Representation
-from unbraid.scoring import choose, score
+from unbraid.scoring.encoding import encoded, encoded_objects
+from unbraid.scoring.score import choose, score
 
 N_IMAGES, BATCH = 2000, 256  # encoded at each, the same at all
 

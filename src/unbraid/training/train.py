@@ -12,13 +12,10 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from unbraid._cores import n_cores
-from unbraid._device import memory_advice, out_of_memory
-from unbraid._locks import Held, locked
-from unbraid._records import MOST
-from unbraid._stopping import terminable
-from unbraid._suggest import suggestion
-from unbraid._trust import Trusted, imported, is_code, trusted_in, trusting
+from unbraid._utils.device import memory_advice, out_of_memory
+from unbraid._utils.signals import terminable
+from unbraid._utils.suggest import suggestion
+from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings, check_value, code_parts
 from unbraid.families.building import (
@@ -31,11 +28,15 @@ from unbraid.families.building import (
     weights_of,
 )
 from unbraid.families.table import FAMILIES, find_family
-from unbraid.metrics.deciding import source_digest
+from unbraid.metrics._shared.provenance import source_digest
 from unbraid.models.networks import as_floats
-from unbraid.runs.folder import WORKING, run_id, tidy
+from unbraid.runs.folder import run_id, tidy
 from unbraid.runs.records import FORMAT
 from unbraid.runs.run import N_CODES, Run, open_run
+from unbraid.storage.json_records import MOST
+from unbraid.storage.locks import Held, locked
+from unbraid.storage.run_files import WORKING
+from unbraid.storage.trust import Trusted, imported, is_code, trusted_in, trusting
 from unbraid.training.held_out import EVERY, HoldOut, check_elbo, check_hold_out, divided, hold_out_of
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, Report, Trained
 from unbraid.training.population import make_context, make_population

@@ -17,9 +17,9 @@ from typing import IO, Any, TypeAlias
 
 import numpy as np
 
-from unbraid._cores import n_cores
-from unbraid._device import choose_device, worker_environment
-from unbraid._stopping import Terminated
+from unbraid._utils.device import choose_device, worker_environment
+from unbraid._utils.signals import Terminated
+from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family

@@ -11,16 +11,17 @@ import numpy as np
 from safetensors.torch import save
 
 import unbraid
-from unbraid._extras import require
-from unbraid._files import on_disk
-from unbraid._seal import BLANK, KEY, sealed, sealed_json
-from unbraid._trust import trusted_in
+from unbraid._utils.optional import require
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
-from unbraid.representation import write_codes
-from unbraid.runs.folder import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS, tidy
+from unbraid.representation.representation import write_codes
+from unbraid.runs.folder import tidy
 from unbraid.runs.run import Run, probe_images
+from unbraid.storage.checksum import BLANK, KEY, sealed, sealed_json
+from unbraid.storage.files import on_disk
+from unbraid.storage.run_files import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS
+from unbraid.storage.trust import trusted_in
 from unbraid.training.doubts import doubt
 from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from unbraid import load_run
-from unbraid._seal import without_seal
 from unbraid.analysis.columns import agreement_columns, higher_is_better
 from unbraid.cli.app import main
 from unbraid.cli.study_generalisation import _short
@@ -20,6 +19,7 @@ from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace
 from unbraid.metrics import mig
 from unbraid.runs.folder import read_codes
+from unbraid.storage.checksum import without_seal
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import FILE

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import SLAB, Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress

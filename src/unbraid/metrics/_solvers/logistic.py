@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from unbraid._cores import one_blas_thread
+from unbraid._utils.threads import one_blas_thread
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 TOLERANCE = 1e-6  # largest entry of the gradient of the mean loss at the end

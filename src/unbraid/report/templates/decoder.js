@@ -1,4 +1,4 @@
-// Runs a decoder as `unbraid.report.live.program` describes it: a list of steps over flat arrays, for one image.
+// Runs a decoder as `unbraid.runs.live.program` describes it: a list of steps over flat arrays, for one image.
 
 const ROWS = 4, COLUMNS = 2; // of a product, whose sums are kept in registers
 const CACHED = 16384; // numbers that stay close to the processor

@@ -10,8 +10,8 @@ from typing import cast
 
 import torch
 
-from unbraid._cores import n_cores
-from unbraid._device import choose_device, visible_devices
+from unbraid._utils.device import choose_device, visible_devices
+from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families import Family
 from unbraid.families.building import Member, structural_settings

@@ -7,12 +7,12 @@ from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
 import unbraid
-from unbraid._files import below
 from unbraid.datasets.base import FactorDataset
+from unbraid.storage.files import below
+from unbraid.storage.remote import carried
+from unbraid.storage.sync import Mirror, discard, pull
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import perform, train
-from unbraid.studies.storage.remote import carried
-from unbraid.studies.storage.sync import Mirror, discard, pull
 
 MARK = ".driver"  # a file beside the runs; its content tells a node that it sees the same folder as the driver
 

@@ -14,17 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import unbraid
-from unbraid._device import worker_variables
-from unbraid._extras import require
-from unbraid._files import atomic_write, below
+from unbraid._utils.device import worker_variables
+from unbraid._utils.optional import require
 from unbraid.datasets.base import FactorDataset
+from unbraid.storage.files import atomic_write, below
+from unbraid.storage.remote import address_of, mirror_of
+from unbraid.storage.sync import pull
 from unbraid.studies.executors.local import PACK, TRIES, check_memory, spread
 from unbraid.studies.executors.node import MARK, Answer, Files, Order, unpack, work
 from unbraid.studies.executors.node import pack as pack_files
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.executors.work import DiskFull, died, explain, out_of_time
-from unbraid.studies.storage.remote import address_of, mirror_of
-from unbraid.studies.storage.sync import pull
 from unbraid.training.workers import importable
 
 POLL_SECONDS = 0.5

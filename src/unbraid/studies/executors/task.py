@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unbraid._trust import Trusted, trusted_in
-from unbraid.runs.folder import WORKING
+from unbraid.storage.run_files import WORKING
+from unbraid.storage.trust import Trusted, trusted_in
 
 EndState: TypeAlias = Literal["finished", "diverged", "failed"]
 

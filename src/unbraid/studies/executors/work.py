@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._device import LESS, out_of_memory
-from unbraid._files import DiskFull, disk_is_full
+from unbraid._utils.device import LESS, out_of_memory
 from unbraid.datasets.base import FactorDataset
 from unbraid.runs.run import open_run
+from unbraid.storage.files import DiskFull, disk_is_full
 from unbraid.studies.executors.task import Outcome, Task, TaskProgress
 from unbraid.studies.holdout.answers import complete_answers
 from unbraid.studies.scores import complete_scores

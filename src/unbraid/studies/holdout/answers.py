@@ -6,14 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from unbraid._records import read_record
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
+from unbraid.storage.json_records import read_record
+from unbraid.studies import store
 from unbraid.studies.holdout.evaluation import Encode, evaluate_heads, evaluate_regressors
-from unbraid.studies.storage import store
-from unbraid.studies.storage.records import AnswersRecord
+from unbraid.studies.records import AnswersRecord
 
 FILE = "held_out.json"
 

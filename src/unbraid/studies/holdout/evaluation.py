@@ -18,11 +18,11 @@ import numpy as np
 
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
-from unbraid.metrics._compiled import interruptible
-from unbraid.metrics._inputs import check_inputs
-from unbraid.metrics._probes import best_linear_predictions, perceptrons
-from unbraid.metrics._sharing import sharing
-from unbraid.metrics._trial import adjusted, trial
+from unbraid.metrics._shared.compiled import interruptible
+from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.probes import best_linear_predictions, perceptrons
+from unbraid.metrics._shared.sharing import sharing
+from unbraid.metrics._shared.trial import adjusted, trial
 from unbraid.metrics.zero_shot import errors_in_gap
 from unbraid.studies.holdout.splits import zero_shot_parts
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind

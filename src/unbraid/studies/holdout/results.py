@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.holdout.evaluation import HEADS, REGRESSORS, Summary, summary
 from unbraid.studies.holdout.tasks import sections, terms
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage import store
 
 FOLDER = "generalisation"
 PREFIX = {"combination": "", "random": "random_"}

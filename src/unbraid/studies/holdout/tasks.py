@@ -15,13 +15,13 @@ from unbraid.datasets.digest import subset_digest
 from unbraid.datasets.subset import SubsetDataset, Without, leave_out
 from unbraid.families.table import find_family
 from unbraid.runs.folder import run_id
+from unbraid.studies import store
 from unbraid.studies.executors.task import Task
 from unbraid.studies.expand import StudyEnvironment, expand
 from unbraid.studies.holdout.splits import Holdout, compositional_holdouts, zero_shot_holdout
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
 from unbraid.studies.state import Planned
-from unbraid.studies.storage import store
 from unbraid.training.train import check_members, training_of
 
 

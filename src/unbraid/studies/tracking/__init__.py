@@ -15,11 +15,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
 
-from unbraid._extras import require
-from unbraid._records import read_object
+from unbraid._utils.optional import require
+from unbraid.storage.json_records import read_object
+from unbraid.studies import store
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.state import StudyRun
-from unbraid.studies.storage import store
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import TrackedRun, tracked_run
 

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
 from unbraid.studies.tracking.record import TrackedRun
 
 DATABASE = "mlflow.db"

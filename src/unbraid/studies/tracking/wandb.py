@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from unbraid._extras import require
+from unbraid._utils.optional import require
+from unbraid.storage.remote import discard
 from unbraid.studies.state import Planned
-from unbraid.studies.storage.remote import discard
 from unbraid.studies.tracking.record import TrackedRun, named
 
 

@@ -1,0 +1,226 @@
+"""Arrays as people have them: NumPy, pandas, polars, torch, JAX, SciPy's sparse matrices, lists."""
+
+import hashlib
+import math
+import os
+from array import array as Buffer
+from collections.abc import Iterator, Mapping, Sequence, Set
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unbraid._utils.memory import check_memory
+
+ROWS = 65_536  # of a matrix that are taken at a time, where they are no more than
+CELLS = 1 << 22  # numbers
+MOST_BYTES = 256 << 20  # that a sparse matrix may take as a full array, unless that is asked for
+MOST_READ = 4 << 30  # that codes on the disk may take in memory
+MOST_COLUMNS = 4096  # of a larger matrix on the disk, which is read by columns beyond
+
+
+def column_names(values: Any) -> tuple[str, ...]:
+    """Names of the columns of a frame; none where they only count, or where there are no columns."""
+    if _is_lazy(values):
+        return ()
+    found = getattr(values, "column_names", None)  # of a pyarrow table, whose `columns` are the columns themselves
+    found = getattr(values, "columns", None) if found is None else found
+    return () if found is None else telling(tuple(found))
+
+
+def telling(names: Sequence[Any]) -> tuple[str, ...]:
+    """The names, or none where they only count, as `0, 1` and `factor_0, factor_1` do, or cannot be told apart."""
+    counted = any(list(names) == [f"{word}{k}" for k in range(len(names))] for word in ("", "factor_"))
+    if counted or len(set(names)) < len(names) or not all(isinstance(name, str) and name for name in names):
+        return ()
+    return tuple(names)
+
+
+def as_array(values: Any) -> npt.NDArray[Any]:
+    """The values as a NumPy array, by what they can do and not by what they are.
+
+    Args:
+        values: an array; a torch tensor on any device, with or without gradients, sparse or not; a JAX array, bfloat16
+            as well; a sparse matrix; a pandas or polars frame or column; nested lists.
+
+    Raises:
+        ValueError: it is no array, with its type and what to write; rows are of different lengths, or there are none
+            yet, as in a lazy frame; a sparse matrix would take more than 256 MiB as a full array.
+    """
+    if _is_lazy(values):
+        raise ValueError("a lazy frame has no rows yet; give frame.collect()")
+    _refuse_no_array(values)
+    if is_sparse(values):
+        check_width(values.shape)
+        values = finite_sparse(values).toarray()
+    if hasattr(values, "detach"):
+        values = values.detach()
+        return (values.float() if str(values.dtype).endswith("bfloat16") else values).numpy(force=True)
+    if hasattr(values, "__dlpack__") and not hasattr(values, "__array__"):
+        values = np.from_dlpack(values)
+    elif hasattr(values, "to_numpy"):
+        values = values.to_numpy()
+    array = np.asarray(values)
+    # NumPy has no bfloat16 of its own; that of other packages is of no kind that it knows.
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
+
+
+def is_sparse(values: Any) -> bool:
+    """Whether it is a matrix of SciPy or a tensor of torch that holds some of its values only."""
+    return hasattr(values, "toarray") or (
+        hasattr(values, "detach") and str(getattr(values, "layout", "torch.strided")) != "torch.strided"
+    )
+
+
+def is_wide(values: Any) -> bool:
+    """Whether codes are read by columns: sparse ones, and wide ones on the disk that are too large for memory."""
+    mapped = isinstance(values, np.memmap) and values.ndim == 2 and values.shape[1] > MOST_COLUMNS
+    return is_sparse(values) or (mapped and too_large(math.prod(values.shape)))
+
+
+def too_large(n_values: int) -> bool:
+    """Whether so many numbers on the disk are too many to be read into memory."""
+    return 8 * n_values > MOST_READ
+
+
+def check_width(shape: Sequence[int]) -> None:
+    """
+    Raises:
+        ValueError: a sparse matrix of this shape takes too much as a full array, for which nobody asked.
+    """
+    if 8 * math.prod(shape) > MOST_BYTES:
+        raise ValueError(
+            f"sparse codes {in_full(shape)}; unbraid.score and unbraid.metrics.wide_scores read them by columns, and "
+            ".toarray() makes them full"
+        )
+
+
+def in_full(shape: Sequence[int]) -> str:
+    """What a matrix of this shape takes as a full array."""
+    return f"of shape {tuple(shape)} take {8 * math.prod(shape) / 1e9:.2g} GB as a full array"
+
+
+def as_full(values: Any) -> Any:
+    """A sparse matrix or tensor as a full array, which somebody asked for; others as they are.
+
+    Raises:
+        ValueError: it is more than the free memory.
+    """
+    if not is_sparse(values):
+        return values
+    check_memory(8 * math.prod(values.shape), f"sparse codes {in_full(values.shape)}; without dense they stay sparse")
+    return finite_sparse(values).toarray()
+
+
+def finite_sparse(values: Any) -> Any:
+    """A sparse matrix or tensor as SciPy's, by columns; NaN and infinity that it stores are refused.
+
+    Raises:
+        ValueError: it is no matrix, or stores what is not finite; the message names the cell.
+    """
+    from scipy import sparse
+
+    if values.ndim != 2:
+        raise ValueError(f"codes must be a matrix (n_samples, n_codes); got shape {tuple(values.shape)}")
+    if hasattr(values, "detach"):
+        cells = values.detach().cpu().to_sparse_coo().coalesce()
+        indices, stored = cells.indices().numpy(), as_array(cells.values())
+        values = sparse.coo_array((stored, (indices[0], indices[1])), shape=tuple(values.shape))
+    held = sparse.csc_array(values)
+    if held.dtype.kind == "f" and not (finite := np.isfinite(held.data)).all():
+        place = int(np.flatnonzero(~finite)[0])
+        row, column = held.indices[place], np.searchsorted(held.indptr, place, side="right") - 1
+        raise ValueError(f"codes must be finite; row {row}, column {column} is {held.data[place]}")
+    return held
+
+
+def _refuse_no_array(values: Any) -> None:
+    """
+    Raises:
+        ValueError: NumPy would make an object of it, or walk through it row by row.
+    """
+    if isinstance(values, list | tuple):
+        lists = [each for each in values if isinstance(each, list | tuple)]
+        for each in (*lists, *{type(each): each for each in values}.values()):  # of each type one
+            if not isinstance(each, str | bytes | Mapping | Set) and (
+                hasattr(each, "__getitem__") or hasattr(each, "__iter__")
+            ):
+                _refuse_no_array(each)
+    elif isinstance(values, type) or not (isinstance(values, _PLAIN) or any(hasattr(values, way) for way in _WAYS)):
+        kind = f"{'the class ' if isinstance(values, type) else ''}{_type_name(values)}"
+        wanted = "expected an array, frame, tensor, sparse matrix or list of numbers"
+        raise ValueError(f"{wanted}; got {kind}: {_instead(values)}")
+
+
+_PLAIN = (np.ndarray, np.generic, int, float, complex, range, memoryview, Buffer)
+_WAYS = ("__array__", "__array_interface__", "__dlpack__", "to_numpy", "toarray", "detach")  # to become an array
+
+
+def _type_name(values: Any) -> str:
+    kind = values if isinstance(values, type) else type(values)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.partition('.')[0]}.{kind.__name__}"
+
+
+def _instead(values: Any) -> str:
+    """What to write in place of what is no array."""
+    if values is None:
+        return "give the numbers themselves"
+    if isinstance(values, str | bytes | os.PathLike):
+        found = os.path.exists(values)
+        return "unbraid.Representation.load reads a file of codes" if found else f"there is no file {values!r}"
+    if isinstance(values, type):
+        return "give one of its objects"
+    if hasattr(values, "obs") and hasattr(values, "X"):
+        return 'write score(adata.X, adata.obs[["cell_type"]]), or adata.obsm["X_pca"] for adata.X'
+    if isinstance(values, Mapping):
+        return f"give one of its values, such as codes[{next(iter(values), 'codes')!r}]"
+    if isinstance(values, Set):
+        return "a set has no order; give a list"
+    if isinstance(values, Iterator):
+        return "it is read once only; give numpy.stack(list(rows))"
+    if callable(values):
+        return "unbraid.score_encoder(encode, dataset) scores an encoder"
+    if hasattr(values, "__getitem__") or hasattr(values, "__iter__"):
+        return "read its rows into one array, such as numpy.stack([row for row in data])"
+    return "give numbers"
+
+
+def _is_lazy(values: Any) -> bool:
+    return hasattr(values, "collect") and not hasattr(values, "to_numpy")
+
+
+def array_digest(array: Any) -> str:
+    """SHA-256 of the shape and the values of a matrix, whatever its type, layout or file: equal for equal numbers.
+
+    Of the shape as text, "(10000, 10)", and then of the values row by row as float64, little-endian, -0 as 0.
+    """
+    array = np.asarray(array)
+    digest = hashlib.sha256(str(tuple(array.shape)).encode())
+    for rows in row_slices(array):
+        digest.update((array[rows].astype("<f8") + 0.0).tobytes())
+    return digest.hexdigest()
+
+
+def row_slices(array: npt.NDArray[Any]) -> list[slice]:
+    """Rows of an array in parts that may be copied at will."""
+    at_once = max(1, min(ROWS, CELLS // max(1, math.prod(array.shape[1:]))))
+    return [slice(start, start + at_once) for start in range(0, len(array), at_once)]
+
+
+def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.float64]:
+    """(n_samples,) numbers of rows that each row stands for, not negative, or a ValueError that names the row."""
+    counted = as_array(weights)
+    if counted.dtype.kind not in "biuf":
+        raise ValueError(f"weights must be real numbers; got dtype {counted.dtype}")
+    if counted.shape != (n_samples,):
+        raise ValueError(f"weights must be one number per row, ({n_samples},); got shape {counted.shape}")
+    counted = counted.astype(np.float64)
+    wrong = np.flatnonzero(~(np.isfinite(counted) & (counted >= 0)))
+    if len(wrong):
+        raise ValueError(f"weights must be finite and not negative; row {wrong[0]} is {counted[wrong[0]]}")
+    if counted.sum() < 2:
+        raise ValueError(
+            f"weights count rows, and must add up to two at least; they add up to {counted.sum():g}. Shares are made "
+            "counts by multiplying them by the number of rows"
+        )
+    return counted

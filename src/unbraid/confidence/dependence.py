@@ -1,0 +1,91 @@
+"""Whether neighbouring rows are more alike than independent rows would be, as those of a recording are."""
+
+import numpy as np
+
+from unbraid.metrics._shared.inputs import column_slices
+from unbraid.representation import Representation
+from unbraid.types import BoolArray, FloatArray, IntArray
+
+ALIKE = 0.3  # autocorrelation of codes and of factors from which on: both widen what a correlation strays by 1.1
+SPREADS = 5.0  # and how many of its standard deviations, 1 / sqrt(n_samples), it must be from 0
+
+
+def note_on_neighbours(representation: Representation, *, null: bool, confidence: bool) -> tuple[str, ...]:
+    """That rows hang together, of p-values by rows that were shuffled each by itself and of intervals by such parts.
+
+    Of codes and of factors the largest first-order autocorrelation counts. Rows in the order of their factors, as of
+    a grid, are alike for that reason alone: then codes count by what is left of them among rows of equal factors.
+    """
+    taken = [word for word, asked in (("p-values", null), ("intervals", confidence)) if asked]
+    least = max(ALIKE, SPREADS / np.sqrt(max(len(representation), 1)))
+    if not taken or not representation.names or representation.groups is not None or len(representation) < 3:
+        return ()
+    of_factors = np.array([_autocorrelation(columns) for columns in _as_columns(representation)])
+    equal = (representation.factors[1:] == representation.factors[:-1]).all(axis=1)
+    runs = None
+    if in_order(representation.factors):
+        if equal.mean() > 0.1:
+            runs = np.append(0, np.cumsum(~equal))
+        elif len(representation.names) > 1:
+            return ()
+    of_codes = _of_codes(representation, runs)
+    if of_factors.max() < least or of_codes.max(initial=0.0) < least:
+        return ()
+    code, factor = int(of_codes.argmax()), int(of_factors.argmax())
+    alike = f"{of_codes[code]:.2f} of {representation.code_labels()[code]}, {of_factors[factor]:.2f} of "
+    advice = "give groups= (--groups)"
+    advice += ", or of a time series null='shift' (--null shift)" if null else ""
+    return (
+        f"neighbouring rows are alike (autocorrelation {alike}{representation.names[factor]}), and "
+        f"{' and '.join(taken)} take rows as independent; {advice}",
+    )
+
+
+def in_order(factors: FloatArray | IntArray) -> bool:
+    """Whether rows ascend by one factor, those equal in it by another, and so on, as those of a grid."""
+    steps, left = np.diff(factors, axis=0), list(range(factors.shape[1]))
+    tied: BoolArray = np.ones(len(steps), dtype=bool)
+    while left:
+        next_one = next((column for column in left if (steps[tied, column] >= 0).all()), None)
+        if next_one is None:
+            return False
+        tied &= steps[:, next_one] == 0
+        left.remove(next_one)
+    return True
+
+
+def _as_columns(representation: Representation) -> list[FloatArray]:
+    """Of each factor: a number, cosine and sine of what goes around, or an indicator of each level."""
+    sizes, found = representation.sizes or (0,) * len(representation.names), []
+    for values, kind, size in zip(representation.factors.T, representation.kinds, sizes, strict=True):
+        values = values.astype(float)
+        if kind == "cyclic":
+            whole = (values == np.rint(values)).all()
+            angles = values * (2 * np.pi / (size or values.max() + 1)) if whole else values
+            found.append(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+        elif kind == "categorical":
+            found.append((values[:, None] == np.unique(values)).astype(float))
+        else:
+            found.append(values[:, None])
+    return found
+
+
+def _of_codes(representation: Representation, runs: IntArray | None) -> FloatArray:
+    """(n_codes,); with `runs` (n_samples,) of what is left of the codes less the mean of each run, and within them."""
+    found = []
+    for part in column_slices(*representation.codes.shape):
+        columns = representation.codes[:, part].astype(float)
+        found += [_autocorrelation(column[:, None], runs) for column in columns.T]
+    return np.array(found)
+
+
+def _autocorrelation(columns: FloatArray, runs: IntArray | None = None) -> float:
+    """First-order, of vectors (n_samples, n_columns); 0 of what does not vary."""
+    if runs is None:
+        centred, within = columns - columns.mean(axis=0), np.ones(len(columns) - 1, dtype=bool)
+    else:
+        counts = np.bincount(runs)
+        means = np.stack([np.bincount(runs, weights=column) / counts for column in columns.T], axis=1)
+        centred, within = columns - means[runs], runs[1:] == runs[:-1]
+    squares = float((centred**2).sum())
+    return float((centred[1:] * centred[:-1])[within].sum()) / squares if squares > 0 else 0.0

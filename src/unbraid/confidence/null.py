@@ -1,0 +1,189 @@
+"""What a metric gives where codes and factors have nothing to do with each other: the same rows, moved."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import WITHIN
+from unbraid.metrics import Metric
+from unbraid.representation import POSTERIOR, Representation
+from unbraid.types import FloatArray, IntArray, Moved
+
+IN_WORDS: Mapping[Moved, str] = {"rows": "shuffled", "groups": "shuffled by groups", "shift": "shifted"}
+SHIFTS = 100
+NEAREST = 10  # a shift goes at least one row in so many far
+FEWEST_GROUPS = 5  # that can be shuffled: four have but 24 orders, one of which is their own
+
+
+@dataclass(frozen=True, eq=False)
+class Null:
+    """A headline beside those of moved rows.
+
+    `scores` (n_shuffles,); `p` the share of them that are at least as good, the rows as they are counted as one of
+    them, so that it is never below 1 / (n_shuffles + 1); `above` (score - mean) / (best - mean), 1 for the best
+    value of the metric and 0 for the mean of the null, None where the metric has no best value beyond that mean.
+    """
+
+    scores: FloatArray
+    p: float
+    above: float | None
+    moved: Moved = "rows"
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores.mean())
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation from one shuffle to another; 0 of a single one."""
+        return float(self.scores.std(ddof=1)) if len(self.scores) > 1 else 0.0
+
+    @property
+    def note(self) -> str:
+        within = "not told from its null: " if self.p > WITHIN else ""
+        said = f"with rows {IN_WORDS[self.moved]} {self.mean:.3f} ± {self.spread:.3f}"
+        return f"{within}{said} ({len(self.scores)} times, p = {self.p:.2g})"
+
+    @property
+    def of_what(self) -> str:
+        """What its scores are those of."""
+        return "shuffled rows" if self.moved == "rows" else f"rows {IN_WORDS[self.moved]}"
+
+    @property
+    def asked(self) -> str:
+        """What asks for it again."""
+        return f"shift:{len(self.scores)}" if self.moved == "shift" else str(len(self.scores))
+
+    def to_dict(self) -> dict[str, object]:
+        """As the JSON file has it."""
+        numbers = {name: getattr(self, name) for name in ("mean", "spread", "p", "above")}
+        moved = {} if self.moved == "rows" else {"moved": self.moved}
+        return {"scores": self.scores.tolist(), **numbers, **moved}
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """How the rows of the codes are moved against those of the factors, and how often."""
+
+    moved: Moved
+    times: int
+
+    def of(self, representation: Representation, seed: Sequence[int]) -> Representation:
+        """The same codes, with their posteriors, beside factors of other rows; the same rows for the same seed."""
+        draw, groups = np.random.default_rng(seed), representation.groups
+        if self.moved == "shift":
+            rows = _shifted(_members(groups, len(representation)), draw)
+        elif self.moved == "groups" and groups is not None:
+            rows = _exchanged(_members(groups, len(representation)), draw)
+        else:
+            rows = draw.permutation(len(representation))
+        moved = {name: getattr(representation, name) for name in ("codes", *POSTERIOR)}
+        return replace(representation, **{name: array[rows] for name, array in moved.items() if array is not None})
+
+
+def asked_shuffle(null: int | str) -> tuple[bool, int]:
+    """Whether rows are to be shifted, and how often: 99, "shift" (100 times) or "shift:200".
+
+    Raises:
+        ValueError: it is neither.
+    """
+    if isinstance(null, str):
+        word, colon, times = null.partition(":")
+        if word == "shift" and (not colon or times.isascii() and times.isdigit() and int(times[:9]) > 0):
+            return True, int(times[:9]) if colon else SHIFTS
+        raise ValueError(f"null must be a whole number, such as 99, 'shift' or 'shift:200'; got {null!r}")
+    return False, check_whole("null", null, 0)
+
+
+def shuffle_of(null: int | str, representation: Representation) -> tuple[Shuffle | None, tuple[str, ...]]:
+    """How these rows are moved, None where not at all, and what has to be said of it.
+
+    Raises:
+        ValueError: as `asked_shuffle`; or so moved, nothing would change.
+    """
+    shifts, times = asked_shuffle(null)
+    groups = representation.groups
+    members = _members(groups, len(representation))
+    if not times:
+        return None, ()
+    if shifts:
+        return Shuffle("shift", times), _notes_on_shifts(representation, members)
+    if groups is None:
+        return Shuffle("rows", times), ()
+    if len(members) < FEWEST_GROUPS:
+        raise ValueError(
+            f"null={null} shuffles whole groups of rows, of which it needs {FEWEST_GROUPS}; there are {len(members)}. "
+            "null='shift' moves rows within groups"
+        )
+    first = representation.factors[members[0]]
+    if representation.names and all(np.array_equal(representation.factors[each], first) for each in members[1:]):
+        raise ValueError(
+            f"null={null} shuffles whole groups of rows, and every group has the same factors, row by row: nothing "
+            "would change. null='shift' moves rows within groups"
+        )
+    return Shuffle("groups", times), ()
+
+
+def _notes_on_shifts(representation: Representation, members: Sequence[IntArray]) -> tuple[str, ...]:
+    """Raises ValueError where shifts change nothing."""
+    long = [each for each in members if len(each) >= NEAREST]
+    if not long:
+        what = "groups of rows" if representation.groups is not None else "rows"
+        raise ValueError(f"null='shift' needs {what} of {NEAREST} or more; the longest has {max(map(len, members))}")
+    still = [
+        name
+        for name, column in zip(representation.names, representation.factors.T, strict=True)
+        if all((column[each] == column[each[0]]).all() for each in long)
+    ]
+    if representation.names and len(still) == len(representation.names):
+        raise ValueError(
+            "null='shift' moves rows within groups, where every factor is constant: nothing would change. A number, "
+            f"null={SHIFTS}, shuffles whole groups"
+        )
+    notes = []
+    if still:
+        notes.append(f"constant within groups, so that shifts leave them as they are: {', '.join(still)}")
+    if len(long) < len(members):
+        few = len(members) - len(long)
+        notes.append(f"{few} of {len(members)} groups have fewer than {NEAREST} rows, too few to be shifted")
+    return tuple(notes)
+
+
+def _members(groups: IntArray | None, n_samples: int) -> list[IntArray]:
+    """Rows of each group, in order; all of them where there are no groups."""
+    if groups is None:
+        return [np.arange(n_samples)]
+    return np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
+
+
+def _shifted(members: Sequence[IntArray], draw: np.random.Generator) -> IntArray:
+    """(n_samples,) which row of the codes comes to each row, shifted within each group by a distance of its own.
+
+    The circle runs through the rows of a group and back: of a series that drifts the end lies far from the start, and
+    where these met there would be a jump that the series itself has not.
+    """
+    rows = np.empty(sum(map(len, members)), dtype=np.int64)
+    for own in members:
+        least = -(-len(own) // NEAREST)
+        far = int(draw.integers(least, 2 * len(own) - least + 1)) if len(own) >= NEAREST else 0
+        rows[own] = np.roll(np.append(own, own[::-1]), far)[: len(own)]
+    return rows
+
+
+def _exchanged(members: Sequence[IntArray], draw: np.random.Generator) -> IntArray:
+    """(n_samples,) likewise, each group in the place of another: begun again where that is longer, else cut short."""
+    rows = np.empty(sum(map(len, members)), dtype=np.int64)
+    for own, other in zip(members, draw.permutation(len(members)), strict=True):
+        rows[own] = np.resize(members[other], len(own))
+    return rows
+
+
+def null_of(metric: Metric, headline: float, scores: FloatArray, moved: Moved = "rows") -> Null:
+    """Of the headline of a metric, and those of moved rows."""
+    sign = 1 if metric.higher_is_better else -1
+    as_good = int(np.sum(sign * scores >= sign * headline))
+    room = metric.best - scores.mean()
+    above = (headline - scores.mean()) / room if np.isfinite(room) and sign * room > 1e-9 else None
+    return Null(scores, (1 + as_good) / (1 + len(scores)), None if above is None else float(above), moved)

@@ -1,0 +1,1 @@
+"""Drawing: meshes, rasters and the room."""

@@ -1,0 +1,1 @@
+"""What several metrics share: checked inputs, bins, information, probes, splits."""

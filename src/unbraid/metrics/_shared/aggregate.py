@@ -1,0 +1,363 @@
+"""Densities of one code under Gaussian posteriors: of all rows together and of each slice of them.
+
+The line is cut into dyadic panels until every Gaussian that reaches a panel is wide against it. A Gaussian is
+evaluated once, on the coarsest panels that resolve it, at Gauss-Legendre nodes, and handed down to the finer panels by
+polynomial interpolation, so that the cost is linear in the number of rows however much their widths differ.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+import numba
+import numpy as np
+
+from unbraid.metrics._shared.inputs import finite_matrix
+from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
+
+NODES = 16  # per panel
+REACH = 8.5  # standard deviations: beyond them a Gaussian is below 3e-16 of its height
+PANEL = 2.0  # standard deviations: the widest panel that NODES resolve to about 1e-12
+SUBSTEPS = 32  # cells per panel of the tables that samples are looked up in
+TABLE = 4_000_000  # numbers in such a table at most
+SHARPEST = 1e-8  # narrower posteriors, against the spread of the means, are widened to this
+
+
+@dataclass(frozen=True, eq=False)
+class DensityPanels:
+    """Densities on panels from left to right, without those that nothing reaches; slice 0 holds all rows."""
+
+    lefts: FloatArray  # (n_panels,)
+    widths: FloatArray  # (n_panels,)
+    densities: FloatArray  # (n_slices, n_panels, NODES)
+
+
+def check_log_variances(log_variances: ArrayLike, shape: tuple[int, ...]) -> FloatArray | IntArray:
+    """Log-variances of the posteriors whose means have this shape, of the type they have, or a ValueError."""
+    checked = finite_matrix(log_variances, "log_variances", "n_codes")
+    if checked.shape != shape:
+        raise ValueError(f"log_variances must have the shape of codes, {shape}; got {checked.shape}")
+    if checked.max() > 700:
+        row, column = np.argwhere(checked > 700)[0]
+        raise ValueError(
+            f"log_variances must be natural logarithms of variances; row {row}, column {column} "
+            f"is {checked[row, column]:g}, whose exponential overflows"
+        )
+    return checked
+
+
+def deviations(means: FloatArray, log_variances: FloatArray) -> FloatArray:
+    """Standard deviation of each row; a posterior sharper than rounding can tell is widened to `SHARPEST`."""
+    spread = np.abs(means - np.median(means)).max()
+    return np.maximum(np.exp(0.5 * log_variances), SHARPEST * spread if spread > 0 else 1e-150)
+
+
+def panels(means: FloatArray, scales: FloatArray, slices: IntArray, n_slices: int) -> Iterator[DensityPanels]:
+    """Densities of the mixture of all rows and of each slice, from left to right, a bounded table at a time.
+
+    Args:
+        means: (n_samples,) of the Gaussians, near 0: what is far from it is resolved less sharply.
+        scales: (n_samples,) their standard deviations.
+        slices: (n_samples, any) the slices 1 .. n_slices - 1 that each row belongs to; -1 for none.
+        n_slices: how many there are, with slice 0, all rows.
+    """
+    sizes = np.bincount(slices[slices >= 0], minlength=n_slices).astype(float)
+    sizes[0] = len(means)
+    low, high = float((means - REACH * scales).min()), float((means + REACH * scales).max())
+    bare = np.empty((0, 0, 0))
+    spans = np.empty((_walk(means, scales, slices, low, high, low, high, np.empty((0, 2)), bare, _halves()), 2))
+    _walk(means, scales, slices, low, high, low, high, spans, bare, _halves())
+    step = max(1, TABLE // (n_slices * (SUBSTEPS + 1)))
+    for first in range(0, len(spans), step):
+        part = spans[first : first + step]
+        densities = np.zeros((n_slices, len(part), NODES))
+        _walk(means, scales, slices, low, high, part[0, 0], part[-1, 1], np.empty((0, 2)), densities, _halves())
+        yield DensityPanels(
+            part[:, 0].copy(),
+            part[:, 1] - part[:, 0],
+            densities / (np.maximum(sizes, 1.0) * np.sqrt(2 * np.pi))[:, None, None],
+        )
+
+
+def divergences(part: DensityPanels) -> FloatArray:
+    """(n_slices,) integral of p_v log(p_v / p) over these panels; for slice 0, of p log p."""
+    return _divergences(part.densities, part.widths, _legendre()[1])
+
+
+def log_ratio_table(part: DensityPanels, largest: FloatArray) -> FloatArray:
+    """(n_slices, n_panels, SUBSTEPS + 1) log(p_v / p), at most `largest`, at even steps; for slice 0, log p."""
+    return _log_table(part.densities, _refinement(), largest)
+
+
+def look_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
+    """Cubic interpolation of one slice's table at each value; 0 for values outside these panels."""
+    found = np.zeros(len(values))
+    _look_up(values, part.lefts, part.widths, _guide(part), table, found)
+    return found
+
+
+def sum_up(values: FloatArray, part: DensityPanels, table: FloatArray) -> FloatArray:
+    """(n_slices, 2) sums of interpolated table entries and of their squares at `values` (n_slices, n_samples)."""
+    return _sum_up(values, part.lefts, part.widths, _guide(part), table)
+
+
+@cache
+def _legendre() -> tuple[FloatArray, FloatArray]:
+    return np.polynomial.legendre.leggauss(NODES)
+
+
+NODE_POSITIONS = tuple(float(node) for node in _legendre()[0])
+
+
+def _interpolation(targets: FloatArray) -> FloatArray:
+    """(len(targets), NODES) matrix from values at the nodes to values at `targets`, both on [-1, 1]."""
+    nodes = _legendre()[0]
+    difference = nodes[:, None] - nodes
+    np.fill_diagonal(difference, 1.0)
+    weights = 1.0 / difference.prod(axis=1)
+    terms = weights / (targets[:, None] - nodes)
+    return terms / terms.sum(axis=1, keepdims=True)
+
+
+@cache
+def _halves() -> FloatArray:
+    """(2, NODES, NODES): to the nodes of the left and of the right half; transposed, as the kernel reads them."""
+    nodes = _legendre()[0]
+    return np.ascontiguousarray([_interpolation((nodes + side) / 2).T for side in (-1, 1)])
+
+
+@cache
+def _refinement() -> FloatArray:
+    return _interpolation(np.linspace(-1, 1, SUBSTEPS + 1))
+
+
+def _guide(part: DensityPanels) -> IntArray:
+    """Panel at the middle of each of many even cells; as panels are dyadic, mostly that of the whole cell."""
+    start, length = part.lefts[0], part.lefts[-1] + part.widths[-1] - part.lefts[0]
+    n_cells = round(min(length / part.widths.min(), 65536.0))
+    middles = start + length * (np.arange(n_cells) + 0.5) / n_cells
+    return np.clip(np.searchsorted(part.lefts, middles, side="right") - 1, 0, len(part.lefts) - 1)
+
+
+@numba.njit(cache=True)
+def _walk(
+    means: FloatArray,
+    scales: FloatArray,
+    slices: IntArray,
+    low: float,
+    high: float,
+    start: float,
+    stop: float,
+    spans: FloatArray,
+    densities: FloatArray,
+    halves: FloatArray,
+) -> int:
+    """Visit the final panels within [start, stop] in order, note their ends and densities, and count them."""
+    n_rows = len(slices)
+    n_slices = len(densities)
+    with_densities = n_slices > 0
+    nodes = np.array(NODE_POSITIONS)
+    deepest = 4 + int(np.ceil(np.log2(max((high - low) / (PANEL * scales.min()), 1.0))))
+
+    values = np.zeros((deepest, max(n_slices, 1), NODES))
+    present = np.zeros((deepest, max(n_slices, 1)), dtype=np.bool_)
+    reached = np.zeros(deepest, dtype=np.bool_)
+    # Rows not yet wide against the panel: those of a panel lie behind those of its parent.
+    waiting = np.empty(2 * n_rows, dtype=np.int32)
+    waiting[:n_rows] = np.arange(n_rows)
+    bump = np.empty(NODES)
+
+    lefts, rights = np.empty(2 * deepest), np.empty(2 * deepest)
+    depths, sides = np.zeros(2 * deepest, dtype=np.int64), np.zeros(2 * deepest, dtype=np.int64)
+    froms, tos = np.zeros(2 * deepest, dtype=np.int64), np.zeros(2 * deepest, dtype=np.int64)
+    lefts[0], rights[0], tos[0] = low, high, n_rows
+    height, found = 1, 0
+    while height > 0:
+        height -= 1
+        left, right, depth = lefts[height], rights[height], depths[height]
+        if right <= start or left >= stop:
+            continue
+        width, middle = right - left, 0.5 * (left + right)
+        reached[depth] = depth > 0 and reached[depth - 1]
+        if with_densities:
+            _inherit(values, present, depth, halves[sides[height]])
+        first = last = tos[height]
+        if last + (tos[height] - froms[height]) > len(waiting):
+            longer = np.empty(2 * len(waiting), dtype=np.int32)
+            longer[:last] = waiting[:last]
+            waiting = longer
+        for position in range(froms[height], tos[height]):
+            row = waiting[position]
+            mean, scale = means[row], scales[row]
+            if mean + REACH * scale <= left or mean - REACH * scale >= right:
+                continue
+            if width > PANEL * scale:
+                waiting[last] = row
+                last += 1
+                continue
+            reached[depth] = True
+            if with_densities:
+                _bump((middle - mean) / scale, 0.5 * width / scale, 1.0 / float(scale), nodes, bump)
+                _add(values[depth], present[depth], bump, slices[row])
+        if last == first and reached[depth]:
+            if len(spans) > 0:
+                spans[found, 0], spans[found, 1] = left, right
+            if with_densities:
+                for piece in range(n_slices):
+                    if present[depth, piece]:
+                        densities[piece, found] = values[depth, piece]
+            found += 1
+        if last == first:
+            continue
+        for side in (1, 0):
+            lefts[height] = middle if side else left
+            rights[height] = right if side else middle
+            depths[height], sides[height] = depth + 1, side
+            froms[height], tos[height] = first, last
+            height += 1
+    return found
+
+
+@numba.njit(cache=True)
+def exp_down(x: float) -> float:
+    """exp(x) for -77 <= x <= 0 to a relative 1e-13, free of branches and calls so that loops over it vectorise."""
+    x = x * (1.0 / 128) + 0.25
+    series = 1.0 + x * (1.0 / 11)
+    series = 1.0 + x * (1.0 / 10) * series
+    series = 1.0 + x * (1.0 / 9) * series
+    series = 1.0 + x * (1.0 / 8) * series
+    series = 1.0 + x * (1.0 / 7) * series
+    series = 1.0 + x * (1.0 / 6) * series
+    series = 1.0 + x * (1.0 / 5) * series
+    series = 1.0 + x * (1.0 / 4) * series
+    series = 1.0 + x * (1.0 / 3) * series
+    series = 1.0 + x * (1.0 / 2) * series
+    series = (1.0 + x * series) * 0.7788007830714049
+    series *= series
+    series *= series
+    series *= series
+    series *= series
+    series *= series
+    series *= series
+    series *= series
+    return series
+
+
+@numba.njit(cache=True)
+def _bump(centre: float, half_width: float, height: float, nodes: FloatArray, bump: FloatArray) -> None:
+    """Gaussian at the nodes of a panel, in its own standard deviations."""
+    for node in range(len(nodes)):
+        away = centre + half_width * nodes[node]
+        bump[node] = height * exp_down(-0.5 * away * away)
+
+
+@numba.njit(cache=True)
+def _inherit(values: FloatArray, present: BoolArray, depth: int, half: FloatArray) -> None:
+    for piece in range(values.shape[1]):
+        present[depth, piece] = depth > 0 and present[depth - 1, piece]
+        if present[depth, piece]:
+            values[depth, piece] = 0.0
+            for node in range(NODES):
+                value = values[depth - 1, piece, node]
+                for target in range(NODES):
+                    values[depth, piece, target] += value * half[node, target]
+
+
+@numba.njit(cache=True)
+def _add(values: FloatArray, present: BoolArray, bump: FloatArray, slices: IntArray) -> None:
+    """Add to slice 0 and to each of `slices` that is not -1."""
+    for group in range(-1, len(slices)):
+        piece = slices[group] if group >= 0 else 0
+        if piece < 0:
+            continue
+        if not present[piece]:
+            present[piece] = True
+            values[piece] = 0.0
+        into = values[piece]
+        for node in range(len(bump)):
+            into[node] += bump[node]
+
+
+@numba.njit(cache=True)
+def _divergences(densities: FloatArray, widths: FloatArray, weights: FloatArray) -> FloatArray:
+    n_slices, n_panels, n_nodes = densities.shape
+    totals = np.zeros(n_slices)
+    for panel in range(n_panels):
+        for node in range(n_nodes):
+            whole = densities[0, panel, node]
+            if whole <= 0.0:
+                continue
+            weight, log_whole = 0.5 * widths[panel] * weights[node], np.log(whole)
+            totals[0] += weight * whole * log_whole
+            for piece in range(1, n_slices):
+                density = densities[piece, panel, node]
+                if density > 0.0:
+                    totals[piece] += weight * density * (np.log(density) - log_whole)
+    return totals
+
+
+@numba.njit(cache=True)
+def _log_table(densities: FloatArray, refinement: FloatArray, largest: FloatArray) -> FloatArray:
+    n_slices, n_panels, n_nodes = densities.shape
+    n_points = len(refinement)
+    to_points = np.ascontiguousarray(refinement.T)
+    table = np.zeros((n_slices, n_panels, n_points))
+    fine = np.empty(n_points)
+    for panel in range(n_panels):
+        for piece in range(n_slices):
+            if densities[piece, panel].max() <= 0.0:
+                continue
+            fine[:] = 0.0
+            for node in range(n_nodes):
+                density = densities[piece, panel, node]
+                for point in range(n_points):
+                    fine[point] += density * to_points[node, point]
+            for point in range(n_points):
+                table[piece, panel, point] = np.log(max(fine[point], 1e-300))
+        for piece in range(1, n_slices):
+            if densities[piece, panel].max() > 0.0:
+                for point in range(n_points):
+                    ratio = table[piece, panel, point] - table[0, panel, point]
+                    table[piece, panel, point] = min(ratio, largest[piece])
+    return table
+
+
+@numba.njit(cache=True)
+def _look_up(
+    values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray, found: FloatArray
+) -> None:
+    start, stop, top = lefts[0], lefts[-1] + widths[-1], len(guide) - 1
+    per_cell = len(guide) / (stop - start)
+    for index in range(len(values)):
+        found[index] = 0.0
+        value = values[index]
+        if value < start or value >= stop:
+            continue
+        panel = guide[min(int((value - start) * per_cell), top)]
+        place = (value - lefts[panel]) / widths[panel]
+        if place < -1e-9 or place > 1.0 + 1e-9:
+            panel = np.searchsorted(lefts, value, side="right") - 1
+            place = (value - lefts[panel]) / widths[panel]
+            if place > 1.0 + 1e-9:
+                continue
+        place *= SUBSTEPS
+        cell = min(max(int(place) - 1, 0), SUBSTEPS - 3)
+        x = place - cell
+        a, b, c = x - 1.0, x - 2.0, x - 3.0
+        outer = x * a * b * table[panel, cell + 3] - a * b * c * table[panel, cell]
+        inner = b * c * table[panel, cell + 1] - a * c * table[panel, cell + 2]
+        found[index] = (outer + 3.0 * x * inner) / 6.0
+
+
+@numba.njit(cache=True)
+def _sum_up(
+    values: FloatArray, lefts: FloatArray, widths: FloatArray, guide: IntArray, table: FloatArray
+) -> FloatArray:
+    sums = np.zeros((len(table), 2))
+    found = np.empty(values.shape[1])
+    for piece in range(len(table)):
+        _look_up(values[piece], lefts, widths, guide, table[piece], found)
+        for value in found:
+            sums[piece, 0] += value
+            sums[piece, 1] += value * value
+    return sums

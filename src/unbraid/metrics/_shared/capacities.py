@@ -1,0 +1,226 @@
+"""Losses of probes of rising capacity, for DCI-ES: forests of growing depth, perceptrons and random features."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
+from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
+from unbraid.metrics._shared.regression import least_squares
+from unbraid.metrics._solvers.forest import classification_forest, regression_forest
+from unbraid.metrics._solvers.logistic import softmax_regression
+from unbraid.metrics._solvers.network import perceptron
+from unbraid.metrics._solvers.trees import as_seen
+from unbraid.metrics.dci import TrainValidTest
+from unbraid.types import BoolArray, FloatArray, IntArray
+
+DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
+UNITS = (0, 2, 4, 8, 16, 32, 64, 128, 256)  # of the hidden layer; without one the probe is linear
+FEATURES = (16, 32, 64, 128, 256, 512, 1024, 2048)
+CYCLES = 0.08  # of random features within a standard deviation of a code
+PENALTY = 1.0  # on the squared weights of random features, beside the sum of squared errors
+DIGITS = 12  # of standardised codes
+
+Probe = Callable[[FloatArray], FloatArray]  # predictions (n, n_columns) of codes (n, n_codes)
+
+
+class Curves(NamedTuple):
+    capacities: FloatArray  # (n_capacities,)
+    losses: FloatArray  # (n_capacities, n_factors) on test rows
+    baselines: FloatArray  # (n_factors,) loss of a constant
+    beats_luck: BoolArray  # (n_factors,)
+    importance: Callable[[int], FloatArray]  # (n_codes, n_factors) at one capacity
+
+
+def by_forests(split: TrainValidTest, seed: int, n_trees: int) -> Curves:
+    """One forest a factor, read at every depth; importance is the share of impurity."""
+    found = [_forest(split, column, seed, n_trees) for column in range(split.inputs.n_factors)]
+    losses, baselines, importances, lucky = zip(*found, strict=True)
+    return Curves(
+        np.array(DEPTHS, dtype=float),
+        np.stack(losses, axis=1),
+        np.array(baselines),
+        np.array(lucky),
+        lambda place: np.stack([each[place] for each in importances], axis=1),
+    )
+
+
+def _forest(split: TrainValidTest, column: int, seed: int, n_trees: int) -> tuple[FloatArray, float, FloatArray, bool]:
+    # Values that differ by rounding alone are one value: no cut goes between them.
+    codes, values = np.round(standardised(split.inputs.codes), DIGITS), split.inputs.factors[:, column]
+    known, asked, learnt, truth = codes[split.train], codes[split.test], values[split.train], values[split.test]
+    at = np.array(DEPTHS) - 1
+    if split.inputs.kinds[column] == "categorical":
+        present, classes = as_seen(learnt)
+        forest = classification_forest(
+            known,
+            classes,
+            asked,
+            n_trees=n_trees,
+            seed=seed,
+            by="impurity",
+            n_held_out=N_HELD_OUT,
+            groups=split.groups,
+        )
+        losses = (present[forest.predictions[at].argmax(axis=2)] != truth).mean(axis=1)
+        held_out = classes[forest.held_out], np.ones(len(forest.held_out))
+        baseline, centred = _wrong_by_guessing(values), forest.out_of_bag
+    else:
+        forest = regression_forest(
+            known,
+            learnt,
+            asked,
+            n_trees=n_trees,
+            seed=seed,
+            by="impurity",
+            n_held_out=N_HELD_OUT,
+            groups=split.groups,
+        )
+        centre, scale = (each[0] for each in mean_and_deviation(values[:, None]))
+        missed = (((forest.predictions[at, :, 0] - truth) / scale) ** 2).mean(axis=1)
+        varied = (((truth - truth.mean()) / scale) ** 2).mean()
+        losses, baseline = missed / varied if varied > 0 else np.ones(len(at)), 1.0
+        centred = (forest.out_of_bag - centre) / scale
+        held_out = np.zeros(len(forest.held_out), dtype=np.int64), (learnt[forest.held_out] - centre) / scale
+    best = int(losses.argmin())
+    lucky = beats_luck(centred[at[best]], held_out, split.inputs.n_factors, seed)
+    return losses, baseline, forest.importance[at], lucky
+
+
+def _wrong_by_guessing(values: FloatArray) -> float:
+    return 1.0 - 1.0 / max(len(np.unique(values)), 2)
+
+
+def by_perceptrons(split: TrainValidTest, seed: int) -> Curves:
+    """A perceptron a factor and width; capacity is the log of its parameters, of all factors on average."""
+    codes, targets = _live_codes(split), _targets(split)
+    known = codes[split.train]
+    columns = np.mean([target.learnt.shape[1] for target in targets])
+    d = known.shape[1]
+    n_parameters = [(d + 1) * units + (units + 1) * columns if units else (d + 1) * columns for units in UNITS]
+
+    def probe(units: int) -> Probe:
+        heads = [_head(known, target, units, seed) for target in targets]
+        return lambda asked: np.concatenate([head(asked) for head in heads], axis=1)
+
+    return _judged(split, seed, np.log(n_parameters), [probe(units) for units in UNITS])
+
+
+def _head(known: FloatArray, target: "_Target", units: int, seed: int) -> Probe:
+    if units:
+        raw = perceptron(known, target.learnt, hidden=units, seed=seed, classes=target.classes is not None)
+    elif target.classes is None:
+        return lambda asked: least_squares(known, target.learnt, asked)
+    else:
+        weights = softmax_regression(known, target.learnt.argmax(axis=1), target.learnt.shape[1]).weights
+        raw = lambda asked: asked @ weights[:-1] + weights[-1]  # noqa: E731
+    if target.classes is None:
+        return raw
+    return lambda asked: _shares(raw(asked))
+
+
+def _shares(logits: FloatArray) -> FloatArray:
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+def by_random_features(split: TrainValidTest, seed: int) -> Curves:
+    """Ridge regression on cosines and sines of random directions; capacity is the log of their number."""
+    codes, targets = _live_codes(split), _targets(split)
+    known, wanted = codes[split.train], np.concatenate([target.learnt for target in targets], axis=1)
+    directions = 2 * np.pi * CYCLES * np.random.default_rng(seed).standard_normal((FEATURES[-1] // 2, known.shape[1]))
+
+    def features(rows: FloatArray, number: int) -> FloatArray:
+        angles = rows @ directions[: number // 2].T
+        return np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(rows), number)
+
+    # Few features are the first of many, in pairs, so that one table of products serves all capacities.
+    full = features(known, FEATURES[-1])
+    mean, centre = full.mean(axis=0), wanted.mean(axis=0)
+    full -= mean
+    products, answers = full.T @ full, full.T @ (wanted - centre)
+    del full
+
+    def probe(number: int) -> Probe:
+        few = slice(number)
+        weights = cho_solve(cho_factor(products[few, few] + PENALTY * np.eye(number)), answers[few])
+        return lambda asked: centre + (features(asked, number) - mean[few]) @ weights
+
+    return _judged(split, seed, np.log(FEATURES), [probe(number) for number in FEATURES])
+
+
+class _Target(NamedTuple):
+    learnt: FloatArray  # (n_train, n_columns) standardised values, or indicators of classes
+    truth: FloatArray  # (n_test,) on the scale of `learnt`, or as given
+    classes: FloatArray | None  # (n_columns,) of a categorical factor
+    baseline: float
+
+    def loss(self, predicted: FloatArray) -> float:
+        if self.classes is not None:
+            return float((self.classes[predicted.argmax(axis=1)] != self.truth).mean())
+        varied = ((self.truth - self.truth.mean()) ** 2).mean()
+        return float(((predicted[:, 0] - self.truth) ** 2).mean() / varied) if varied > 0 else 1.0
+
+    def beats_luck(self, predicted: FloatArray, n_tests: int, seed: int) -> bool:
+        if self.classes is None:
+            rows = np.arange(len(self.truth))[:N_HELD_OUT]
+            held_out = np.zeros(len(rows), dtype=np.int64), self.truth[rows]
+        else:
+            rows = np.flatnonzero(np.isin(self.truth, self.classes))[:N_HELD_OUT]
+            places = (self.truth[rows, None] == self.classes).argmax(axis=1)
+            held_out = places, np.ones(len(rows))
+        return beats_luck(np.ascontiguousarray(predicted[rows]), held_out, n_tests, seed)
+
+
+def _targets(split: TrainValidTest) -> list[_Target]:
+    return [_target(split, column) for column in range(split.inputs.n_factors)]
+
+
+def _target(split: TrainValidTest, column: int) -> _Target:
+    values = split.inputs.factors[:, column]
+    learnt, truth = values[split.train], values[split.test]
+    if split.inputs.kinds[column] == "categorical":
+        present, classes = as_seen(learnt)
+        return _Target(np.eye(len(present))[classes], truth, present, _wrong_by_guessing(values))
+    mean, scale = mean_and_scale(learnt[:, None])
+    return _Target((learnt[:, None] - mean) / scale, (truth - mean) / scale, None, 1.0)
+
+
+def _live_codes(split: TrainValidTest) -> FloatArray:
+    """(n_samples, n_live) codes that vary on the training rows, of mean 0 and variance 1 there."""
+    mean, scale = mean_and_scale(split.inputs.codes[split.train])
+    live = _live(split)
+    return (split.inputs.codes[:, live] - mean[live]) / scale[live]
+
+
+def _live(split: TrainValidTest) -> IntArray:
+    return np.flatnonzero(mean_and_scale(split.inputs.codes[split.train])[1] < np.inf)
+
+
+def _judged(split: TrainValidTest, seed: int, capacities: FloatArray, probes: Sequence[Probe]) -> Curves:
+    """Importance is how much the loss rises when a code is shuffled among the test rows."""
+    asked, targets, live = _live_codes(split)[split.test], _targets(split), _live(split)
+    ends = np.cumsum([target.learnt.shape[1] for target in targets])[:-1]
+
+    def losses_of(predicted: FloatArray) -> list[float]:
+        return [target.loss(own) for target, own in zip(targets, np.split(predicted, ends, axis=1), strict=True)]
+
+    predictions = [probe(asked) for probe in probes]
+    losses = np.array([losses_of(predicted) for predicted in predictions])
+
+    def importance(place: int) -> FloatArray:
+        rng, rises = np.random.default_rng(seed), np.zeros((split.inputs.n_codes, len(targets)))
+        for position, code in enumerate(live):
+            shuffled = asked.copy()
+            shuffled[:, position] = rng.permutation(shuffled[:, position])
+            rises[code] = np.maximum(losses_of(probes[place](shuffled)) - losses[place], 0.0)
+        return rises
+
+    best = losses.argmin(axis=0)
+    lucky = [
+        target.beats_luck(np.split(predictions[place], ends, axis=1)[k], losses.size, seed)
+        for k, (target, place) in enumerate(zip(targets, best, strict=True))
+    ]
+    return Curves(capacities, losses, np.array([target.baseline for target in targets]), np.array(lucky), importance)

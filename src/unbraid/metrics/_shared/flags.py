@@ -1,0 +1,60 @@
+"""What a reader should know before trusting a number of binned codes: notes that several metrics share."""
+
+import numpy as np
+
+from unbraid.metrics._shared.bins import Binning
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.information import factor_entropy, mutual_information, rows_in_bins
+from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels
+from unbraid.metrics._shared.sharing import remarks, shared
+
+CROWDED = 0.9  # share of the rows in one bin from which on the others hardly count
+DEPENDENT = 0.05  # share of a factor's entropy that another tells, beyond what luck does
+
+
+@remarks
+@shared
+def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...]:
+    """Rows too few for the tables of bins and levels, and codes that lie nearly all in one of their bins."""
+    by_bin, sizes = rows_in_bins(inputs, bins, binning), as_levels(inputs).sizes
+    occupied = max(int(np.count_nonzero(counts)) for counts in by_bin)
+    notes = []
+    if inputs.n_samples < occupied * max(sizes):
+        notes.append(unreadable(f"{inputs.n_samples} rows for tables of {occupied} bins and {max(sizes)} levels"))
+    for code, counts in enumerate(by_bin):
+        most = int(counts.max())
+        if CROWDED * inputs.n_samples <= most < inputs.n_samples and len(np.unique(inputs.code(code))) > bins:
+            notes.append(
+                f"code {code}: {most} of {inputs.n_samples} rows lie in one bin, since others lie far off; "
+                "binning='mass' cuts bins of equal mass"
+            )
+    return tuple(notes)
+
+
+def single_code(inputs: Inputs, so: str) -> tuple[str, ...]:
+    return (f"one code: {so}",) if inputs.n_codes == 1 else ()
+
+
+def single_factor(inputs: Inputs, so: str) -> tuple[str, ...]:
+    return (f"one factor: {so}",) if inputs.n_factors == 1 else ()
+
+
+@remarks
+@shared
+def notes_on_dependence(levels: Levels) -> tuple[str, ...]:
+    """Factors that tell of each other, so that not even they themselves, as codes, would score best."""
+    information = mutual_information(levels.levels, levels)
+    n_samples, degrees = len(levels.levels), np.array(levels.sizes) - 1
+    spurious = np.outer(degrees, degrees) / (2 * n_samples)
+    entropies = factor_entropy(levels)
+    told = (information - spurious) / np.minimum.outer(entropies, entropies)
+    pairs = [(told[one, two], one, two) for one in range(len(told)) for two in range(one)]
+    found = [(share, two, one) for share, one, two in sorted(pairs, reverse=True) if share >= DEPENDENT]
+    if not found:
+        return ()
+    share, one, two = found[0]
+    more = f"; so do {len(found) - 1} more pairs" if len(found) > 1 else ""
+    return (
+        f"factors {one} and {two} depend on each other (normalised mutual information {share:.2f}): even codes that "
+        f"equal the factors fall short of the best score{more}",
+    )

@@ -1,0 +1,212 @@
+"""Entropy and mutual information of binned codes and factor levels, in nats, plug-in estimates."""
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from unbraid._utils.arguments import check_bins
+from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
+from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, of_block
+from unbraid.metrics._shared.sharing import shared
+from unbraid.types import FloatArray, IntArray
+
+
+@shared
+def binned_information(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
+    """(n_codes, n_factors) mutual information of each code, in bins, with each factor."""
+    levels = as_levels(inputs)
+    return np.concatenate([mutual_information(binned, levels) for _, binned in bins_of_codes(inputs, bins, binning)])
+
+
+def bins_of_codes(inputs: Inputs, bins: int, binning: Binning) -> Iterator[tuple[slice, IntArray]]:
+    """Which codes, and the bins of their values: as `Inputs.column_blocks`, and kept for others only if all come."""
+    for columns, values in inputs.column_blocks():
+        yield columns, of_block(bin_codes, inputs, values)(values, bins, binning, inputs.weights)
+
+
+@shared
+def rows_in_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[IntArray, ...]:
+    """Of each code how many rows lie in each bin, whatever they stand for."""
+    return tuple(np.bincount(column) for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T)
+
+
+class Tables(NamedTuple):
+    """What the gaps between codes, or between factors, are taken of; nats."""
+
+    information: FloatArray  # (n_codes, n_factors)
+    code_entropy: FloatArray  # (n_codes,)
+    factor_entropy: FloatArray  # (n_factors,)
+    levels: Levels
+
+
+def tables(inputs: Inputs, bins: int, binning: Binning, factor_bins: int | None) -> Tables:
+    """Of codes in bins, and of factors as they are or, above `factor_bins` levels, in bins of equal width."""
+    levels = as_levels(inputs)
+    information = binned_information(inputs, bins, binning)
+    if factor_bins is not None:
+        check_bins("factor_bins", factor_bins, 2)
+        coarse = bin_equal_width(levels.levels.astype(float), factor_bins, inputs.weights)
+        columns = [np.unique(column, return_inverse=True)[1] for column in coarse.T]
+        sizes = tuple(int(column.max()) + 1 for column in columns)
+        levels = Levels(np.stack(columns, axis=1).astype(np.int64), sizes, levels.notes, inputs.weights)
+        parts = [mutual_information(binned, levels) for _, binned in bins_of_codes(inputs, bins, binning)]
+        information = np.concatenate(parts)
+    return Tables(information, code_entropy(inputs, bins, binning), factor_entropy(levels), levels)
+
+
+@shared
+def code_entropy(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
+    """(n_codes,) entropy of each code in bins."""
+    counts = [
+        np.bincount(column, inputs.weights) for _, binned in bins_of_codes(inputs, bins, binning) for column in binned.T
+    ]
+    return np.array([_entropy_of(count / count.sum()) for count in counts])
+
+
+def mutual_information(binned: IntArray, levels: Levels) -> FloatArray:
+    """(n_codes, n_factors) I(code; factor) from integer bins (n_samples, n_codes) and factor levels."""
+    n_bins = int(binned.max()) + 1
+    by_code = np.ascontiguousarray(binned.T)
+    information = np.empty((len(by_code), len(levels.sizes)))
+    weights = np.ones(1) if levels.weights is None else levels.weights
+    terms = _terms(len(binned) if levels.weights is None else 0)
+    commonest, rows, edges = _elsewhere(by_code, n_bins) if levels.weights is None else _nowhere(len(by_code))
+    for factor, size in enumerate(levels.sizes):
+        column = np.ascontiguousarray(levels.levels[:, factor])
+        information[:, factor] = _information(by_code, column, weights, n_bins, size, commonest, rows, edges, terms)
+    return np.maximum(information, 0.0)
+
+
+@shared
+def information_of_noise(inputs: Inputs, bins: int = 20, binning: Binning = "width") -> FloatArray:
+    """(n_draws, n_codes, n_factors) mutual information that is estimated where codes are independent of factors.
+
+    Of tables drawn at random with the counts of bins and of levels as they are, as of rows shuffled; the cost does not
+    grow with the number of rows.
+    """
+    from scipy.stats import random_table
+
+    rng = np.random.default_rng(0)
+    n_draws = max(10, -(-100 // inputs.n_codes))
+    by_level = [np.bincount(column) for column in as_levels(inputs).levels.T]
+    information = np.zeros((n_draws, inputs.n_codes, inputs.n_factors))
+    for code, rows in enumerate(rows_in_bins(inputs, bins, binning)):
+        if np.count_nonzero(rows) == 1:
+            continue  # a dead code, of which SciPy draws wrong tables
+        for factor, columns in enumerate(by_level):
+            tables = random_table(rows[rows > 0], columns).rvs(n_draws, random_state=rng) / inputs.n_samples
+            information[:, code, factor] = (
+                _entropy_of(rows / inputs.n_samples)
+                + _entropy_of(columns / inputs.n_samples)
+                - _entropy_of(tables.reshape(n_draws, -1))
+            )
+    return np.maximum(information, 0.0, out=information)
+
+
+@shared
+def factor_entropy(levels: Levels) -> FloatArray:
+    """(n_factors,) entropy of each factor."""
+    counts = [np.bincount(column, levels.weights) for column in levels.levels.T]
+    return np.array([_entropy_of(count / count.sum()) for count in counts])
+
+
+def _entropy_of(probabilities: FloatArray) -> FloatArray:
+    """Entropy of each row."""
+    logs = np.log(np.where(probabilities > 0, probabilities, 1.0))
+    return -(probabilities * logs).sum(axis=-1)
+
+
+@lru_cache(maxsize=4)
+def _terms(n_samples: int) -> FloatArray:
+    """(n_samples + 1,) n log n of each count that a cell may have, to be read alone."""
+    terms = _counts_by_logs(n_samples)
+    terms.flags.writeable = False
+    return terms
+
+
+@numba.njit(cache=True)
+def _counts_by_logs(n_samples: int) -> FloatArray:
+    terms = np.zeros(n_samples + 1)
+    for count in range(1, n_samples + 1):
+        terms[count] = count * np.log(float(count))
+    return terms
+
+
+@numba.njit(cache=True)
+def _elsewhere(by_code: IntArray, n_bins: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Of each code the bin that most rows are in, or -1; the other rows, code by code; and where each code begins."""
+    n_codes, n_samples = by_code.shape
+    commonest, edges = np.full(n_codes, -1), np.zeros(n_codes + 1, dtype=np.int64)
+    for code in range(n_codes):
+        counts = np.bincount(by_code[code], minlength=n_bins)
+        edges[code + 1] = edges[code]
+        if 2 * counts.max() > n_samples:
+            commonest[code] = counts.argmax()
+            edges[code + 1] += n_samples - counts.max()
+    rows = np.empty(edges[-1], dtype=np.int32)
+    for code in range(n_codes):
+        place = edges[code]
+        for row in range(n_samples if commonest[code] >= 0 else 0):
+            if by_code[code, row] != commonest[code]:
+                rows[place] = row
+                place += 1
+    return commonest, rows, edges
+
+
+def _nowhere(n_codes: int) -> tuple[IntArray, IntArray, IntArray]:
+    """What `_elsewhere` gives where all rows are looked at: what is left of a sum of weights is rounding."""
+    return np.full(n_codes, -1), np.empty(0, dtype=np.int32), np.zeros(n_codes + 1, dtype=np.int64)
+
+
+@numba.njit(cache=True)
+def _information(
+    by_code: IntArray,
+    levels: IntArray,
+    weights: FloatArray,
+    n_bins: int,
+    n_levels: int,
+    commonest: IntArray,
+    rows: IntArray,
+    edges: IntArray,
+    terms: FloatArray,
+) -> FloatArray:
+    """(n_codes,) log N + (sum of n log n over cells - over bins - over levels) / N; below 0 by rounding."""
+    n_codes, n_samples = by_code.shape
+    information, alike = np.empty(n_codes), len(weights) == 1
+    n_rows = float(n_samples) if alike else weights.sum()
+    whole = np.bincount(levels, minlength=n_levels)
+    # One code at a time, so that its table of counts stays in the cache; of sparse codes the few rows alone that differ
+    # from the most, which are what is left of each level. Indices have no sign: of others numba asks each time whether
+    # they count from the end, which takes twice as long.
+    for code in range(n_codes):
+        table, most = np.zeros((n_bins, n_levels)), commonest[code]
+        if not alike:
+            for row in range(n_samples):
+                table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += weights[row]
+        elif most < 0:
+            for row in range(n_samples):
+                table[np.uint64(by_code[code, row]), np.uint64(levels[row])] += 1
+        else:
+            table[most] = whole
+            for row in rows[edges[code] : edges[code + 1]]:
+                table[by_code[code, row], levels[row]] += 1
+                table[most, levels[row]] -= 1
+        of_levels, total = np.zeros(n_levels), 0.0
+        for each in range(n_bins):
+            of_bin = 0.0
+            for level in range(n_levels):
+                count = table[each, level]
+                if count:
+                    total += terms[int(count)] if alike else count * np.log(count)
+                    of_bin += count
+                    of_levels[level] += count
+            if of_bin:
+                total -= terms[int(of_bin)] if alike else of_bin * np.log(of_bin)
+        for count in of_levels:
+            if count:
+                total -= terms[int(count)] if alike else count * np.log(count)
+        information[code] = np.log(n_rows) + total / n_rows
+    return information

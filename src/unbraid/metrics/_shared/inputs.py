@@ -1,0 +1,451 @@
+"""The one door through which codes and factors enter a metric."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TypeAlias
+
+import numba
+import numpy as np
+
+from unbraid._utils.arguments import check_entries, check_whole
+from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, row_slices
+from unbraid._utils.row_index import refuse_other_order
+from unbraid._utils.suggest import suggestion
+from unbraid.errors import UnbraidError
+from unbraid.metrics._shared.bins import bin_equal_width
+from unbraid.metrics._shared.resampling import Numbers, permutation
+from unbraid.metrics._shared.sharing import P, R, alone, hand_out, shared
+from unbraid.representation.labels import check_groups
+from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
+
+CONTINUOUS_BINS = 20
+FEW = 64  # rows that seldom hide that a factor varies
+AT_ONCE = CELLS  # numbers of codes that are made float64 at a time, where a metric reads them by columns
+CELL = 8  # bytes of a float64
+TURN = 2 * np.pi  # of a cyclic factor whose values are not whole: an angle
+
+
+class NotDefined(UnbraidError, ValueError):
+    """The input is sound, but this metric has no meaning on it; a score card lists it as skipped."""
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    held: FloatArray | IntArray  # (n_samples, n_codes) codes as they are kept, often in single precision
+    factors: FloatArray  # (n_samples, n_factors) float64, as given
+    kinds: tuple[Kind, ...]
+    weights: FloatArray | None = None  # (n_samples,) above 0: how many rows each row stands for
+    groups: IntArray | None = None  # (n_samples,) 0, 1, ...: rows of one hang together
+
+    @cached_property
+    def codes(self) -> FloatArray:
+        """(n_samples, n_codes) float64: all at once, for metrics that cannot do with `column_blocks`."""
+        return self.held.astype(np.float64, copy=False)
+
+    def column_blocks(self) -> Iterator[tuple[slice, FloatArray]]:
+        """Which codes, and these as float64; `codes` themselves where they are few."""
+        blocks = column_slices(*self.held.shape)
+        for columns in blocks:
+            part = np.ascontiguousarray(self.held[:, columns], dtype=np.float64) if len(blocks) > 1 else self.codes
+            yield columns, part
+
+    def code(self, column: int) -> FloatArray:
+        """(n_samples,) of one code."""
+        return self.held[:, column].astype(np.float64)
+
+    @property
+    def n_samples(self) -> int:
+        return self.held.shape[0]
+
+    @property
+    def n_codes(self) -> int:
+        return self.held.shape[1]
+
+    @property
+    def n_factors(self) -> int:
+        return self.factors.shape[1]
+
+    @property
+    def angles(self) -> list[int]:
+        """Columns of the cyclic factors whose values are radians, 0 to 2 pi; those of the others are steps."""
+        return _angles(self.kinds, self.factors)
+
+    @property
+    def steps(self) -> list[int]:
+        """Columns of the cyclic factors that go around in steps 0, 1, ..."""
+        angles = self.angles
+        return [column for column, kind in enumerate(self.kinds) if kind == "cyclic" and column not in angles]
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """Factors as classes: what metrics over discrete factors read."""
+
+    levels: IntArray  # (n_samples, n_factors) int64, 0 .. sizes[k] - 1, each level present
+    sizes: tuple[int, ...]
+    notes: tuple[str, ...]
+    weights: FloatArray | None = None  # (n_samples,) as of `Inputs`
+
+
+def check_inputs(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Inputs:
+    """Validate and convert what every metric is given.
+
+    Without `kinds`, a factor is ordinal when all its values are whole numbers and continuous otherwise. Rows of weight
+    0 are left out. `groups` are labels of any sort.
+
+    Raises:
+        ValueError: names the argument, and the row and column where there is one.
+    """
+    check_whole("seed", seed, 0)
+    refuse_other_order(codes=codes, factors=factors, weights=weights)
+    inputs = _converted(codes, factors, kinds)
+    if groups is not None and groups is not inputs.groups:
+        inputs = _grouped(inputs, groups)
+    return inputs if weights is None else _weighted(inputs, weights)
+
+
+@shared
+def _grouped(inputs: Inputs, groups: ArrayLike) -> Inputs:
+    return replace(inputs, groups=check_groups(groups, inputs.n_samples))
+
+
+@shared
+def _weighted(inputs: Inputs, weights: ArrayLike) -> Inputs:
+    counted = check_weights(weights, inputs.n_samples)
+    kept = counted > 0
+    if not kept.all():
+        groups = None if inputs.groups is None else check_groups(inputs.groups[kept], int(kept.sum()))
+        inputs = Inputs(inputs.held[kept], inputs.factors[kept], inputs.kinds, groups=groups)
+        _refuse_constant(inputs.factors)
+    return replace(inputs, weights=counted[kept])
+
+
+@shared
+def _converted(codes: ArrayLike, factors: ArrayLike, kinds: Sequence[Kind] | None) -> Inputs:
+    code_matrix = finite_matrix(codes, "codes", "n_codes")
+    factor_matrix = check_matrix(factors, "factors", "n_factors")
+    if len(code_matrix) != len(factor_matrix):
+        hint = " Factors are (n_samples, n_factors): transpose?" if len(code_matrix) in factor_matrix.shape else ""
+        hint = hint or (
+            " Codes are (n_samples, n_codes): transpose?" if len(factor_matrix) in code_matrix.shape else ""
+        )
+        raise ValueError(
+            "codes and factors must have the same number of rows; "
+            f"got {code_matrix.shape} and {factor_matrix.shape}.{hint}"
+        )
+    if len(code_matrix) < 2:
+        raise ValueError(f"codes must have at least two rows (samples); got {len(code_matrix)}")
+    if (n_factors := factor_matrix.shape[1]) > len(factor_matrix):
+        raise ValueError(
+            f"factors has more columns than rows, {n_factors} factors of {len(factor_matrix)} samples: nothing can be "
+            "measured on so few. Factors are (n_samples, n_factors): transpose?"
+        )
+    _refuse_constant(factor_matrix)
+    kinds = check_kinds(kinds, factor_matrix)
+    for column in _angles(kinds, factor_matrix):
+        factor_matrix = np.array(factor_matrix)
+        factor_matrix[:, column] = np.mod(factor_matrix[:, column], TURN)
+    return Inputs(code_matrix, factor_matrix, kinds)
+
+
+def _refuse_constant(factors: FloatArray) -> None:
+    constant = np.flatnonzero((factors == factors[0]).all(axis=0))
+    if len(constant):
+        raise ValueError(
+            f"factors column {constant[0]} is constant (always {factors[0, constant[0]]:g}): "
+            "nothing can be measured against it; leave it out"
+        )
+
+
+def _angles(kinds: Sequence[Kind], factors: FloatArray) -> list[int]:
+    cyclic = [column for column, kind in enumerate(kinds) if kind == "cyclic"]
+    return [column for column in cyclic if not (factors[:, column] == np.rint(factors[:, column])).all()]
+
+
+def check_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray:
+    """(n_samples, columns) finite float64 in C order, or a ValueError that names the cell."""
+    return finite_matrix(values, name, columns).astype(np.float64, copy=False)
+
+
+def finite_matrix(values: ArrayLike, name: str, columns: str) -> FloatArray | IntArray:
+    """`check_matrix` that leaves whole numbers, and floats of up to eight bytes, of the type that they have."""
+    matrix = as_array(values)
+    if matrix.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must be real numbers; got dtype {matrix.dtype}")
+    if matrix.ndim != 2:
+        raise ValueError(
+            f"{name} must be a matrix (n_samples, {columns}); got shape {matrix.shape}."
+            + (f" One column: {name}.reshape(-1, 1)" if matrix.ndim == 1 else "")
+        )
+    if matrix.shape[1] == 0:
+        raise ValueError(f"{name} has no columns; got shape {matrix.shape}")
+    longer = matrix.dtype.kind == "f" and matrix.itemsize > CELL
+    matrix = np.ascontiguousarray(matrix, dtype=np.float64 if longer else None)
+    if not all(np.isfinite(matrix[rows]).all() for rows in row_slices(matrix)):
+        finite = np.isfinite(matrix)
+        row, column = np.argwhere(~finite)[0]
+        raise ValueError(
+            f"{name} must be finite; row {row}, column {column} is {matrix[row, column]} "
+            f"({int((~finite).sum())} such values in all)"
+        )
+    return matrix
+
+
+def check_kinds(kinds: Sequence[Kind] | None, factors: FloatArray) -> tuple[Kind, ...]:
+    whole = (factors == np.rint(factors)).all(axis=0)
+    if kinds is None:
+        return tuple("ordinal" if is_whole else "continuous" for is_whole in whole)
+    check_entries("kinds", kinds, factors.shape[1])
+    for column, kind in enumerate(kinds):
+        if kind not in KINDS:
+            raise ValueError(f"kinds[{column}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
+        if kind == "cyclic" and not whole[column]:
+            if np.abs(factors[:, column]).max() > TURN * (1 + 1e-9):
+                raise ValueError(
+                    f"factors column {column} is cyclic with real values, which are radians, -6.28 to 6.28; got "
+                    f"{factors[:, column].min():g} to {factors[:, column].max():g}. unbraid.score takes a period"
+                )
+        elif kind != "continuous" and not whole[column]:
+            row = int(np.argmax(factors[:, column] != np.rint(factors[:, column])))
+            raise ValueError(
+                f"factors column {column} is {kind} and must hold whole numbers; "
+                f"row {row} is {factors[row, column]:g}. Real values are of kind 'continuous'"
+            )
+    return tuple(kinds)
+
+
+@shared
+def as_levels(inputs: Inputs, bins: int = CONTINUOUS_BINS) -> Levels:
+    """Factors as classes 0, 1, ...; continuous ones and angles cut into `bins` of equal width, the circle all around.
+
+    Raises:
+        ValueError: a discrete factor has as many levels as there are rows, so that no level repeats.
+    """
+    columns, sizes, notes, angles = [], [], [], inputs.angles
+    n_rows = inputs.n_samples if inputs.weights is None else inputs.weights.sum()
+    for column, kind in enumerate(inputs.kinds):
+        values = inputs.factors[:, column]
+        if column in angles:
+            values = np.floor(values / TURN * bins) % bins
+            notes.append(f"factor {column} is an angle: cut into {bins} bins around the circle")
+        elif kind == "continuous":
+            values = bin_equal_width(values[:, None], bins, inputs.weights)[:, 0]
+            notes.append(f"factor {column} is continuous: cut into {bins} bins of equal width")
+        present, levels = np.unique(values, return_inverse=True)
+        if kind != "continuous" and column not in angles and len(present) >= n_rows:
+            raise ValueError(
+                f"factors column {column} has one sample per value ({len(present)} values in {inputs.n_samples} "
+                "rows): as classes they cannot be scored. If it is real-valued, its kind is 'continuous'"
+            )
+        columns.append(levels)
+        sizes.append(len(present))
+    return Levels(np.stack(columns, axis=1).astype(np.int64), tuple(sizes), tuple(notes), inputs.weights)
+
+
+def known_as_checked(inputs: Inputs) -> None:
+    """Within `sharing`, metrics that are given these `held` codes and factors take them as they are."""
+    hand_out(inputs, _converted, inputs.held, inputs.factors, inputs.kinds)
+
+
+def of_block(step: Callable[P, R], inputs: Inputs, values: FloatArray) -> Callable[P, R]:
+    """A `@shared` step for what `column_blocks` gives: its result is kept where these are all codes."""
+    return step if values.shape[1] == inputs.n_codes else alone(step)
+
+
+def column_slices(n_samples: int, n_columns: int) -> list[slice]:
+    """Columns of a matrix in parts that may be copied at will.
+
+    At least two columns in each: of a single one NumPy adds up the rows in another order.
+    """
+    count = max(1, n_columns // max(2, AT_ONCE // max(n_samples, 1)))
+    return [slice(*ends) for ends in pairwise(np.linspace(0, n_columns, count + 1).astype(int).tolist())]
+
+
+def rows_of(matrix: FloatArray | IntArray, rows: IntArray) -> FloatArray:
+    """(len(rows), n_columns) float64, a copy, without one of all of them in the type of the matrix."""
+    taken = np.empty((len(rows), matrix.shape[1]))
+    for start in range(0, len(rows), ROWS):
+        taken[start : start + ROWS] = matrix[rows[start : start + ROWS]]
+    return taken
+
+
+class Part:
+    """Different rows of a sample, in the order of `part_of_rows` or `part_of_groups`, as metrics take them.
+
+    `inputs` are made where they are asked for, and within `sharing` neither checked nor numbered again. Their levels
+    are those of the sample, where they follow from each value alone (`levels_by_value`).
+
+    Raises:
+        ValueError: a factor is constant there.
+    """
+
+    def __init__(self, whole: Inputs, levels: Callable[[], Levels | None], rows: IntArray) -> None:
+        self.rows, self._whole, self._levels = rows, whole, levels
+        few = whole.factors[rows[:FEW]]
+        if (few == few[0]).all(axis=0).any():
+            _refuse_constant(whole.factors[rows])
+
+    @cached_property
+    def inputs(self) -> Inputs:
+        whole = self._whole
+        part = Inputs(
+            whole.held.take(self.rows, axis=0), whole.factors.take(self.rows, axis=0), whole.kinds, groups=self.groups
+        )  # fmt: skip
+        known_as_checked(part)
+        if self._known is not None:
+            hand_out(self._known, as_levels, part)
+        return part
+
+    @cached_property
+    def groups(self) -> IntArray | None:
+        """Groups of these rows, numbered as they come."""
+        if self._whole.groups is None:
+            return None
+        _, first, number = np.unique(self._whole.groups[self.rows], return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[number]
+
+    @cached_property
+    def levels(self) -> Levels:
+        """`as_levels` of the inputs, which need not be made for it where those of the sample will do."""
+        return as_levels(self.inputs) if self._known is None else self._known
+
+    @cached_property
+    def _known(self) -> Levels | None:
+        whole = self._levels()
+        levels = None if whole is None else _levels_of_part(whole, self.rows)
+        return levels if levels is not None and max(levels.sizes) < len(self.rows) else None
+
+
+# Of all rows and the seed: what a metric says of parts of them.
+OfParts: TypeAlias = Callable[[Inputs, int], Callable[[Part], Numbers]]
+
+
+def levels_by_value(inputs: Inputs) -> Levels | None:
+    """Levels that any part of the rows has as well, or None: bins depend on the ends, and repeats are missing."""
+    if not inputs.n_factors or "continuous" in inputs.kinds or inputs.angles:
+        return None
+    try:
+        return as_levels(inputs)
+    except ValueError:  # as many levels as rows, of which parts may hold fewer
+        return None
+
+
+def _levels_of_part(whole: Levels, rows: IntArray) -> Levels:
+    levels, sizes = _renumbered(whole.levels, rows, np.array(whole.sizes))
+    return Levels(levels.T, tuple(sizes.tolist()), whole.notes)  # each factor's levels side by side
+
+
+@numba.njit(cache=True)
+def _renumbered(levels: IntArray, rows: IntArray, sizes: IntArray) -> tuple[IntArray, IntArray]:
+    """(n_factors, n_rows) levels of some rows, numbered without those that none of them has; and how many are left."""
+    renumbered, left = np.empty((len(sizes), len(rows)), dtype=np.int64), np.zeros_like(sizes)
+    for factor in range(len(sizes)):
+        number = np.full(sizes[factor], -1)
+        for place in range(len(rows)):
+            level = levels[np.uint64(rows[place]), factor]
+            renumbered[factor, place], number[np.uint64(level)] = level, 0
+        for level in range(sizes[factor]):
+            if number[level] == 0:
+                number[level] = left[factor]
+                left[factor] += 1
+        if left[factor] < sizes[factor]:
+            for place in range(len(rows)):
+                renumbered[factor, place] = number[renumbered[factor, place]]
+    return renumbered, left
+
+
+def in_unit(matrix: FloatArray) -> FloatArray:
+    """Each column times the power of two that brings its largest value below 1: exact, and squares stay in range."""
+    return np.ldexp(matrix, -exponents(matrix))
+
+
+def exponents(matrix: FloatArray) -> IntArray:
+    """(n_columns,) the power of two just above the largest absolute value of each column; 0 for a column of zeros."""
+    return np.frexp(np.abs(matrix).max(axis=0))[1]
+
+
+@shared
+def standardised(matrix: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """Each column less its mean, over its standard deviation; a constant column becomes 0."""
+    matrix = in_unit(matrix)
+    mean, deviation = _moments(matrix, weights)
+    # A column that is constant up to rounding must not be blown up to unit variance.
+    informative = deviation > 1e-12 * np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    return np.where(informative, (matrix - mean) / np.where(informative, deviation, 1.0), 0.0)
+
+
+def _moments(matrix: FloatArray, weights: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """(n_columns,) mean and standard deviation of each column, whose rows count as often as `weights` (n_rows,) say."""
+    if weights is None:
+        return matrix.mean(axis=0), matrix.std(axis=0)
+    mean = np.average(matrix, axis=0, weights=weights)
+    return mean, np.sqrt(np.average((matrix - mean) ** 2, axis=0, weights=weights))
+
+
+def mean_and_deviation(values: FloatArray, weights: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation (n_columns,) of each column.
+
+    Values are divided by their greatest first, so that squares of huge or tiny ones stay within the format.
+    """
+    found = []
+    for columns in column_slices(*values.shape):
+        part = values[:, columns]
+        greatest = np.abs(part).max(axis=0)
+        unit = np.where(greatest > 0.0, greatest, 1.0)
+        mean, deviation = _moments(part / unit, weights)
+        found.append((mean * unit, deviation * unit))
+    mean, deviation = np.concatenate(found, axis=1)
+    return mean, deviation
+
+
+def mean_and_scale(values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation; a column that varies by rounding alone has an infinite scale, and so becomes 0."""
+    mean, deviation = mean_and_deviation(values)
+    return mean, np.where(deviation > 1e-12 * np.maximum(values.max(axis=0), -values.min(axis=0)), deviation, np.inf)
+
+
+@shared
+def split_rows(
+    n_samples: int, fractions: tuple[float, ...], seed: int, groups: IntArray | None = None
+) -> tuple[IntArray, ...]:
+    """Disjoint rows in random order, one array per fraction; the last takes what is left.
+
+    With `groups` (n_samples,), numbers 0, 1, ..., no two parts have rows of one group: groups are drawn in random
+    order, and parts end where they come nearest to their fractions.
+
+    Raises:
+        ValueError: a part would be empty; NotDefined where groups are too few for that.
+    """
+    order = permutation(n_samples, seed)
+    if groups is not None:
+        part_of = _parts_of_groups(np.bincount(groups), fractions, seed)[groups[order]]
+        return tuple(order[part_of == part] for part in range(len(fractions)))
+    cuts = np.rint(np.cumsum(fractions[:-1]) * n_samples).astype(int)
+    parts = tuple(np.split(order, cuts))
+    if any(len(part) == 0 for part in parts):
+        raise ValueError(f"codes must have more rows to be split into {len(fractions)} parts; got {n_samples}")
+    return parts
+
+
+def _parts_of_groups(sizes: IntArray, fractions: tuple[float, ...], seed: int) -> IntArray:
+    """(n_groups,) the part that each group of so many rows is in, every part with one group at least."""
+    n_groups, n_parts = len(sizes), len(fractions)
+    if n_groups < n_parts:
+        raise NotDefined(f"needs {n_parts} groups of rows, for parts that share none; there are {n_groups}")
+    order = permutation(n_groups, seed)
+    reached = np.concatenate([[0], np.cumsum(sizes[order])])
+    part_of, start = np.empty(n_groups, dtype=np.int64), 0
+    for part, wanted in enumerate(np.cumsum(fractions[:-1]) * reached[-1]):
+        end = int(np.clip(np.abs(reached - wanted).argmin(), start + 1, n_groups - (n_parts - 1 - part)))
+        part_of[order[start:end]], start = part, end
+    part_of[order[start:]] = n_parts - 1
+    return part_of

@@ -1,0 +1,174 @@
+"""The heads that read factors off codes: perceptrons and linear classifiers.
+
+Perceptrons are trained as in SNC/NK 2023, section 5: one hidden layer of 256 rectified units, cross-entropy, Adam
+with learning rate .001 and averages .9 and .999, 75 epochs. The paper gives no batch size; its public code takes
+4096 rows of several hundred thousand, which makes about 10 000 steps. Batches of 64 make as many for the 8000
+training rows of 10 000 samples; on real codes 32 or 64 train alike (mean accuracy .704 and .700), 128 and 256 fall
+behind (.688, .655). Weights start as in PyTorch, uniform within 1/sqrt(inputs). Codes are standardised first, which
+the paper does not do, so that no probe depends on their scale; dead codes are left out.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.trial import Trial, live_codes, renumbered, standardised_codes
+from unbraid.metrics._solvers.logistic import Regression, softmax_regression
+from unbraid.metrics._solvers.perceptron import (
+    HIDDEN,
+    linear_classes,
+    linear_epoch,
+    perceptron_classes,
+    perceptron_epoch,
+)
+from unbraid.types import FloatArray, IntArray
+
+EPOCHS, BATCH, LEARNING_RATE = 75, 64, 1e-3
+FULL, KNOCKED_OUT, LINEAR, SHUFFLES = (
+    0,
+    1,
+    2,
+    3,
+)  # streams of random numbers, so that no probe depends on which others are trained
+
+
+@dataclass(frozen=True, eq=False)
+class Perceptrons:
+    """One trained perceptron per factor."""
+
+    parameters: tuple[FloatArray, ...]
+    knocked_out: tuple[int, ...]  # live code hidden from each, or -1
+    predicted: IntArray  # (n_test, n_factors) levels
+
+
+@shared
+def perceptrons(trial: Trial, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> Perceptrons:
+    """Perceptrons on all codes."""
+    return _train(trial, (seed, FULL), [-1] * len(trial.sizes), epochs, batch)
+
+
+@shared
+def knocked_out_perceptrons(
+    trial: Trial, seed: int, alignment: tuple[int, ...], epochs: int = EPOCHS, batch: int = BATCH
+) -> Perceptrons:
+    """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking."""
+    places = {int(code): place for place, code in enumerate(live_codes(trial)[0])}
+    lacking = [places.get(code, -1) for code in alignment]
+    return _train(trial, (seed, KNOCKED_OUT), lacking, epochs, batch)
+
+
+def _train(trial: Trial, seed: tuple[int, int], knocked_out: Sequence[int], epochs: int, batch: int) -> Perceptrons:
+    inputs, (levels, names) = _padded_inputs(trial), renumbered(trial)
+    n_live = standardised_codes(trial).shape[1]
+    # Each from the same seed, so that no factor depends on which others stand before it.
+    states = [
+        _initial_state(np.random.default_rng(seed), n_live, size, n_live - (hidden >= 0))
+        for size, hidden in zip(trial.sizes, knocked_out, strict=True)
+    ]
+    labels = [np.ascontiguousarray(column) for column in levels.T]
+    rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
+    for _ in range(epochs):
+        order = rng.permutation(trial.train)
+        for size, hidden, state, label in zip(trial.sizes, knocked_out, states, labels, strict=True):
+            perceptron_epoch(inputs, label, order, hidden, size, batch, state, step, LEARNING_RATE)
+        step += -(-len(order) // batch)
+    parameters = tuple(state[0].copy() for state in states)
+    test = inputs[trial.test]
+    predicted = [
+        own[perceptron_classes(test, hidden, size, weights)]
+        for own, size, hidden, weights in zip(names, trial.sizes, knocked_out, parameters, strict=True)
+    ]
+    return Perceptrons(parameters, tuple(knocked_out), np.stack(predicted, axis=1))
+
+
+@shared
+def _padded_inputs(trial: Trial) -> FloatArray:
+    """(n_rows, width) standardised codes, a column of ones for the bias, and zeros up to a multiple of 4."""
+    codes = standardised_codes(trial)
+    n_rows, n_live = codes.shape
+    inputs = np.zeros((n_rows, _fours(n_live + 1)), dtype=np.float32)
+    inputs[:, :n_live] = codes
+    inputs[:, n_live] = 1.0
+    return inputs
+
+
+def _initial_state(rng: np.random.Generator, n_live: int, size: int, n_inputs: int) -> FloatArray:
+    """(3, n_parameters): weights and biases of both layers, padding at 0, then Adam's two averages at 0."""
+    width, classes = _fours(n_live + 1), _fours(size)
+    first, second, bias = np.zeros((width, HIDDEN)), np.zeros((classes, HIDDEN)), np.zeros(classes)
+    first[: n_live + 1] = rng.uniform(-1, 1, (n_live + 1, HIDDEN)) / np.sqrt(max(n_inputs, 1))
+    second[:size] = rng.uniform(-1, 1, (size, HIDDEN)) / np.sqrt(HIDDEN)
+    bias[:size] = rng.uniform(-1, 1, size) / np.sqrt(HIDDEN)
+    state = np.zeros((3, first.size + second.size + classes), dtype=np.float32)
+    state[0] = np.concatenate([first.ravel(), second.ravel(), bias])
+    return state
+
+
+def importance(trial: Trial, heads: Perceptrons, factor: int, seed: int, n_rows: int = 2000) -> FloatArray:
+    """(n_codes,) how much accuracy on training rows the perceptron of a factor loses when a code is shuffled."""
+    rng = np.random.default_rng((seed, FULL))
+    rows = trial.train[:n_rows]
+    inputs, levels = _padded_inputs(trial)[rows], renumbered(trial)[0][rows, factor]
+    size, parameters = trial.sizes[factor], heads.parameters[factor]
+    accuracy = np.mean(perceptron_classes(inputs, -1, size, parameters) == levels)
+    losses = np.zeros(trial.codes.shape[1])
+    for position, code in enumerate(live_codes(trial)[0]):
+        shuffled = inputs.copy()
+        shuffled[:, position] = rng.permutation(shuffled[:, position])
+        losses[code] = accuracy - np.mean(perceptron_classes(shuffled, -1, size, parameters) == levels)
+    return losses
+
+
+@shared
+def linear_heads(trial: Trial) -> tuple[Regression, ...]:
+    """The best linear classifier of each factor."""
+    codes, levels = standardised_codes(trial)[trial.train], trial.levels.levels[trial.train]
+    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(trial.sizes))
+
+
+def notes_on_linear_heads(trial: Trial) -> tuple[str, ...]:
+    return tuple(
+        f"factor {factor}: the linear classifier has not converged"
+        for factor, head in enumerate(linear_heads(trial))
+        if not head.converged
+    )
+
+
+@shared
+def linear_logits(trial: Trial) -> tuple[FloatArray, ...]:
+    """Logits (n_test, size) of the best linear classifier of each factor."""
+    codes = standardised_codes(trial)[trial.test]
+    # Not a matrix product: its sums would depend on the number of threads.
+    heads = [head.weights for head in linear_heads(trial)]
+    return tuple(np.einsum("nd,dc->nc", codes, weights[:-1]) + weights[-1] for weights in heads)
+
+
+def best_linear_predictions(trial: Trial) -> IntArray:
+    """(n_test, n_factors) levels that linear heads trained to their optimum predict."""
+    return np.stack([logits.argmax(axis=1) for logits in linear_logits(trial)], axis=1)
+
+
+@shared
+def adam_linear_predictions(trial: Trial, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> IntArray:
+    """(n_test, n_factors) levels that linear heads trained as the paper trains them predict."""
+    inputs, (levels, names) = _padded_inputs(trial), renumbered(trial)
+    n_live = standardised_codes(trial).shape[1]
+    starts = np.concatenate([[0], np.cumsum(trial.sizes)])
+    # Whole vectors of columns: the rest of a loop would be done one by one.
+    weights = np.zeros((inputs.shape[1], -(-starts[-1] // 64) * 64))
+    for start, size in zip(starts, trial.sizes, strict=False):
+        drawn = np.random.default_rng((seed, LINEAR)).uniform(-1, 1, (size, n_live + 1))
+        weights[: n_live + 1, start : start + size] = drawn.T / np.sqrt(max(n_live, 1))
+    state = np.zeros((3, weights.size), dtype=np.float32)
+    state[0] = weights.ravel()
+    rng, step = np.random.default_rng((seed, LINEAR, SHUFFLES)), 0
+    for _ in range(epochs):
+        step = linear_epoch(inputs, levels, rng.permutation(trial.train), starts, batch, state, step, LEARNING_RATE)
+    predicted = linear_classes(inputs[trial.test], starts, state[0].reshape(weights.shape))
+    return np.stack([own[column] for own, column in zip(names, predicted.T, strict=True)], axis=1)
+
+
+def _fours(count: int) -> int:
+    return -(-count // 4) * 4

@@ -1,0 +1,65 @@
+"""What decides the number of a metric beside codes and factors; files of scores keep it with the number."""
+
+import hashlib
+import inspect
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from unbraid.metrics._table import Metric
+from unbraid.storage.score_file import Decision
+
+_SOURCES: dict[int, tuple[Any, str]] = {}
+
+
+def decision(name: str, metric: Metric | None, *, seed: int = 0, gap: str | None = None) -> Decision:
+    """What decides the number of a metric: what of version, seed, gap and source the metric depends on.
+
+    Args:
+        name: of the metric.
+        metric: its row; None for a function of the user's that is only named, whose source is then not known.
+        seed: of those that are stochastic, as a function of the user's may be.
+        gap: rows kept out of training, of those that take one, as a function of the user's may.
+    """
+    if ":" in name or metric is None:
+        source = None if metric is None else source_digest(name, metric.function)
+        found = {"seed": int(seed), "gap": gap, "source": source}
+    else:
+        takes_gap = "gap" in inspect.signature(metric.function).parameters
+        found = {
+            "version": metric.version,
+            "seed": int(seed) if metric.stochastic else None,
+            "gap": gap if takes_gap else None,
+        }
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def source_digest(name: str, function: Callable[..., Any]) -> str:
+    """A digest of the files that define a function of the user's: the module named and, if it is another, its own.
+
+    They are read when a function is first asked about, and believed as long as it lives: a file that is changed under
+    a running program is not what the program computes by.
+
+    Args:
+        name: package.module:function.
+        function: what that is.
+    """
+    if id(function) not in _SOURCES:
+        _SOURCES[id(function)] = function, _digest_of_files(name, function)
+    return _SOURCES[id(function)][1]
+
+
+def _digest_of_files(name: str, function: Callable[..., Any]) -> str:
+    module = sys.modules.get(name.partition(":")[0])
+    files = {getattr(module, "__file__", None)}
+    with suppress(TypeError, ValueError):  # of what is built in, or an object that can be called
+        files.add(inspect.getsourcefile(inspect.unwrap(function)))
+    digest = hashlib.sha256()
+    for file in sorted(filter(None, files)):
+        try:
+            with open(file, "rb") as source:
+                digest.update(hashlib.file_digest(source, "sha256").digest())
+        except OSError:  # within a zip archive, or typed into a console
+            continue
+    return digest.hexdigest()

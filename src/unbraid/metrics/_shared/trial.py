@@ -1,0 +1,261 @@
+"""Rows to learn from and other rows to be judged on: what every trained probe and single-code classifier needs."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numba
+import numpy as np
+
+from unbraid._utils.row_index import refuse_other_order
+from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.inputs import (
+    Inputs,
+    Levels,
+    as_levels,
+    check_inputs,
+    check_matrix,
+    column_slices,
+    in_unit,
+    split_rows,
+)
+from unbraid.metrics._shared.sharing import remarks, shared
+from unbraid.metrics._solvers.trees import as_seen, order_of
+from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+TRAIN_FRACTION = 0.8
+NOTICEABLE = 0.05  # score of always naming the commonest level from which on a note says so
+FEW = 10  # test rows that are not of the commonest level, below which an adjusted accuracy is a matter of luck
+
+# The accuracy that counts as 0: of guessing levels as often as they occur (eq. 4 of SNC/NK 2023), or of that or always
+# naming the commonest level, whichever is right more often.
+ChanceRule: TypeAlias = Literal["guessing", "commonest"]
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """Codes and levels of training rows and of test rows."""
+
+    inputs: Inputs  # what was given as codes and factors
+    rows: Inputs  # training and test rows
+    levels: Levels  # of the same rows
+    train: IntArray  # positions of the training rows
+    test: IntArray  # positions of the test rows
+
+    @property
+    def codes(self) -> FloatArray:
+        """(n_rows, n_codes)"""
+        return self.rows.codes
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return self.levels.sizes
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.levels.notes
+
+
+def trial(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    kinds: Sequence[Kind] | None,
+    seed: int,
+    test_codes: ArrayLike | None = None,
+    test_factors: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+) -> Trial:
+    """Train on four rows in five and test on the others; or train on all and test on the rows given for it.
+
+    No group of rows is on both sides.
+
+    Raises:
+        ValueError: only one of `test_codes` and `test_factors` is given, or their columns differ from the others'.
+    """
+    inputs = check_inputs(codes, factors, kinds, seed, weights, groups)
+    if (test_codes is None) != (test_factors is None):
+        raise ValueError("test_codes and test_factors come together; only one of them was given")
+    if test_codes is None or test_factors is None:
+        return _split(inputs, seed)
+    refuse_other_order(test_codes=test_codes, test_factors=test_factors)
+    extra_codes = check_matrix(test_codes, "test_codes", "n_codes")
+    extra_factors = check_matrix(test_factors, "test_factors", "n_factors")
+    expected, got = (inputs.n_codes, inputs.n_factors), (extra_codes.shape[1], extra_factors.shape[1])
+    if expected != got or len(extra_codes) != len(extra_factors):
+        raise ValueError(
+            f"test_codes and test_factors must have equally many rows and {expected[0]} and {expected[1]} columns; "
+            f"got {extra_codes.shape} and {extra_factors.shape}"
+        )
+    both = check_inputs(
+        np.vstack([inputs.codes, extra_codes]), np.vstack([inputs.factors, extra_factors]), inputs.kinds
+    )
+    rows = np.arange(both.n_samples)
+    return Trial(inputs, both, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
+
+
+@shared
+def _split(inputs: Inputs, seed: int) -> Trial:
+    train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, inputs.groups)
+    return Trial(inputs, inputs, as_levels(inputs), train, test)
+
+
+@shared
+def codes_in_order(inputs: Inputs) -> tuple[FloatArray, IntArray]:
+    """(n_codes, n_samples) each: codes, in the unit of `in_unit`, by ascending value, and the rows of these values."""
+    by_code = np.ascontiguousarray(in_unit(inputs.codes).T)
+    order = np.argsort(by_code, axis=1, kind="stable")
+    return np.take_along_axis(by_code, order, axis=1), order.astype(np.int32)
+
+
+@numba.njit(cache=True)
+def in_roles(
+    ascending: FloatArray, order: IntArray, marks: IntArray, size: int
+) -> tuple[FloatArray, IntArray, FloatArray, IntArray]:
+    """Values and levels of the rows to train on, and of those to test on, by ascending value.
+
+    Args:
+        ascending: (n_samples,) values of all rows.
+        order: (n_samples,) their rows.
+        marks: (n_samples,) of each row its level if it is one to train on, its level + size if it is one to test on,
+            else -1.
+        size: number of levels.
+    """
+    # Room for all, and every row is written to both sides, of which one at most keeps it: branches would be guessed
+    # wrongly half of the time.
+    train, test = np.empty(len(order) + 1), np.empty(len(order) + 1)
+    learnt, true = np.empty(len(order) + 1, dtype=np.int64), np.empty(len(order) + 1, dtype=np.int64)
+    n_train, n_test = 0, 0
+    for place in range(len(order)):
+        mark, value = marks[np.uint64(order[place])], ascending[place]
+        train[n_train], learnt[n_train] = value, mark
+        test[n_test], true[n_test] = value, mark - size
+        n_train += (mark >= 0) & (mark < size)
+        n_test += mark >= size
+    return train[:n_train], learnt[:n_train], test[:n_test], true[:n_test]
+
+
+@shared
+def live_codes(trial: Trial) -> tuple[IntArray, FloatArray]:
+    """(n_live,) codes that vary over the training rows, beyond rounding, and a sign for each; see `own_order`."""
+    parts = []
+    for _, values in trial.rows.column_blocks():
+        rows = values[trial.train]
+        parts.append(np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300))
+    live = np.flatnonzero(np.concatenate(parts))
+    order, signs = order_of(len(live), lambda code: trial.rows.code(live[code])[trial.train])
+    return live[order], signs
+
+
+@shared
+def standardised_codes(trial: Trial) -> FloatArray:
+    """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
+    return np.ascontiguousarray(_standardised(trial, *live_codes(trial)))
+
+
+def standardised_blocks(trial: Trial) -> Iterator[tuple[IntArray, FloatArray]]:
+    """`standardised_codes` in blocks of columns, and which codes they are."""
+    live, signs = live_codes(trial)
+    blocks = column_slices(trial.rows.n_samples, len(live))
+    for part in blocks:
+        own = standardised_codes(trial) if len(blocks) == 1 else _standardised(trial, live[part], signs[part])
+        yield live[part], own
+
+
+def _standardised(trial: Trial, live: IntArray, signs: FloatArray) -> FloatArray:
+    columns = in_unit(trial.rows.held[:, live].astype(np.float64)) * signs
+    rows = columns[trial.train]
+    return (columns - rows.mean(axis=0)) / rows.std(axis=0)
+
+
+@shared
+def renumbered(trial: Trial) -> tuple[IntArray, tuple[IntArray, ...]]:
+    """Levels (n_rows, n_factors) by another number, and the level that each number stands for (size,) per factor.
+
+    Numbers follow the order in which training rows show the levels, so that nothing drawn for a level depends on how
+    it is called.
+    """
+    columns, names = [], []
+    for column, size in zip(trial.levels.levels.T, trial.sizes, strict=True):
+        seen, _ = as_seen(column[trial.train])
+        names.append(np.concatenate([seen, np.setdiff1d(np.arange(size), seen)]))
+        columns.append(np.argsort(names[-1])[column])
+    return np.stack(columns, axis=1), tuple(names)
+
+
+def constant_rates(train: FloatArray | IntArray, test: FloatArray | IntArray) -> FloatArray:
+    """(n_factors,) share of test rows not of the commonest training class; of equals, of the first seen."""
+    rates = []
+    for known, own in zip(train.T, test.T, strict=True):
+        present, first, counts = np.unique(known, return_index=True, return_counts=True)
+        rates.append(np.mean(own != present[np.lexsort([first, -counts])[0]]))
+    return np.array(rates)
+
+
+def class_shares(levels: IntArray, size: int) -> FloatArray:
+    return np.bincount(levels, minlength=size) / len(levels)
+
+
+@shared
+def guessing(trial: Trial) -> FloatArray:
+    """(n_factors,) accuracy on the test rows of guessing classes as often as they occur in training (eq. 4)."""
+    shares = [
+        [class_shares(trial.levels.levels[rows, factor], size) for rows in (trial.train, trial.test)]
+        for factor, size in enumerate(trial.sizes)
+    ]
+    return np.array([np.dot(learnt, true) for learnt, true in shares])
+
+
+def blind_accuracy(trial: Trial, chance: ChanceRule) -> FloatArray:
+    """(n_factors,) accuracy on the test rows without codes."""
+    if chance == "guessing":
+        return guessing(trial).copy()
+    constant = 1.0 - constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
+    return np.maximum(guessing(trial), constant)
+
+
+def check_chance(chance: str) -> None:
+    """
+    Raises:
+        ValueError: it is no `ChanceRule`.
+    """
+    if chance not in get_args(ChanceRule):
+        raise ValueError(f"chance must be 'guessing' or 'commonest'; got {chance!r}")
+
+
+@remarks
+def notes_on_chance(trial: Trial, chance: ChanceRule) -> tuple[str, ...]:
+    """Factors whose score says little of the codes, since their levels are uneven."""
+    return (*(_notes_on_the_commonest(trial) if chance == "guessing" else ()), *_notes_on_test_rows(trial))
+
+
+def _notes_on_the_commonest(trial: Trial) -> tuple[str, ...]:
+    shares = [class_shares(levels, size) for levels, size in zip(trial.levels.levels.T, trial.sizes, strict=True)]
+    scores = adjusted(*np.array([(share.max(), share @ share) for share in shares]).T)
+    return tuple(
+        f"factor {factor}: always naming the commonest level scores {scores[factor]:.2f}; "
+        "chance='commonest' counts that as chance"
+        for factor in np.flatnonzero(scores > NOTICEABLE)
+    )
+
+
+def _notes_on_test_rows(trial: Trial) -> tuple[str, ...]:
+    """Factors of which so few test rows have another than the commonest level that one row more or less decides."""
+    rates = constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
+    counts, n_test = np.rint(rates * len(trial.test)).astype(int), len(trial.test)
+    return tuple(
+        unreadable(
+            f"only {counts[factor]} of {n_test} test rows have another than the commonest level of factor {factor}"
+        )
+        for factor in np.flatnonzero(counts < FEW)
+    )
+
+
+def adjusted(accuracy: FloatArray, chance: FloatArray) -> FloatArray:
+    """Accuracy on a scale where chance is 0, and nothing is below 0 (eq. 3); 0 where guessing is always right."""
+    return np.maximum(0.0, (accuracy - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf))
+
+
+def accuracies(predicted: IntArray, trial: Trial) -> FloatArray:
+    """(n_factors,) share of test rows whose level is predicted; `predicted` is (n_test, n_factors)."""
+    return (predicted == trial.levels.levels[trial.test]).mean(axis=0)

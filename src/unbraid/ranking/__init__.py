@@ -1,0 +1,1 @@
+"""Which of many models is best, without labels."""

@@ -1,0 +1,636 @@
+"""Which of many models is best, by their codes alone: UDR over the runs of a study."""
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import compress, product
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from unbraid._utils.natural_order import natural
+from unbraid._utils.optional import require
+from unbraid._utils.repr import Shown
+from unbraid.errors import UnbraidError
+from unbraid.metrics import udr
+from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr
+from unbraid.representation import Representation
+from unbraid.representation.representation import BIT
+from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
+
+__all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
+
+Compare = Literal["same-hyperparameters", "same-family", "all"]
+Informative = Literal["signal", "kl"]
+
+SAME = 0.99  # similarity of each latent to its match above which two models are called the same
+MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
+
+ROTATIONS = 39  # of which one reaches a score by luck in 1 of 40 cases
+PARTNERS = 10  # other models, and
+ROWS = 2_000  # samples, drawn for these
+
+
+class NothingToRank(UnbraidError, ValueError):
+    """No two models can be compared."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A model to be ranked."""
+
+    run: str
+    family: str
+    setting: str  # its hyperparameters as text, "beta=4"
+    codes: FloatArray | Callable[[], FloatArray]  # (n_samples, n_codes), or what reads them whenever they are needed
+    kl: FloatArray | None = None  # (n_codes,) nats; None for a model without a posterior
+    samples: str = ""  # the same for two candidates when their rows are the same samples
+    signal: FloatArray | None = None  # (n_codes,) nats; see `Representation.signal`
+    n_codes: int = field(init=False)
+    finite: bool = field(init=False)
+    digest: str = field(init=False)  # of the codes
+
+    def __post_init__(self) -> None:
+        codes = np.ascontiguousarray(self.matrix())
+        _check_codes(self.run, codes)
+        object.__setattr__(self, "n_codes", codes.shape[1])
+        object.__setattr__(self, "finite", bool(np.isfinite(codes).all()))
+        content = hashlib.sha256(f"{codes.dtype} {codes.shape}".encode() + codes.tobytes())
+        object.__setattr__(self, "digest", content.hexdigest())
+
+    @classmethod
+    def of(
+        cls,
+        run: str,
+        family: str,
+        setting: str,
+        representation: Representation,
+        codes: Callable[[], FloatArray] | None = None,
+    ) -> "Candidate":
+        """The model of a representation; `codes` reads its codes again where they are too many to be held."""
+        _check_codes(run, representation.codes)
+        factors = np.ascontiguousarray(representation.factors, dtype=float)
+        samples = hashlib.sha256(factors.tobytes()).hexdigest() + str(factors.shape)
+        samples = samples if representation.names else f"{len(factors)} rows"  # what else tells them is not known
+        kl, signal = representation.mean_kl(), representation.signal()
+        return cls(run, family, setting, codes or representation.codes, kl, samples, signal)
+
+    @property
+    def tells_nothing(self) -> bool:
+        """As `Representation.tells_nothing`."""
+        return self.signal is not None and bool(self.signal.sum() < BIT)
+
+    def matrix(self) -> FloatArray:
+        return self.codes() if callable(self.codes) else self.codes
+
+
+class _Codes(Sequence[FloatArray]):
+    """The codes of candidates, each read when it is asked for."""
+
+    def __init__(self, models: Sequence[Candidate]) -> None:
+        self._models = models
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._models[place].matrix()
+
+
+@dataclass(frozen=True)
+class RankingOptions:
+    """How models are compared; the arguments are those of `unbraid.metrics.udr`.
+
+    `informative`: which latents count. "signal": those that tell of their sample, 1/2 log(1 + Var mu / E sigma^2) above
+    `kl_threshold`; "kl": those whose mean KL from the prior is above it, as in the paper, where a constant offset or a
+    variance that nobody uses counts as information, and models that learnt nothing may be ranked best.
+    `alpha`: .1, as the authors' code; "cv" as the paper, where latents of models that learnt nothing get weights of 10
+    and more. `docs/ranking.md` says what was measured.
+    `compare`: "all" compares every two models, the paper's UDR-A2A, across families; "same-family" those of a family.
+    By both, models without an informative latent score 0 and are nothing that others are compared with.
+    "same-hyperparameters" the seeds of one setting, the paper's UDR, which tells good settings less well.
+    """
+
+    similarity: Similarity = "lasso"
+    compare: Compare = "all"
+    n_comparisons: int | None = None
+    alpha: Literal["cv"] | float = 0.1
+    kl_threshold: float = 0.01
+    aggregate: Literal["paper", "dlib"] = "paper"
+    seed: int = 0
+    informative: Informative = "signal"
+
+    def __post_init__(self) -> None:
+        if self.informative not in get_args(Informative):
+            raise ValueError(f"informative must be one of {', '.join(get_args(Informative))}; got {self.informative!r}")
+        if self.compare not in get_args(Compare):
+            raise ValueError(f"compare must be one of {', '.join(get_args(Compare))}; got {self.compare!r}")
+
+    def group(self, family: str, setting: str) -> tuple[str, ...]:
+        return {"same-hyperparameters": (family, setting), "same-family": (family,), "all": ()}[self.compare]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a ranking chooses: a setting, to train more seeds of, and a run, which may be of another."""
+
+    family: str
+    setting: str
+    median: float  # score of all ranked runs of the setting, as `Ranking.per_setting` has it
+    run: str
+    score: float  # of this run
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Shown):
+    """UDR of the runs that could be compared, in the order given, and why others could not."""
+
+    runs: tuple[str, ...]
+    families: tuple[str, ...]
+    settings: tuple[str, ...]
+    scores: FloatArray  # (n_runs,)
+    latents: tuple[IntArray, ...]  # of each run: which of its latents are informative
+    pairs: FloatArray  # (n_runs, n_runs) UDR_ij, NaN where not compared
+    matrices: Mapping[tuple[int, int], FloatArray]  # R of pairs compared, all or those within settings (`MATRICES`)
+    left_out: Mapping[str, str]  # run -> reason
+    options: RankingOptions
+    notes: tuple[str, ...] = ()
+    doubted: tuple[str, ...] = ()  # runs whose scores a note doubts; none of them is `best`
+    found: Pairs | None = None  # what is known of all pairs, also for a ranking of these and further models
+    digests: tuple[str, ...] = ()  # of the codes of each run
+    silent: tuple[str, ...] = ()  # runs whose latents together tell less than one bit of their sample
+    untrained: float | None = None  # highest score of untrained models among each other; None where none were given
+    # Of the first run of each family that could be best: its score on some samples, and the highest of `rotated_udr`.
+    rotated: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    # (n_runs, n_runs) least similarity of a code to its match, of codes too many for `matrices`; NaN where not compared
+    least: FloatArray | None = None
+
+    @property
+    def informative(self) -> IntArray:
+        """(n_runs,) number of informative latents."""
+        return np.array([len(latents) for latents in self.latents])
+
+    @property
+    def best_first(self) -> list[int]:
+        """Positions of the runs, the best first; of equals the one given first."""
+        return np.argsort(-self.scores, kind="stable").tolist()
+
+    @property
+    def learnt(self) -> BoolArray:
+        """(n_runs,) whether a run has an informative latent, and all its latents together tell a bit or more."""
+        silent = np.isin(self.runs, self.silent)
+        return (self.informative > 0) & ~silent
+
+    @property
+    def best(self) -> str | None:
+        """The run that `choose` chooses; None where it chooses none, and `why_none` says why."""
+        chosen = self.choose()
+        return None if chosen is None else chosen.run
+
+    @property
+    def doubted_families(self) -> tuple[str, ...]:
+        """Those of which a note doubts every run."""
+        sound = {self.families[at] for at, run in enumerate(self.runs) if run not in self.doubted}
+        return tuple(sorted({*self.families} - sound))
+
+    def not_best(self) -> list[str]:
+        """The runs that `choose` does not choose among."""
+        sound = self._sound()
+        kept = set() if isinstance(sound, str) else {self.runs[at] for at in sound}
+        return [run for run in self.runs if run not in kept]
+
+    def likeness(self, family: str) -> float | None:
+        """How alike seeds of one setting of a family are: the least similarity of an informative latent to its match.
+
+        1 where every two seeds have the same latents up to order and sign; None where no two were compared.
+        """
+        keys = list(zip(self.families, self.settings, strict=True))
+        # A fixed penalty alpha shrinks the weight of a perfect match to 1 - alpha.
+        alpha = self.options.alpha
+        perfect = 1.0 if self.options.similarity == "spearman" or alpha == "cv" else 1.0 - float(alpha)
+        if self.least is not None:
+            own = np.array([key[0] == family for key in keys])
+            alike = np.array([[one == other for other in keys] for one in keys])
+            known = self.least[alike & own & np.isfinite(self.least)]
+            return float(known.min()) if known.size else None
+        within = [
+            min(matrix.max(axis=1).min(), matrix.max(axis=0).min()) / perfect if matrix.size and perfect > 0 else 0.0
+            for (i, j), matrix in self.matrices.items()
+            if keys[i] == keys[j] and self.families[i] == family
+        ]
+        return float(min(within)) if within else None
+
+    def choose(self, without: Container[str] = ()) -> Choice | None:
+        """The setting of the highest median, and the run of the highest score, of those that can be called good.
+
+        Such a run has learnt, as has more than half of its setting; no note doubts it; it has two informative latents
+        or more; it scores above untrained models, where these are known; and the latents of the first such run of its
+        family match those of other models better than randomly rotated ones do. `docs/ranking.md` says what was
+        measured, and of other ways to choose.
+
+        Args:
+            without: families to leave out.
+
+        Returns:
+            Choice. None where there is no such run; `why_none` says why.
+        """
+        decided = self._decided(without)
+        return decided if isinstance(decided, Choice) else None
+
+    def why_none(self, without: Container[str] = ()) -> str:
+        """Why `choose` chooses none, in one line; empty where it chooses one."""
+        decided = self._decided(without)
+        return "" if isinstance(decided, Choice) else decided
+
+    def _decided(self, without: Container[str]) -> Choice | str:
+        sound = self._sound(without)
+        if isinstance(sound, str):
+            return sound
+        medians = {self._key(at): self._median(self._key(at)) for at in sound}
+        family, setting = max(medians, key=lambda key: medians[key])
+        return Choice(family, setting, medians[family, setting], self.runs[sound[0]], float(self.scores[sound[0]]))
+
+    def _sound(self, without: Container[str] = ()) -> list[int] | str:
+        """Positions of the runs that can be called good, the best first; or why there are none."""
+        candidates = self._candidates(without)
+        if isinstance(candidates, str):
+            return candidates
+        lost = {self.families[at]: at for at in candidates if self._rotated_reach(at)}
+        sound = [at for at in candidates if self.families[at] not in lost]
+        if sound:
+            return sound
+        first = min(lost.values(), key=candidates.index)
+        score, bound = self.rotated[self.runs[first]]
+        return (
+            f"the latents of {self.runs[first]}, the first that could be best, match those of other models no better "
+            f"than randomly rotated latents do ({score:.3f}, rotated up to {bound:.3f}): these models do not find the "
+            "same axes, as is the case of untrained, hardly trained and entangled ones"
+        )
+
+    def _candidates(self, without: Container[str] = ()) -> list[int] | str:
+        """Positions of the runs that could be best but for `rotated`, the best first; or why there are none."""
+        there = np.array([family not in without for family in self.families])
+        learnt, n_runs = self.learnt & there, int(there.sum())
+        if not learnt.any():
+            return (
+                f"none of {n_runs} models has learnt anything: the latents of each tell less than one bit of a sample"
+            )
+        own: dict[tuple[str, str], list[bool]] = {}
+        for at, told in zip(np.flatnonzero(there).tolist(), learnt[there], strict=True):
+            own.setdefault(self._key(at), []).append(bool(told))
+        settled = {key for key, told in own.items() if 2 * sum(told) > len(told)}
+        if not settled:
+            within = "" if len(own) == 1 else ", in each setting half or more"
+            return f"{n_runs - int(learnt.sum())} of {n_runs} models have learnt nothing{within}"
+        sound = [
+            at
+            for at in self.best_first
+            if learnt[at] and self._key(at) in settled and self.runs[at] not in self.doubted
+        ]
+        if not sound:
+            others = "; the others have learnt nothing" if not learnt[there].all() else ""
+            return f"notes doubt each model that has learnt{others}"
+        sound = [at for at in sound if len(self.latents[at]) > 1]
+        if not sound:
+            return "no model has two informative latents, and a single one is never entangled with another"
+        if self.untrained is not None:
+            sound = [at for at in sound if self.scores[at] > self.untrained]
+            if not sound:
+                return f"no model scores above untrained ones among each other ({self.untrained:.3f})"
+        return sound
+
+    def _rotated_reach(self, at: int) -> bool:
+        score, bound = self.rotated.get(self.runs[at], (1.0, 0.0))
+        return score <= bound
+
+    def _key(self, at: int) -> tuple[str, str]:
+        return self.families[at], self.settings[at]
+
+    def _median(self, key: tuple[str, str]) -> float:
+        return float(np.median([score for at, score in enumerate(self.scores) if self._key(at) == key]))
+
+    def best_by_informative(self) -> dict[int, str]:
+        """The best run for each number of informative latents: UDR favours models that learn few factors.
+
+        Of the runs that `choose` chooses among; empty where there is none.
+        """
+        best: dict[int, str] = {}
+        sound = self._sound()
+        for place in [] if isinstance(sound, str) else sound:
+            best.setdefault(len(self.latents[place]), self.runs[place])
+        return dict(sorted(best.items()))
+
+    def to_frame(self) -> DataFrame:
+        """A pandas DataFrame, the best first: rank, run, family, setting, udr.score, udr.informative."""
+        pandas = require("pandas", "table", "to_frame")
+        best_first = self.best_first
+        return pandas.DataFrame(
+            {
+                "rank": range(1, len(best_first) + 1),
+                "run": [self.runs[place] for place in best_first],
+                "family": [self.families[place] for place in best_first],
+                "setting": [self.settings[place] for place in best_first],
+                "udr.score": self.scores[best_first],
+                "udr.informative": self.informative[best_first],
+            }
+        )
+
+    def per_setting(self) -> DataFrame:
+        """A pandas DataFrame, one row per setting: family, setting, runs, median, lowest, highest.
+
+        The median over seeds is what the paper chooses a setting by.
+        """
+        pandas = require("pandas", "table", "per_setting")
+        keys = list(zip(self.families, self.settings, strict=True))
+        rows = []
+        for family, setting in sorted(set(keys), key=lambda key: (key[0], natural(key[1]))):
+            own = self.scores[[key == (family, setting) for key in keys]]
+            numbers = {"median": self._median((family, setting)), "lowest": own.min(), "highest": own.max()}
+            rows.append({"family": family, "setting": setting, "runs": len(own)} | numbers)
+        return pandas.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The ranking as plain numbers, strings, lists and dictionaries, without the matrices."""
+        return {
+            "options": vars(self.options),
+            "best": self.best,
+            "why_none": self.why_none(),
+            "learnt_nothing": list(compress(self.runs, ~self.learnt)),
+            "untrained": self.untrained,
+            "rotated": {run: list(pair) for run, pair in self.rotated.items()},
+            "doubted": list(self.doubted),
+            "best_by_informative": {str(count): run for count, run in self.best_by_informative().items()},
+            "runs": self.to_frame().to_dict("records"),
+            "settings": self.per_setting().to_dict("records"),
+            "left_out": dict(self.left_out),
+            "notes": list(self.notes),
+        }
+
+
+def rank_models(
+    candidates: Iterable[Candidate],
+    options: RankingOptions | None = None,
+    *,
+    left_out: Mapping[str, str] | None = None,
+    untrained: Sequence[FloatArray] = (),
+    known: Ranking | None = None,
+    save: Callable[[Ranking], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """Rank models without labels by Unsupervised Disentanglement Ranking.
+
+    Models without a posterior (PCA) count all their latents as informative.
+
+    Args:
+        candidates: the models, with codes of the same samples in the same order.
+        options: how they are compared.
+        left_out: runs that are no candidates, and why; kept in the result beside those left out here: codes that are
+            not finite or of other samples, models that have no other to be compared with.
+        untrained: codes (n_samples, n_codes) of the same samples by two or more untrained models of the same
+            architectures, of different seeds; a model that scores no higher than they do among each other, where all
+            their latents count, is never chosen.
+        known: an older ranking; pairs of models that it has compared in the same way are taken from it.
+        save: called with what is found so far, as a ranking without scores, whenever something is.
+        progress: called as progress(done, total), in models.
+
+    Returns:
+        Ranking. Scores from 0, higher is better, 1 for models that agree; see `unbraid.metrics.udr`, and `notes` for
+        those that may be above 1.
+
+    Raises:
+        NothingToRank: no two models can be compared; the message gives the reasons.
+        ValueError: an option is out of range.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
+    """
+    options = options or RankingOptions()
+    models = list(candidates)
+    reasons = dict(left_out or {}) | _unsound(models)
+    models = [model for model in models if model.run not in reasons]
+    reasons |= _alone(models, options)
+    models = [model for model in models if model.run not in reasons]
+    if not models:
+        raise NothingToRank(_nothing(reasons))
+    nats = [_nats(model, options) for model in models]
+    latents = tuple(np.flatnonzero(each > options.kl_threshold) for each in nats)
+    found = _known_pairs(models, latents, options, known)
+    runs = tuple(model.run for model in models)
+
+    def ranking(
+        scores: FloatArray, pairs: FloatArray, matrices: Mapping[tuple[int, int], FloatArray], *notes: str, **more: Any
+    ) -> Ranking:
+        return Ranking(
+            runs=runs,
+            families=tuple(model.family for model in models),
+            settings=tuple(model.setting for model in models),
+            scores=scores,
+            latents=latents,
+            pairs=pairs,
+            matrices=matrices,
+            left_out=reasons,
+            options=options,
+            notes=notes,
+            found=found,
+            digests=tuple(model.digest for model in models),
+            **more,
+        )
+
+    def save_part(found: Pairs) -> None:
+        if save is not None:
+            save(ranking(np.full(len(models), np.nan), found.values, found.matrices))
+
+    result = udr(
+        _Codes(models),
+        kl=nats,
+        similarity=options.similarity,
+        alpha=options.alpha,
+        aggregate=options.aggregate,
+        kl_threshold=options.kl_threshold,
+        groups=[options.group(model.family, model.setting) for model in models],
+        n_comparisons=options.n_comparisons,
+        keep_matrices=_kept_matrices(models, latents),
+        seed=options.seed,
+        known=found,
+        save=save_part,
+        progress=progress,
+    )
+    notes = _notes(models, result.informative, options.n_comparisons)
+    notes += notes_on_lasso(runs, result.largest, result.converged)
+    doubted = heavy_models(runs, result.largest)
+    scores = result.scores
+    if options.compare != "same-hyperparameters" and result.informative.any():
+        # What is compared with models of all settings would be 0 wherever half of them learnt nothing.
+        scores = _medians(np.where(result.informative > 0, result.pairs, np.nan))
+    silent = tuple(model.run for model in models if model.tells_nothing)
+    made = ranking(
+        scores, result.pairs, result.matrices, *notes, doubted=doubted, silent=silent,
+        untrained=_untrained_score(untrained, models, options),
+    )  # fmt: skip
+    return _against_rotated(without_copies(made), models)
+
+
+def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], options: RankingOptions) -> float | None:
+    """The highest score of untrained models among each other."""
+    if not codes:
+        return None
+    if len(codes) < 2:
+        raise ValueError("untrained must be codes of two or more untrained models, which are compared with each other")
+    n_rows = len(models[0].matrix())
+    for place, each in enumerate(codes):
+        if np.ndim(each) != 2 or len(each) != n_rows:
+            raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {np.shape(each)}")
+    found = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
+    return float(found.scores.max())
+
+
+def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
+    """With the test of the first run of each family that could be best; see `Ranking.rotated`."""
+    candidates = found._candidates()
+    if isinstance(candidates, str):
+        return found
+    first: dict[str, int] = {}
+    for at in candidates:
+        first.setdefault(found.families[at], at)
+    rng, options = np.random.default_rng(found.options.seed), found.options
+    rotated = {}
+    for at in first.values():
+        others = np.flatnonzero(np.isfinite(found.pairs[at]) & (found.informative > 0))
+        drawn = rng.permutation(others)[:PARTNERS]
+        rows = rng.permutation(len(models[at].matrix()))[:ROWS]
+        if len(drawn):
+            codes = [
+                np.asarray(models[each].matrix()[np.ix_(rows, found.latents[each])], float) for each in (at, *drawn)
+            ]
+            score, turned = rotated_udr(
+                codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=ROTATIONS
+            )
+            rotated[found.runs[at]] = score, float(turned.max())
+    return replace(found, rotated=rotated)
+
+
+def without_copies(found: Ranking) -> Ranking:
+    """With families doubted whose seeds all give the same codes; models of no family are not known to be seeds."""
+    alike = {family: found.likeness(family) for family in dict.fromkeys(found.families) if family}
+    copies = {family: value for family, value in alike.items() if value is not None and value >= SAME}
+    notes = [
+        f"every seed of {family} gives the same codes up to order and sign (similarity of each latent to its match at "
+        f"least {value:.3f}), as PCA does: UDR then scores high whether the codes are disentangled or not, and cannot "
+        "choose"
+        for family, value in copies.items()
+    ]
+    doubted = [run for run, family in zip(found.runs, found.families, strict=True) if family in copies]
+    return replace(found, notes=(*found.notes, *notes), doubted=tuple(dict.fromkeys([*found.doubted, *doubted])))
+
+
+def _medians(pairs: FloatArray) -> FloatArray:
+    """Of each row what is known; 0 where nothing is."""
+    known = np.isfinite(pairs).any(axis=1)
+    medians = np.zeros(len(pairs))
+    medians[known] = np.nanmedian(pairs[known], axis=1)
+    return medians
+
+
+def _kept_matrices(models: Sequence[Candidate], latents: Sequence[IntArray]) -> BoolArray:
+    """(n_models, n_models) the pairs whose similarity matrices stay."""
+    if sum(map(len, latents)) ** 2 <= MATRICES:
+        return np.ones((len(models), len(models)), dtype=bool)
+    settings = np.unique([f"{model.family}\n{model.setting}" for model in models], return_inverse=True)[1]
+    return settings[:, None] == settings
+
+
+def _known_pairs(
+    models: Sequence[Candidate], latents: Sequence[IntArray], options: RankingOptions, known: Ranking | None
+) -> Pairs:
+    """What an older ranking says of pairs that are among these models, too."""
+    found = Pairs.unknown(len(models))
+    if known is None or known.found is None or _deciding(known.options) != _deciding(options):
+        return found
+    old = {
+        (digest, run_latents.tobytes()): place
+        for place, (digest, run_latents) in enumerate(zip(known.digests, known.latents, strict=True))
+    }
+    keys = [(model.digest, own.tobytes()) for model, own in zip(models, latents, strict=True)]
+    here = [place for place, key in enumerate(keys) if key in old]
+    there = [old[keys[place]] for place in here]
+    for name in ("values", "penalties", "largest", "converged"):
+        getattr(found, name)[np.ix_(here, here)] = getattr(known.found, name)[np.ix_(there, there)]
+    places: dict[int, list[int]] = {}
+    for new, place in zip(here, there, strict=True):
+        places.setdefault(place, []).append(new)
+    for (i, j), matrix in known.found.matrices.items():
+        for pair in product(places.get(i, ()), places.get(j, ())):
+            found.matrices[pair] = matrix
+    np.fill_diagonal(found.values, np.nan)
+    return found
+
+
+def _deciding(options: RankingOptions) -> tuple[object, ...]:
+    """The options that decide what is found of a pair."""
+    return options.similarity, options.alpha, options.aggregate, options.seed
+
+
+def _nats(model: Candidate, options: RankingOptions) -> FloatArray:
+    """What decides which latents are informative; above any threshold where a model has no posterior."""
+    known = model.signal if options.informative == "signal" else model.kl
+    return np.full(model.n_codes, options.kl_threshold + 1.0) if known is None else known
+
+
+def _unsound(models: Sequence[Candidate]) -> dict[str, str]:
+    """Models whose codes cannot be compared with those of most others, and why."""
+    counts = Counter(model.samples for model in models)
+    usual = counts.most_common(1)[0][0] if counts else ""
+    like = next((model.run for model in models if model.samples == usual), "")
+    reasons = {}
+    for model in models:
+        nats = [each for each in (model.kl, model.signal) if each is not None]
+        if not (model.finite and all(np.isfinite(each).all() for each in nats)):
+            reasons[model.run] = "its codes or their KL are not finite"
+        elif model.samples != usual:
+            reasons[model.run] = f"its rows are not the samples of {like} (same factors, same order)"
+    return reasons
+
+
+def _alone(models: Sequence[Candidate], options: RankingOptions) -> dict[str, str]:
+    sizes = Counter(options.group(model.family, model.setting) for model in models)
+    where = {"same-hyperparameters": "setting", "same-family": "family", "all": "study"}[options.compare]
+    return {
+        model.run: f"the only run of its {where}, with no other to be compared with"
+        for model in models
+        if sizes[options.group(model.family, model.setting)] == 1
+    }
+
+
+def _check_codes(run: str, codes: Any) -> None:
+    if codes.ndim != 2 or codes.dtype.kind not in "biuf":
+        raise ValueError(f"{run}: codes must be (n_samples, n_codes) numbers; got {codes.dtype} {codes.shape}")
+
+
+def _nothing(reasons: Mapping[str, str]) -> str:
+    runs: dict[str, list[str]] = {}
+    for run, reason in reasons.items():
+        runs.setdefault(reason, []).append(run)
+    told = [f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items()]
+    why = "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
+    return f"no two models can be compared: {why or 'there are none'}"
+
+
+def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: int | None) -> tuple[str, ...]:
+    notes = []
+    silent = list(compress([model.run for model in models], informative == 0))
+    if silent:
+        notes.append(f"{_named(silent)} no informative latent and score 0")
+    whisper = [model.run for model, own in zip(models, informative, strict=True) if own and model.tells_nothing]
+    if whisper:
+        notes.append(f"{_named(whisper)} latents that together tell less than one bit of their sample: not chosen")
+    without = [model.run for model in models if model.kl is None]
+    if without:
+        notes.append(f"{_named(without)} no posterior: all latents count as informative")
+    if n_comparisons is not None:
+        notes.append(f"each run was compared with {n_comparisons} others drawn at random, or all where there are fewer")
+    return tuple(notes)
+
+
+def _named(runs: Sequence[str]) -> str:
+    return f"{len(runs)} runs have" if len(runs) > 3 else f"{', '.join(runs)} {'has' if len(runs) == 1 else 'have'}"

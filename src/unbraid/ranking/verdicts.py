@@ -1,0 +1,45 @@
+"""What a ranking says of the best model, in the same words on the terminal, in JSON and on pages."""
+
+from collections.abc import Mapping
+
+from unbraid.analysis.settings import Key
+from unbraid.ranking.ranking import Ranking
+
+__all__ = ["group_verdicts", "study_verdict"]
+
+
+def group_verdicts(ranking: Ranking) -> list[str]:
+    """A line for each group: its best model, or why there is none. Groups are the families of the ranking."""
+    groups = dict.fromkeys(ranking.families)
+    return [_verdict(f"best of {group}", ranking, [each for each in groups if each != group]) for group in groups]
+
+
+def model_verdict(ranking: Ranking) -> list[str]:
+    """One line: the best model, or why there is none."""
+    return [_verdict("best", ranking, ())]
+
+
+def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[str, object] | None = None) -> list[str]:
+    """The best setting and the best model of a study, a line each; or in one line why there is none.
+
+    Args:
+        ranking: of a study.
+        names: of settings, as `brief_settings` gives them.
+        places: what a run is called by its id, such as its folder; default its id.
+    """
+    chosen = ranking.choose()
+    if chosen is None:
+        return [f"best model: none: {ranking.why_none()}"]
+    without = f", leaving out {', '.join(ranking.doubted_families)}" if ranking.doubted_families else ""
+    setting = f"{chosen.family} {names[chosen.family, chosen.setting]}".strip()
+    run = chosen.run if places is None else places[chosen.run]
+    return [
+        f"best setting{without}: {setting} (median {chosen.median:.3f})",
+        f"best model{without}: {run} ({chosen.score:.3f})",
+    ]
+
+
+def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> str:
+    chosen = ranking.choose(without)
+    said = f"none: {ranking.why_none(without)}" if chosen is None else f"{chosen.run} ({chosen.score:.3f})"
+    return f"{title}: {said}"

@@ -1,1 +1,0 @@
-"""Decoders that a page runs by itself."""

@@ -1,0 +1,441 @@
+"""Labels as people have them: text, categories, booleans, dates, angles of any period, missing ones."""
+
+import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unbraid._utils.arguments import check_entries, check_number
+from unbraid._utils.arrays import as_array
+from unbraid._utils.suggest import suggestion
+from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
+
+TURN = 2 * np.pi
+MOST_STEPS = 64  # of a circle: angles that lie on this many even steps, or fewer, are levels
+ON_A_STEP = 1e-6  # of a step
+SHOWN_LEVELS = 6
+_EPOCH = datetime.datetime(1970, 1, 1)
+_NO_VALUE = {"NAType", "NaTType"}  # of pandas, which cannot be compared
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels as factors: numbers, and what the numbers stand for."""
+
+    factors: FloatArray  # (n_used, n_factors)
+    used: BoolArray  # (n_rows,) rows that lack no label
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    sizes: tuple[int, ...] | None  # where a factor goes around in steps
+    levels: tuple[tuple[str, ...], ...]  # names of levels of each factor; none where numbers speak for themselves
+    notes: tuple[str, ...]
+
+
+class _Column(NamedTuple):
+    values: FloatArray  # (n_rows,), whatever where there is none
+    missing: BoolArray
+    kind: Kind | None  # that the values themselves say
+    levels: tuple[str, ...] = ()
+    ordered: bool = True  # the levels have an order that somebody gave them
+    said: str = "numbers"
+
+
+def is_plain(labels: Any) -> bool:
+    """Whether these are finite numbers in a matrix, with nothing to be found out about them."""
+    if hasattr(labels, "columns") or hasattr(labels, "column_names") or isinstance(labels, Mapping):
+        return False
+    if hasattr(labels, "to_numpy") and len(getattr(labels, "shape", ())) == 1:  # one column of a frame, by its name
+        return False
+    try:
+        array = as_array(labels)
+    except ValueError:
+        return False
+    return array.dtype.kind in "iuc" or (array.dtype.kind == "f" and not np.isnan(array).any())
+
+
+def read_labels(
+    labels: Any,
+    *,
+    names: Sequence[str] | None = None,
+    kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
+    period: Mapping[str, float] | None = None,
+    missing: Any = None,
+    columns: Sequence[str] | None = None,
+) -> Labels:
+    """Turn labels into factors.
+
+    Args:
+        labels: a pandas or polars frame, a mapping from names to columns, or an array (n_rows, n_factors) or
+            (n_rows,). Columns hold numbers, text, booleans, categories or dates.
+        names: of the columns of an array; default factor_0, factor_1, ...
+        kinds: by name, or one for each column. What is not named is guessed: text, booleans and categories without
+            order are categorical, whole numbers and ordered categories ordinal, what has a period cyclic, other
+            numbers and dates continuous.
+        period: of angles, by name: 360, 24, 2 * pi. They are cyclic; on at most 64 even steps they become levels,
+            else radians.
+        missing: a value, several, or a mapping from names to them, that stand for no label, as NaN, None and pandas'
+            NA do.
+        columns: names of those to read, in this order; default all.
+
+    Returns:
+        Labels; rows that lack any of their labels are left out, and `notes` say how many and why.
+
+    Raises:
+        ValueError: an unknown name or kind; a period that is none; text among numbers; no row has all labels.
+    """
+    series = columns_of(labels, names)
+    chosen = list(series) if columns is None else list(columns)
+    for name in chosen:
+        if name not in series:
+            raise ValueError(f"labels have no column {name!r}; {suggestion(name, series)}")
+    told = _by_name(kinds, chosen, "kinds")
+    periods = _by_name(period, chosen, "period")
+    absent = missing if isinstance(missing, Mapping) else dict.fromkeys(chosen, missing)
+    absent = _by_name(absent, chosen, "missing")
+    read = {name: _read(name, series[name], absent.get(name)) for name in chosen}
+    lengths = {name: len(column.values) for name, column in read.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"columns of labels must have one length; got {_listed(lengths)}")
+    used = _used(read)
+    found = [_factor(name, read[name], used, told.get(name), periods.get(name)) for name in chosen]
+    guessed = [each.said for name, each in zip(chosen, found, strict=True) if name not in told and name not in periods]
+    notes = [*_note_on_rows(read, used), *(note for each in found for note in each.notes)]
+    if guessed:
+        notes.append(note_on_guesses(guessed))
+    around = any(each.steps for each in found)
+    return Labels(
+        factors=np.stack([each.values for each in found], axis=1),
+        used=used,
+        names=tuple(chosen),
+        kinds=tuple(each.kind for each in found),
+        sizes=tuple(each.size for each in found) if around else None,
+        levels=tuple(each.levels for each in found),
+        notes=tuple(notes),
+    )
+
+
+def note_on_guesses(said: Sequence[str]) -> str:
+    """The note that says which kinds nobody has given, so that a wrong guess is seen."""
+    return f"kinds guessed: {', '.join(said)}; kinds= says otherwise"
+
+
+def check_groups(groups: Any, n_samples: int) -> IntArray:
+    """(n_samples,) numbers 0, 1, ... without gaps in place of labels of any sort; numbers that are so already, as such.
+
+    Raises:
+        ValueError: they are not one label per row; the message names the first row that has none.
+    """
+    labels = as_array(groups)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.shape != (n_samples,):
+        raise ValueError(f"groups must be one label per row, ({n_samples},); got shape {labels.shape}")
+    if labels.dtype.kind not in "biufUSOMm":
+        raise ValueError(f"groups must be numbers or text; got dtype {labels.dtype}")
+    if labels.dtype.kind == "O":
+        absent = np.array([_is_missing(each) or not str(each).strip() for each in labels], dtype=bool)
+        labels = np.array([str(each) for each in labels], dtype=object)
+    else:
+        absent = labels != labels  # NaN, and no date
+    if absent.any():
+        raise ValueError(f"groups must have a label in every row; row {int(np.argmax(absent))} has none")
+    known = labels.dtype == np.int64 and labels.min(initial=0) >= 0 and labels.max(initial=0) < n_samples
+    if known and np.bincount(labels).all():
+        return labels
+    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+
+
+class _Factor(NamedTuple):
+    values: FloatArray  # (n_used,)
+    kind: Kind
+    levels: tuple[str, ...]
+    steps: int  # around the circle; 0 for what does not go around in steps
+    said: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Number of levels; 0 of real values."""
+        if self.kind == "continuous" or not (self.values == np.rint(self.values)).all():
+            return 0
+        return self.steps or len(self.levels) or len(np.unique(self.values))
+
+
+def _factor(name: str, column: _Column, used: BoolArray, told: Any, period: Any) -> _Factor:
+    values = column.values[used]
+    whole = bool((values == np.rint(values)).all())
+    kind = told or column.kind or ("cyclic" if period is not None else "ordinal" if whole else "continuous")
+    if kind not in KINDS:
+        raise ValueError(f"kinds[{name!r}] is {kind!r}; {suggestion(str(kind), KINDS, words=KIND_WORDS)}")
+    if period is not None and kind != "cyclic":
+        raise ValueError(f"{name!r} has a period and is {kind}; only numbers of kind cyclic have one")
+    if (values == values[0]).all():
+        raise ValueError(
+            f"labels column {name!r} is constant over the {len(values)} rows in use: nothing can be measured against "
+            "it; leave it out"
+        )
+    notes: tuple[str, ...] = ()
+    if column.levels:
+        if kind == "continuous" or (kind != "categorical" and not column.ordered):
+            raise ValueError(
+                f"labels column {name!r} holds {column.said} and cannot be {kind}; give numbers, or an ordered "
+                "pandas Categorical"
+            )
+        steps = len(column.levels) if kind == "cyclic" else 0
+        return _Factor(values, kind, column.levels, steps, _told(name, kind, column.levels))
+    if kind == "cyclic" and (period is not None or not whole):
+        return _angles(name, values, period)
+    if kind != "continuous" and not whole:
+        row = int(np.flatnonzero(used)[np.argmax(values != np.rint(values))])
+        raise ValueError(f"{name!r} is {kind} and must hold whole numbers; row {row} is {column.values[row]:g}")
+    if told is None and whole and (values == -1).any() and values.min() == -1:
+        notes = (
+            f"{name} is -1 in {int((values == -1).sum()):,} rows, which count as a level; missing=-1 leaves them out",
+        )
+    steps = int(values.max()) + 1 if kind == "cyclic" else 0
+    # Two levels have no order to speak of; as ordinal ones they are scored like others (sap correlates).
+    binary = " (two levels)" if kind == "ordinal" and np.ptp(values) == 1 else ""
+    return _Factor(values, kind, (), steps, f"{name} {kind}{binary}", notes)
+
+
+def _angles(name: str, values: FloatArray, period: Any) -> _Factor:
+    """Levels where the angles lie on a few even steps, else radians from 0 to 2 pi."""
+    if period is None and np.abs(values).max() > TURN * (1 + 1e-9):
+        raise ValueError(
+            f"{name!r} is cyclic with real values of {values.min():g} to {values.max():g}, which are no radians "
+            f"(-6.28 to 6.28); say its period, as in period={{{name!r}: 360}}"
+        )
+    length = TURN if period is None else check_number(f"period[{name!r}]", period, above=0)
+    turns = np.mod(values / length, 1.0)
+    for steps in range(2, MOST_STEPS + 1):
+        places = turns * steps
+        if (np.abs(places - np.rint(places)) < ON_A_STEP).all():
+            levels = tuple(f"{step * length / steps:.6g}" for step in range(steps))
+            said = f"{name} cyclic ({steps} steps of {length / steps:g})"
+            return _Factor(np.rint(places) % steps, "cyclic", levels, steps, said)
+    note = f"{name}: angles of period {length:g}, as radians"
+    return _Factor(np.minimum(turns * TURN, np.nextafter(TURN, 0)), "cyclic", (), 0, f"{name} cyclic", (note,))
+
+
+def _told(name: str, kind: Kind, levels: Sequence[str]) -> str:
+    shown = ", ".join(levels[:SHOWN_LEVELS]) + (", ..." if len(levels) > SHOWN_LEVELS else "")
+    return f"{name} {kind} ({shown})"
+
+
+def _used(read: Mapping[str, _Column]) -> BoolArray:
+    for name, column in read.items():
+        if column.missing.all():
+            raise ValueError(f"labels column {name!r} is missing in every row; leave it out")
+    used = ~np.any([column.missing for column in read.values()], axis=0)
+    if not used.any():
+        counts = {name: int(column.missing.sum()) for name, column in read.items() if column.missing.any()}
+        raise ValueError(f"no row has all labels (missing: {_listed(counts)} of {len(used)}); choose fewer columns")
+    return used
+
+
+def _note_on_rows(read: Mapping[str, _Column], used: BoolArray) -> list[str]:
+    if used.all():
+        return []
+    counts = {name: int(column.missing.sum()) for name, column in read.items() if column.missing.any()}
+    kept = f"{int(used.sum()):,} of {len(used):,} rows are scored, those that lack no label"
+    return [f"{kept} (missing: {_listed(counts)})"]
+
+
+def _listed(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+def _by_name(given: Any, names: Sequence[str], what: str) -> dict[str, Any]:
+    """What is given by name or in order, by name."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        check_entries(what, given, len(names))
+        return dict(zip(names, given, strict=True))
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{what} names {name!r}, which is no factor; {suggestion(str(name), names)}")
+    return dict(given)
+
+
+def columns_of(labels: Any, names: Sequence[str] | None) -> dict[str, Any]:
+    """Name and content of each column."""
+    if isinstance(labels, Mapping):
+        pairs = [(str(name), labels[name]) for name in labels]
+    elif hasattr(labels, "columns") or hasattr(labels, "column_names"):  # a pyarrow table has both
+        called = getattr(labels, "column_names", None) or labels.columns
+        if len(set(called)) < len(list(called)):
+            raise ValueError(f"two columns of labels have one name: {', '.join(map(str, called))}")
+        pairs = [(str(name), labels[name]) for name in called]
+    else:
+        one = str(getattr(labels, "name", None) or "factor_0")
+        series = len(getattr(labels, "shape", ())) == 1
+        array = labels if series else _matrix(labels)
+        pairs = (
+            [(one, array)]
+            if series or array.ndim == 1
+            else [(f"factor_{k}", column) for k, column in enumerate(array.T)]
+        )
+    if names is not None:
+        check_entries("names", names, len(pairs))
+        pairs = [(name, content) for name, (_, content) in zip(names, pairs, strict=True)]
+    if not pairs:
+        raise ValueError("labels have no columns")
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError(f"names must differ from each other; got {[name for name, _ in pairs]}")
+    return dict(pairs)
+
+
+def _matrix(labels: Any) -> Any:
+    try:
+        array = as_array(labels)
+        # A list of text and numbers would become text throughout.
+        array = np.array(labels, dtype=object) if array.dtype.kind in "US" and isinstance(labels, list) else array
+    except ValueError as error:
+        raise ValueError(f"factors must be a matrix (n_samples, n_factors) or columns by name ({error})") from None
+    if array.ndim not in (1, 2):
+        raise ValueError(f"factors must be a matrix (n_samples, n_factors); got shape {array.shape}")
+    return array
+
+
+def _read(name: str, content: Any, absent: Any) -> _Column:
+    categories = _categories(content)
+    if categories is not None:
+        return _named(*categories, absent)
+    array = as_array(content)
+    if array.ndim == 2 and 1 in array.shape[1:]:
+        array = array[:, 0]
+    if array.ndim != 1 or array.dtype.kind in "cV":
+        found = f"{array.dtype} {array.shape}"
+        raise ValueError(f"labels column {name!r} must be one number, text or date per row; got {found}")
+    if array.dtype.kind in "SU":  # which a list of text and numbers becomes, too
+        array = (
+            np.array(content, dtype=object) if isinstance(content, list | tuple) else array.astype(str).astype(object)
+        )
+    if array.dtype.kind == "O":
+        return _of_objects(name, array, absent)
+    if array.dtype.kind == "b":
+        return _Column(
+            array.astype(float), np.zeros(len(array), bool), "categorical", ("False", "True"), said="booleans"
+        )
+    if array.dtype.kind in "mM":
+        return _of_dates(array)
+    values = array.astype(float)
+    missing = np.isnan(values) | np.isin(values, _numbers(absent))
+    infinite = np.isinf(values) & ~missing
+    if infinite.any():
+        row = int(np.argmax(infinite))
+        raise ValueError(f"labels column {name!r}, row {row} is {values[row]}; expected finite numbers")
+    return _Column(np.where(missing, 0.0, values), missing, None)
+
+
+def _categories(content: Any) -> tuple[Any, list[str], bool] | None:
+    """Position of each row's category, names of the categories, whether they are ordered; None for other columns."""
+    held = getattr(content, "cat", content)
+    if hasattr(held, "codes") and hasattr(held, "categories"):  # pandas
+        return np.asarray(held.codes), [str(each) for each in held.categories], bool(held.ordered)
+    if type(getattr(content, "dtype", None)).__name__ == "Enum" and hasattr(content, "to_physical"):  # polars
+        names = [str(each) for each in content.dtype.categories]
+        return content.to_physical().cast(int).fill_null(-1).to_numpy(), names, True
+    return None
+
+
+def _named(codes: Any, categories: list[str], ordered: bool, absent: Any) -> _Column:
+    missing = (codes < 0) | np.isin(codes, [k for k, each in enumerate(categories) if each in _texts(absent)])
+    present = np.unique(codes[~missing])
+    levels = tuple(categories[code] for code in present)
+    places = np.searchsorted(present, np.where(missing, present[:1].sum(), codes)) if len(present) else codes
+    return _Column(
+        places.astype(float), missing, "ordinal" if ordered else "categorical", levels, ordered, "categories"
+    )
+
+
+def _of_objects(name: str, array: Any, absent: Any) -> _Column:
+    missing = np.array([_is_missing(each) for each in array], dtype=bool)
+    missing |= np.array(
+        [not m and _is_any_of(each, absent) for each, m in zip(array, missing, strict=True)], dtype=bool
+    )
+    rows = np.flatnonzero(~missing)
+    sorts = np.array([_sort(each) for each in array[rows]])
+    if len(set(sorts.tolist())) > 1:
+        other = rows[int(np.argmax(sorts != sorts[0]))]
+        raise ValueError(
+            f"labels column {name!r} mixes {sorts[0]} ({array[rows[0]]!r}, row {rows[0]}) and "
+            f"{sorts[sorts != sorts[0]][0]} ({array[other]!r}, row {other}); give one or the other"
+        )
+    sort = sorts[0] if len(sorts) else "numbers"
+    if sort == "text":
+        levels = sorted({str(each) for each in array[rows]})
+        places = {level: place for place, level in enumerate(levels)}
+        values = [0 if gone else places[str(each)] for each, gone in zip(array, missing, strict=True)]
+        return _Column(np.array(values, dtype=float), missing, "categorical", tuple(levels), False, "text")
+    if sort == "dates":
+        moments = [np.datetime64("NaT") if gone else _moment(each) for each, gone in zip(array, missing, strict=True)]
+        return _of_dates(np.array(moments, dtype="datetime64[us]"))
+    if sort == "booleans":
+        values = [not gone and bool(each) for each, gone in zip(array, missing, strict=True)]
+        return _Column(np.array(values, dtype=float), missing, "categorical", ("False", "True"), said="booleans")
+    if sort != "numbers":
+        raise ValueError(f"labels column {name!r} holds {sort}, as in row {rows[0]}; expected numbers, text or dates")
+    plain = _read(
+        name, np.array([np.nan if gone else float(each) for each, gone in zip(array, missing, strict=True)]), None
+    )
+    return plain._replace(missing=missing)
+
+
+def _of_dates(array: Any) -> _Column:
+    """Days since the first."""
+    missing = np.isnat(array)
+    unit = array.astype("datetime64[us]" if array.dtype.kind == "M" else "timedelta64[us]")
+    first = unit[~missing].min() if not missing.all() else unit[0]
+    days = (unit - first) / np.timedelta64(1, "D")
+    return _Column(np.where(missing, 0.0, days), missing, "continuous", said="dates")
+
+
+def _moment(value: Any) -> Any:
+    if isinstance(value, datetime.datetime):
+        aware = value.tzinfo is not None
+        return np.datetime64(value.astimezone(datetime.UTC).replace(tzinfo=None) if aware else value)
+    return np.datetime64(value)
+
+
+def _sort(value: Any) -> str:
+    if isinstance(value, str | bytes | np.str_):
+        return "text"
+    if isinstance(value, bool | np.bool_):
+        return "booleans"
+    if isinstance(value, int | float | np.integer | np.floating) or type(value).__name__ in ("Decimal", "Fraction"):
+        return "numbers"
+    if isinstance(value, datetime.date | np.datetime64):
+        return "dates"
+    return type(value).__name__
+
+
+def _is_missing(value: Any) -> bool:
+    return (
+        value is None
+        or type(value).__name__ in _NO_VALUE
+        or (isinstance(value, float | np.floating) and value != value)
+    )
+
+
+def _is_any_of(value: Any, absent: Any) -> bool:
+    if isinstance(value, str):
+        return value in _texts(absent)
+    return not isinstance(value, bool) and isinstance(value, int | float) and value in _numbers(absent)
+
+
+def _several(absent: Any) -> list[Any]:
+    if absent is None:
+        return []
+    return list(absent) if isinstance(absent, list | tuple | set | frozenset | np.ndarray) else [absent]
+
+
+def _texts(absent: Any) -> list[str]:
+    return [each for each in _several(absent) if isinstance(each, str)]
+
+
+def _numbers(absent: Any) -> list[float]:
+    return [float(each) for each in _several(absent) if isinstance(each, int | float | np.number)]

@@ -1,0 +1,580 @@
+"""Codes with the factors that made them, in memory and on disk."""
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid._former import former_names
+from unbraid._utils.arguments import LONGEST_NAME, check_names, check_whole
+from unbraid._utils.arrays import as_array, check_weights, column_names, is_wide, too_large
+from unbraid._utils.optional import require
+from unbraid._utils.repr import Shown, printable
+from unbraid._utils.row_index import match_rows
+from unbraid._utils.suggest import suggestion
+from unbraid.representation.labels import check_groups, columns_of, note_on_guesses, read_labels
+from unbraid.storage.checksum import BLANK, KEY, seal
+from unbraid.storage.files import atomic_write
+from unbraid.storage.tables import (
+    map_npy,
+    names_in,
+    read_csv,
+    read_npy,
+    read_npz,
+    read_parquet,
+    read_sparse,
+    read_tensors,
+    split_columns,
+)
+from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
+
+Arrays = Mapping[str, Any]
+SUFFIXES = (".npz", ".safetensors", ".parquet")
+READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
+BIT = math.log(2)  # nats
+INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
+LONGEST_NOTE = 20_000  # letters; what is longer is cut
+POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
+STORED = (
+    "codes",
+    "factors",
+    *POSTERIOR,
+    "groups",
+    "factor_names",
+    "factor_kinds",
+    "factor_sizes",
+    "factor_levels",
+    "code_names",
+    "notes",
+)  # in a file
+
+
+@former_names(factor_names="names", factor_kinds="kinds", factor_sizes="sizes")
+@dataclass(frozen=True, eq=False, repr=False)
+class Representation(Shown):
+    """What an encoder makes of a dataset, with the factors of the dataset where they are known.
+
+    `Representation.of` takes labels as people have them; here factors are numbers.
+
+    Args:
+        codes: (n_samples, n_codes) real, usually posterior means; any array, tensor, frame or sparse matrix. Where
+            codes and whatever else has rows are pandas objects with an index, rows are matched by it, and `notes` say
+            what stood in another order; all else goes by position.
+        factors: (n_samples, n_factors) whole-numbered levels, or real values where the kind is "continuous", or
+            "cyclic" and the values are radians. Default: none are known.
+        log_variances: (n_samples, n_codes) log-variances of the posterior, in natural logarithms; optional.
+        names: one per factor; default factor_0, factor_1, ...
+        kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor; default ordinal,
+            or continuous where a factor has values that are not whole.
+        sizes: number of levels of each factor in the dataset, which may exceed those present; of a cyclic one, levels
+            once around, one less than there are where the last is the first again (`FactorSpace.turns`); optional.
+        prior_kl: (n_samples, n_codes) KL of each posterior from the model's prior, code by code, in nats, where that is
+            not the standard normal; optional, and only beside log_variances.
+        levels: names of the levels of each factor, of level 0 first; none where the numbers speak for themselves.
+        notes: what a score card says of how the factors came about.
+        code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
+            text, or else none: codes are then called code 0, code 1, ...
+        weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together;
+            labels of any sort, kept as numbers 0, 1, ...
+
+    Raises:
+        ValueError: shapes disagree, an index names other rows, a kind is unknown or two codes have one name.
+    """
+
+    codes: FloatArray
+    factors: FloatArray | IntArray = None  # pyright: ignore[reportAssignmentType]
+    log_variances: FloatArray | None = None
+    names: tuple[str, ...] = ()
+    kinds: tuple[Kind, ...] = ()
+    sizes: tuple[int, ...] | None = None
+    prior_kl: FloatArray | None = None
+    levels: tuple[tuple[str, ...], ...] = ()
+    notes: tuple[str, ...] = ()
+    code_names: tuple[str, ...] = ()
+    weights: FloatArray | None = None
+    groups: IntArray | None = None
+
+    def __post_init__(self) -> None:
+        rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
+        matched, notes = match_rows({name: getattr(self, name) for name in rows})
+        for name, values in (*matched.items(), ("notes", (*self.notes, *notes))):
+            object.__setattr__(self, name, values)
+        object.__setattr__(self, "code_names", tuple(self.code_names) or column_names(self.codes))
+        for name in ("names", "code_names"):
+            check_names(name, getattr(self, name))
+        levels = tuple(tuple(_text(each, LONGEST_NAME) for each in own) for own in self.levels)
+        levels = levels if any(levels) else ()
+        object.__setattr__(self, "levels", levels)
+        for name in ("names", "code_names", "notes"):  # from files: nothing in them steers a terminal or breaks a page
+            object.__setattr__(self, name, tuple(_text(each, LONGEST_NOTE) for each in getattr(self, name)))
+        for name in ("codes", "factors", *POSTERIOR):
+            array = getattr(self, name)
+            if array is not None:
+                object.__setattr__(self, name, as_array(array))
+        if self.factors is None:
+            object.__setattr__(self, "factors", np.empty((len(self.codes) if self.codes.ndim else 0, 0)))
+        if self.codes.ndim != 2 or self.factors.ndim != 2:
+            raise ValueError(
+                "codes must be (n_samples, n_codes) and factors (n_samples, n_factors); "
+                f"got {self.codes.shape} and {self.factors.shape}"
+            )
+        if self.code_names and len(self.code_names) != self.codes.shape[1]:
+            raise ValueError(
+                f"code_names must have one entry per code ({self.codes.shape[1]}); got {len(self.code_names)}"
+            )
+        if len(set(self.code_names)) < len(self.code_names):
+            twice = Counter(self.code_names).most_common(1)[0][0]
+            raise ValueError(f"code_names must differ from each other; {twice!r} comes twice")
+        n_factors = self.factors.shape[1]
+        if not self.names:
+            object.__setattr__(self, "names", tuple(f"factor_{k}" for k in range(n_factors)))
+        if not self.kinds and self.factors.dtype.kind in "biuf":
+            whole = (self.factors == np.rint(self.factors)).all(axis=0)
+            kinds = tuple("ordinal" if w else "continuous" for w in whole)
+            said = [f"{name} {kind}" for name, kind in zip(self.names, kinds, strict=False)]
+            object.__setattr__(self, "kinds", kinds)
+            object.__setattr__(self, "notes", (*self.notes, *([note_on_guesses(said)] if said else [])))
+        for name in ("names", "kinds", "sizes", "levels"):
+            entries = getattr(self, name)
+            if entries is not None and (entries or name != "levels") and len(entries) != n_factors:
+                raise ValueError(f"{name} must have one entry per factor ({n_factors}); got {len(entries)}")
+        for column, size in enumerate(self.sizes or ()):
+            check_whole(f"sizes[{column}]", size, 0)
+        if len(set(self.names)) < n_factors:
+            raise ValueError(f"names must differ from each other; got {list(self.names)}")
+        for name, kind in zip(self.names, self.kinds, strict=True):
+            if kind not in KINDS:
+                hint = suggestion(str(kind), KINDS, words=KIND_WORDS)
+                raise ValueError(f"factor {name!r} has unknown kind {kind!r}; {hint}")
+        for name in POSTERIOR:
+            array = getattr(self, name)
+            if array is not None and array.shape != self.codes.shape:
+                raise ValueError(f"{name} must have the shape of codes, {self.codes.shape}; got {array.shape}")
+        if self.prior_kl is not None and self.log_variances is None:
+            raise ValueError("prior_kl is that of a posterior, which needs log_variances, too")
+        if self.weights is not None:
+            object.__setattr__(self, "weights", check_weights(self.weights, len(self.codes)))
+        if self.groups is not None:
+            object.__setattr__(self, "groups", check_groups(self.groups, len(self.codes)))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def code_labels(self) -> list[str]:
+        """What each code is called: by its name, or code 0, code 1, ..."""
+        return list(self.code_names) or [f"code {code}" for code in range(self.codes.shape[1])]
+
+    def mean_kl(self) -> FloatArray | None:
+        """(n_codes,) KL of each latent's posterior from the prior, in nats, averaged over samples.
+
+        The prior is the standard normal unless there is `prior_kl`. None without log-variances. UDR calls a latent
+        informative when this exceeds 0.01.
+        """
+        if self.log_variances is None:
+            return None
+        if self.prior_kl is not None:
+            return self.prior_kl.astype(float).mean(axis=0)
+        mean, log_variance = self.codes.astype(float), self.log_variances.astype(float)
+        return 0.5 * (mean**2 + np.exp(log_variance) - log_variance - 1).mean(axis=0)
+
+    def signal(self) -> FloatArray | None:
+        """(n_codes,) 1/2 log(1 + Var mu / E sigma^2) in nats: what a code tells of its sample, were both Gaussian.
+
+        From 0. A constant posterior has none, wherever it lies and however wide it is, where its KL from the prior may
+        be large. None without log-variances. A ranking calls a latent informative when this exceeds 0.01.
+        """
+        if self.log_variances is None:
+            return None
+        noise = np.exp(self.log_variances.astype(float)).mean(axis=0)
+        return 0.5 * np.log1p(self.codes.astype(float).var(axis=0) / np.maximum(noise, np.finfo(float).tiny))
+
+    def informative(self) -> BoolArray | None:
+        """(n_codes,) whether the `signal` of a code exceeds 0.01 nats, as rankings count; else as `signal`."""
+        signal = self.signal()
+        return None if signal is None else signal > INFORMATIVE
+
+    def tells_nothing(self) -> bool:
+        """Whether all codes together tell less than one bit of their sample, by the sum of `signal`.
+
+        So it is of a collapsed model and of an untrained one: metrics read the means, whose differences are far
+        smaller than the noise around them. False without log-variances, where the codes do not say so.
+        """
+        signal = self.signal()
+        return signal is not None and bool(signal.sum() < BIT)
+
+    def without_idle_rows(self) -> "Representation":
+        """Without the rows of weight 0."""
+        if self.weights is None or self.weights.all():
+            return self
+        return self.keep_rows(np.flatnonzero(self.weights))
+
+    def keep_rows(self, rows: IntArray) -> "Representation":
+        """These rows alone, in this order."""
+        arrays = {name: getattr(self, name) for name in ("codes", "factors", "weights", "groups", *POSTERIOR)}
+        return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
+
+    def keep_factors(self, names: Sequence[str]) -> "Representation":
+        """The same codes with these factors alone, in this order.
+
+        Raises:
+            ValueError: a name is unknown.
+        """
+        for name in names:
+            if name not in self.names:
+                raise ValueError(f"no factor {name!r}; {suggestion(name, self.names)}")
+        columns = [self.names.index(name) for name in names]
+        return replace(
+            self,
+            factors=self.factors[:, columns],
+            names=tuple(names),
+            kinds=tuple(self.kinds[k] for k in columns),
+            sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
+            levels=tuple(self.levels[k] for k in columns) if self.levels else (),
+        )
+
+    @classmethod
+    def of(
+        cls,
+        codes: Any,
+        labels: Any = None,
+        *,
+        names: Sequence[str] | None = None,
+        kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
+        period: Mapping[str, float] | None = None,
+        missing: Any = None,
+        columns: Sequence[str] | None = None,
+        log_variances: Any = None,
+        prior_kl: Any = None,
+        code_names: Sequence[str] = (),
+        weights: Any = None,
+        groups: Any = None,
+        key: str | None = None,
+    ) -> "Representation":
+        """Codes with labels as people have them.
+
+        Args:
+            codes: (n_samples, n_codes) as for `Representation`.
+            labels: a pandas or polars frame, a mapping from names to columns, or an array; of numbers, text, booleans,
+                categories or dates. A row that lacks any label in use is left out, and `notes` count such rows.
+            names: of the columns of an array; default factor_0, factor_1, ...
+            kinds: by name, {"hue": "cyclic"}, or one for each column. Others are guessed, and `notes` say what was:
+                text, booleans and categories without order are categorical, whole numbers and ordered categories
+                ordinal, what has a period cyclic, other numbers and dates (as days) continuous.
+            period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
+            missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
+            columns: names of the labels to use, in this order; default all.
+            log_variances, prior_kl, code_names, weights: as for `Representation`, of all rows.
+            groups: likewise; or the name of a column of the labels, which is no factor then.
+            key: column that names the rows, in the frames (or mappings) of codes and labels both: rows are matched by
+                it. Without it they are matched by the index of pandas, where both have one, or else by position.
+
+        Raises:
+            ValueError: shapes disagree; index or key name different rows; a name or kind is unknown; a period is none;
+                a column mixes text and numbers; no row has all labels.
+
+        Example:
+            >>> labels = {"shape": ["heart", "square", None, "square"], "hue": [0, 90, 180, 270]}
+            >>> held = Representation.of(np.eye(4), labels, period={"hue": 360})
+            >>> held.kinds, held.factors.tolist(), held.levels[0]
+            (('categorical', 'cyclic'), [[0.0, 0.0], [1.0, 1.0], [1.0, 3.0]], ('heart', 'square'))
+            >>> held.notes[0]
+            '3 of 4 rows are scored, those that lack no label (missing: shape 1)'
+        """
+        rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
+        rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
+        codes, labels, log_variances, prior_kl, weights, groups = rows.values()
+        about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes)}
+        codes = as_array(codes)
+        posterior: dict[str, Any] = {
+            name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
+        }
+        if weights is not None:
+            about["weights"] = check_weights(weights, len(codes))
+        if isinstance(groups, str):
+            labels, groups = _without(labels, groups, names)
+            names = None
+        if groups is not None:
+            about["groups"] = check_groups(groups, len(codes))
+        if labels is None:
+            return cls(codes, notes=notes, **posterior, **about)
+        read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
+        for name, array in {"codes": codes, **posterior}.items():
+            if array.ndim != 2 or len(array) != len(read.used):
+                raise ValueError(
+                    f"{name} and labels must have the same rows; got {name} {array.shape} and labels of "
+                    f"{len(read.used)} rows"
+                )
+        if not read.used.all():
+            codes = codes[read.used]
+            posterior = {name: array[read.used] for name, array in posterior.items()}
+            about |= {name: about[name][read.used] for name in ("weights", "groups") if name in about}
+        return cls(
+            codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
+            levels=read.levels, notes=(*notes, *read.notes), **posterior, **about,
+        )  # fmt: skip
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Representation":
+        """Read a representation file, .npz (never unpickled), .safetensors or .parquet, or codes alone, .npy or .csv.
+
+        A table (.csv, .parquet) has columns code_0, code_1, ... and factor_<name>, or holds codes in every column,
+        which keep their names. An .npz or .safetensors of a single array holds the codes, whatever it is called; an
+        .npz of scipy.sparse.save_npz holds sparse codes.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is not what its name says, or lacks `codes`; the message names it.
+        """
+        path = Path(path)
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
+        read = _READERS.get(path.suffix.lower())
+        if read is None:
+            raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}")
+        try:
+            arrays = read(path)
+        except ValueError as error:
+            raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
+        if "codes" not in arrays:
+            raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
+        try:
+            code_names = _entries(arrays, "code_names", "U")
+            if "labels" in arrays:
+                posterior = {name: arrays.get(name) for name in POSTERIOR}
+                groups = arrays.get("groups")
+                return cls.of(arrays["codes"], arrays["labels"], code_names=code_names, groups=groups, **posterior)
+            return cls(
+                codes=as_array(arrays["codes"]),
+                factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
+                **{name: np.asarray(arrays[name]) for name in POSTERIOR if arrays.get(name) is not None},
+                names=_entries(arrays, "factor_names", "U"),
+                kinds=_entries(arrays, "factor_kinds", "U"),
+                sizes=_entries(arrays, "factor_sizes", "iu") or None,
+                levels=_levels(arrays.get("factor_levels")),
+                notes=_entries(arrays, "notes", "U"),
+                code_names=code_names,
+                groups=arrays.get("groups"),
+            )
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def save(self, path: str | Path) -> None:
+        """Write a representation file; the suffix decides the format. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is none of .npz, .safetensors, .parquet.
+        """
+        path = Path(path)
+        write = _WRITERS.get(path.suffix.lower())
+        if write is None:
+            raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
+        if self.weights is not None:
+            raise ValueError(f"{path}: a file holds no weights of rows; save without them, and give them when scoring")
+        with atomic_write(path) as temporary:
+            write(self, temporary)
+            seal(temporary)
+
+    @classmethod
+    def example(cls) -> "Representation":
+        """The shipped codes of a β-TCVAE trained on dSprites: 10 000 samples, 10 codes, 5 factors."""
+        return cls.load(example_path())
+
+
+def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:
+    """The other columns, and this one."""
+    columns = {} if labels is None else columns_of(labels, names)
+    if column not in columns:
+        raise ValueError(f"groups={column!r} names no column of labels; {suggestion(column, columns)}")
+    groups = columns.pop(column)
+    return columns, groups
+
+
+def grouped_by(representation: Representation, column: str) -> Representation:
+    """One factor taken for the groups of rows.
+
+    Raises:
+        ValueError: there is no such factor.
+    """
+    if column not in representation.names:
+        known = ", ".join(representation.names) or "none"
+        raise ValueError(f"groups={column!r} names no factor; there are {known}")
+    held = representation.keep_factors([name for name in representation.names if name != column])
+    return replace(held, groups=representation.factors[:, representation.names.index(column)])
+
+
+def write_codes(representation: Representation, path: Path) -> None:
+    """Write the .safetensors file of a folder that counts only once it has its name; all others take `save`."""
+    _write_safetensors(representation, path)
+    seal(path)
+
+
+def example_path() -> Path:
+    return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
+
+
+def read_wide(path: Path) -> Any:
+    """The codes of a file, where they are read by columns: sparse, or in a .npy file that is too large; else None."""
+    if not path.is_file():
+        return None
+    full = path.suffix == ".npy" and too_large(path.stat().st_size)  # a number takes a byte at least
+    held = map_npy(path) if full else read_sparse(path)
+    return held if held is not None and is_wide(held) else None
+
+
+def _read_npz(path: Path) -> Arrays:
+    if (held := read_sparse(path)) is not None:
+        return {"codes": held}
+    arrays = read_npz(path, STORED)  # other members may be pickled (dSprites' metadata is); they are left closed
+    held = names_in(path)
+    if "codes" not in arrays and len(held) == 1 and held[0] not in STORED:  # numpy.savez(path, codes)
+        arrays["codes"] = read_npz(path)[held[0]]
+    if "codes" not in arrays:
+        near = suggestion("codes", held)
+        raise ValueError(f"{path}: no array 'codes'; {near if near.startswith('did') else 'found ' + ', '.join(held)}")
+    return arrays
+
+
+def _read_npy(path: Path) -> Arrays:
+    return {"codes": read_npy(path)}
+
+
+def _read_safetensors(path: Path) -> Arrays:
+    arrays, metadata = read_tensors(path)
+    described = _object(metadata.get("unbraid", "{}"), path)
+    if "codes" not in arrays and len(arrays) == 1 and not set(arrays) & set(STORED):
+        arrays = {"codes": next(iter(arrays.values()))}
+    return arrays | described
+
+
+def _object(text: str | bytes, path: Path) -> dict[str, Any]:
+    """What our metadata in a file say."""
+    try:
+        described = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path}: not a readable {path.suffix} file ({error})") from error
+    if not isinstance(described, dict):
+        raise ValueError(f"{path}: not a readable {path.suffix} file (its metadata is no object)")
+    return described
+
+
+def _read_csv(path: Path) -> Arrays:
+    columns = read_csv(path)
+    return split_columns(columns, list(columns))
+
+
+def _read_parquet(path: Path) -> Arrays:
+    table = read_parquet(path)
+    arrays = split_columns({name: _plain(table[name]) for name in table.column_names}, table.column_names)
+    described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
+    if described.get("factor_names") == []:
+        arrays["factors"] = np.empty((len(table), 0))
+    return described | arrays
+
+
+def _plain(column: Any) -> Any:
+    values = column.to_numpy()
+    return values if values.dtype.kind in "biufO" else values.astype(object)
+
+
+def _text(name: Any, longest: int) -> str:
+    return printable(name if len(name) <= longest else f"{name[: longest - 1]}…") if isinstance(name, str) else name
+
+
+def _entries(arrays: Arrays, name: str, dtypes: str) -> tuple[Any, ...]:
+    """What a file lists under a name; nothing where it lists none."""
+    try:
+        found = np.asarray(() if arrays.get(name) is None else arrays[name])
+    except ValueError:  # lists of unequal lengths
+        found = np.empty((0, 0))
+    if found.ndim != 1 or (found.size and found.dtype.kind not in dtypes):
+        raise ValueError(f"{name} must be a list of {'names' if dtypes == 'U' else 'whole numbers'}")
+    return tuple(found.tolist())
+
+
+def _levels(text: Any) -> tuple[tuple[str, ...], ...]:
+    if text is None:
+        return ()
+    try:
+        levels = json.loads(str(text))
+    except RecursionError:
+        raise ValueError("factor_levels is nested too deeply") from None
+    if not isinstance(levels, list) or not all(isinstance(each, list) for each in levels):
+        raise ValueError("factor_levels must be a list of lists of names")
+    return tuple(tuple(map(str, each)) for each in levels)
+
+
+def _described(representation: Representation) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "factor_names": list(representation.names),
+        "factor_kinds": list(representation.kinds),
+    }
+    if representation.sizes is not None:
+        described["factor_sizes"] = list(representation.sizes)
+    if representation.levels:
+        described["factor_levels"] = json.dumps(representation.levels)
+    if representation.code_names:
+        described["code_names"] = list(representation.code_names)
+    if representation.notes:
+        described["notes"] = list(representation.notes)
+    return described
+
+
+def _metadata(representation: Representation) -> dict[str, str]:
+    # One key, for the order of several is not always the same, and equal content is to make equal files.
+    return {"unbraid": json.dumps({**_described(representation), KEY: BLANK})}
+
+
+def _matrices(representation: Representation) -> dict[str, FloatArray | IntArray]:
+    matrices = {"codes": representation.codes, "factors": representation.factors}
+    beside = (*POSTERIOR, "groups")
+    matrices |= {name: getattr(representation, name) for name in beside if getattr(representation, name) is not None}
+    return {name: np.ascontiguousarray(matrix) for name, matrix in matrices.items()}
+
+
+def _write_npz(representation: Representation, path: Path) -> None:
+    described = {name: np.array(values) for name, values in _described(representation).items()}
+    with path.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **_matrices(representation), **described)
+
+
+def _write_safetensors(representation: Representation, path: Path) -> None:
+    from safetensors.numpy import save
+
+    # Written by Python, so that a full disk is an OSError.
+    path.write_bytes(save(_matrices(representation), _metadata(representation)))
+
+
+def _write_parquet(representation: Representation, path: Path) -> None:
+    require("pyarrow", "table", "writing .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns = {f"code_{i}": column for i, column in enumerate(representation.codes.T)}
+    columns |= {
+        f"factor_{name}": column for name, column in zip(representation.names, representation.factors.T, strict=True)
+    }
+    for name, prefix in POSTERIOR.items():
+        if (matrix := getattr(representation, name)) is not None:
+            columns |= {f"{prefix}{i}": column for i, column in enumerate(matrix.T)}
+    columns |= {} if representation.groups is None else {"groups": representation.groups}
+    pq.write_table(pa.table(columns).replace_schema_metadata(_metadata(representation)), path)
+
+
+_READERS: Mapping[str, Callable[[Path], Arrays]] = {
+    ".npz": _read_npz,
+    ".npy": _read_npy,
+    ".csv": _read_csv,
+    ".safetensors": _read_safetensors,
+    ".parquet": _read_parquet,
+}
+_WRITERS: Mapping[str, Callable[[Representation, Path], None]] = {
+    ".npz": _write_npz,
+    ".safetensors": _write_safetensors,
+    ".parquet": _write_parquet,
+}

@@ -1,0 +1,1 @@
+"""A decoder as a program that a page runs."""

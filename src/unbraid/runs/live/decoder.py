@@ -1,0 +1,150 @@
+"""The decoders of a page, with what a reader can move: what templates/live.js reads."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unbraid.datasets import DatasetMissing
+from unbraid.datasets.base import FactorDataset
+from unbraid.report.images import GAP, image_address, sheet_address
+from unbraid.runs.live.program import Program, rounding
+from unbraid.runs.live.sliders import Slider, matched, sliders
+from unbraid.runs.live.tracing import NotTraced, traced
+from unbraid.runs.run import Run
+from unbraid.types import FloatArray, UInt8Array
+
+SEEDS = 12  # images to start from
+ROWS, STEPS = 3, 9  # of the images made beforehand: seed images, and places of a slider
+LARGEST = 8_000_000  # letters of one decoder's weights
+SLOWEST = 60_000_000  # multiply-adds of one image: about 30 ms on one core
+
+
+@dataclass(frozen=True, eq=False)
+class Seeds:
+    """The same images, as each model codes and decodes them."""
+
+    originals: UInt8Array | FloatArray | None  # (n, height, width, channels); None where the dataset is not at hand
+    missing: str  # why not
+    codes: list[FloatArray]  # (n, n_codes) of each model
+    decoded: list[FloatArray]  # (n, height, width, channels) by each model
+
+
+def live_models(runs: Sequence[Run], dataset: FactorDataset | None = None) -> dict[str, Any]:
+    """What the sections of images show, as a plain dictionary; `data` is what their script reads.
+
+    Args:
+        runs: one, or two of the same images, whose sliders then move together.
+        dataset: of the images, where the runs do not name one.
+
+    Raises:
+        ValueError: two runs of other images.
+    """
+    representations = [run.codes() for run in runs]
+    own = [sliders(each, run.parts) for each, run in zip(representations, runs, strict=True)]
+    rows: list[tuple[list[Slider | None], float]] = [([slider], 0.0) for slider in own[0]]
+    if len(runs) > 1:
+        if len({run.config["dataset"]["content"] for run in runs}) > 1:
+            raise ValueError(f"{runs[0].path} and {runs[1].path} were trained on other images: nothing to compare")
+        rows = [
+            ([mine, theirs], alike)
+            for mine, theirs, alike in matched((representations[0], own[0]), (representations[1], own[1]))
+        ]
+    seeds = _seeds(runs, dataset)
+    models = [_model(run, codes, images) for run, codes, images in zip(runs, seeds.codes, seeds.decoded, strict=True)]
+    shown = seeds.decoded[0] if seeds.originals is None else seeds.originals
+    return {
+        "sliders": [_described(places, alike, runs, seeds) for places, alike in rows],
+        "seeds": [image_address(each) for each in shown],
+        "pairs": _pairs(seeds),
+        "missing": seeds.missing,
+        "circles": any(each is not None and each.circle for places, _ in rows for each in places),
+        "models": [{name: model[name] for name in model if name not in {"program", "codes"}} for model in models],
+        "data": {
+            "shape": seeds.decoded[0].shape[1:],
+            "models": [{"program": model["program"], "codes": model["codes"]} for model in models],
+            "sliders": [[_move(each) for each in places] for places, _ in rows],
+            "strips": {"rows": min(ROWS, len(shown)), "steps": STEPS, "gap": GAP},
+        },
+    }
+
+
+def _seeds(runs: Sequence[Run], dataset: FactorDataset | None) -> Seeds:
+    rng = np.random.default_rng(0)
+    try:
+        opened = runs[0].dataset(dataset)
+    except (ValueError, OSError, DatasetMissing) as error:
+        kept = [run.codes().codes for run in runs]
+        rows = np.sort(rng.choice(len(kept[0]), min(SEEDS, len(kept[0])), replace=False))
+        codes, originals, missing = [each[rows] for each in kept], None, str(error)
+    else:
+        originals = opened.images(rng.choice(len(opened), min(SEEDS, len(opened)), replace=False))
+        codes, missing = [run.encode(originals) for run in runs], ""
+    return Seeds(originals, missing, codes, [run.decode(each) for run, each in zip(runs, codes, strict=True)])
+
+
+def _model(run: Run, codes: FloatArray, decoded: FloatArray) -> dict[str, Any]:
+    """A decoder as the page runs it, or the reason why it cannot."""
+    program, reason = _program(run, codes.shape[1])
+    return {
+        "program": None if program is None else program.to_dict(),
+        "codes": np.round(codes, 5).tolist(),
+        "reason": reason,
+        "millions": None if program is None else f"{program.multiplications / 1e6:.2g}",
+        "rounding": None if program is None else rounding(program, codes, decoded),
+    }
+
+
+def _program(run: Run, n_codes: int) -> tuple[Program | None, str]:
+    try:
+        program = traced(run.decoder(), n_codes)
+    except NotTraced as error:
+        return None, str(error)
+    if program.multiplications > SLOWEST:
+        return None, f"an image takes it {program.multiplications / 1e6:,.0f} million multiply-adds"
+    if (size := len(program.to_dict()["constants"]["data"])) > LARGEST:
+        return None, f"its weights would take {size / 1e6:.0f} MB of the page"
+    return program, ""
+
+
+def _pairs(seeds: Seeds) -> list[str]:
+    """One picture per seed image: the original, where it is at hand, and below it what each model makes of it."""
+    pictures = []
+    for place in range(len(seeds.decoded[0])):
+        column = [each[place] for each in seeds.decoded]
+        if seeds.originals is not None:
+            original = seeds.originals[place]
+            column.insert(0, original / np.float32(255) if original.dtype == np.uint8 else original)
+        pictures.append(sheet_address(np.stack(column)[:, None]))
+    return pictures
+
+
+def _described(places: Sequence[Slider | None], alike: float, runs: Sequence[Run], seeds: Seeds) -> dict[str, Any]:
+    found = [each for each in places if each is not None]
+    return {
+        "name": " / ".join("–" if each is None else each.name for each in places),
+        "codes": [list(each.codes) if each else [] for each in places],
+        "kl": [None if each is None or each.kl is None else f"{each.kl:.3g}" for each in places],
+        "variance": [None if each is None else f"{each.variance:.3g}" for each in places],
+        "alike": f"{alike:.2f}" if len(found) > 1 else None,
+        "informative": any(each.informative for each in found),
+        "strips": [
+            None if each is None else _strip(run, each, codes)
+            for run, each, codes in zip(runs, places, seeds.codes, strict=True)
+        ],
+    }
+
+
+def _strip(run: Run, slider: Slider, codes: FloatArray) -> str:
+    """One seed image a row, one place of the slider a column."""
+    places = slider.places(STEPS)
+    moved = np.concatenate([slider.moved(code, places) for code in codes[:ROWS]])
+    images = run.decode(moved)
+    return sheet_address(images.reshape(-1, STEPS, *images.shape[1:]))
+
+
+def _move(slider: Slider | None) -> dict[str, Any] | None:
+    if slider is None:
+        return None
+    return {"codes": slider.codes, "circle": slider.circle, "low": slider.low, "high": slider.high}

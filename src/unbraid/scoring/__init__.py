@@ -1,0 +1,1 @@
+"""Many metrics on one representation, and how sure they are."""

@@ -1,0 +1,538 @@
+"""The scores of one representation: looked at, kept, read back."""
+
+import json
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, make_dataclass, replace
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import unbraid
+from unbraid._utils.arguments import check_number
+from unbraid._utils.arrays import array_digest
+from unbraid._utils.optional import require
+from unbraid._utils.repr import with_names
+from unbraid.confidence.baselines import told as baselines_told
+from unbraid.confidence.interval import Interval, Intervals, rows_needed
+from unbraid.confidence.null import Null
+from unbraid.metrics import BLOCKED, METRICS, Metric
+from unbraid.metrics._shared.chance import Noise, notes_on_noise
+from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
+from unbraid.representation import SUFFIXES, Representation
+from unbraid.storage.files import atomic_write
+from unbraid.storage.score_file import (
+    LARGEST_ARRAY,
+    LONGEST_TEXT,
+    Decision,
+    SavedInput,
+    SavedMetric,
+    SavedNull,
+    read_scores_file,
+    storable,
+)
+from unbraid.types import DataFrame, FloatArray
+
+# Values beside the headlines of metrics, and which way is better; of others there is no better.
+HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
+LOWER = (
+    "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
+    "total_correlation", "leakage",
+)  # fmt: skip
+ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
+NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
+
+COLLAPSED = (
+    "collapsed or untrained: by their log-variances all codes together tell less than one bit of a row; metrics read "
+    "the means, whose differences are far smaller than the posterior is wide, and may score them all the same"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """One metric of a score card."""
+
+    metric: Metric
+    result: Any
+    seconds: float
+    objects: Representation | None = None  # what was scored in place of the card's representation
+    chance: Noise | None = None  # what independent noise scores, where the metric states it
+    null: Null | None = None  # what the same rows score when they are moved, where that was asked for
+    intervals: Intervals | None = None  # of each number, where that was asked for
+    no_interval: str = ""  # why there is none, though it was asked for
+    no_null: str = ""  # likewise
+    baselines: Mapping[str, float] = field(default_factory=dict)  # what codes that learnt nothing score, by name
+    no_baselines: Mapping[str, str] = field(default_factory=dict)  # by name, why a baseline could not be scored
+    factors: tuple[str, ...] = ()  # their names, by which notes call them; none where the notes do so already
+    codes: tuple[str, ...] = ()  # likewise
+
+    @property
+    def headline(self) -> float:
+        return getattr(self.result, self.metric.headline)
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Every number of the result, the headline first."""
+        numbers = {name: value for name, value in fields_of(self.result) if isinstance(value, float | np.floating)}
+        first = {self.metric.headline: numbers[self.metric.headline]}
+        return {name: float(value) for name, value in (first | numbers).items()}
+
+    @property
+    def arrays(self) -> dict[str, FloatArray]:
+        return {name: value for name, value in fields_of(self.result) if isinstance(value, np.ndarray)}
+
+    @property
+    def unchecked(self) -> bool:
+        """Whether it has an interval that no simulation has checked."""
+        method = self.metric.interval
+        return self.intervals is not None and isinstance(method, Resampling) and not method.checked
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What to know before reading the number."""
+        told = (*getattr(self.result, "notes", ()), *notes_on_noise(self.chance))
+        notes = [with_names(note, self.factors, self.codes) for note in told]
+        if self.objects is not None:
+            notes.insert(0, f"on {len(self.objects):,} images of whole objects, encoded for it")
+        if self.null is not None:
+            notes.append(self.null.note)
+        notes += baselines_told(self.metric.higher_is_better, self.headline, self.baselines)
+        if self.unchecked:
+            notes.append(UNCHECKED)
+        if self.intervals is not None and self.intervals.by_seed is not None:
+            share = self.intervals.by_seed.get(self.metric.headline)
+            if share is not None:
+                own = f"{100 * share:.0f} % of the variance behind its interval is that from seed to seed"
+                notes.append(f"{own}, the rest that of rows")
+        if self.no_interval:
+            notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
+        if self.no_null:
+            notes.append(with_names(f"no null: {self.no_null}", self.factors, self.codes))
+        for name, reason in self.no_baselines.items():
+            notes.append(with_names(f"no score of the baseline {name}: {reason}", self.factors, self.codes))
+        return tuple(dict.fromkeys(notes))  # a card that was read has them among those of its result
+
+    def contents(self) -> dict[str, Any]:
+        """All of it by name, as pages read it."""
+        names = (
+            "metric", "result", "headline", "values", "arrays", "notes", "chance", "null", "intervals", "no_interval",
+            "baselines", "seconds", "objects",
+        )  # fmt: skip
+        return {name: getattr(self, name) for name in names}
+
+
+@dataclass(frozen=True)
+class FailedMetric:
+    """A metric that raised an error."""
+
+    reason: str  # one line
+    details: str = ""  # the traceback
+
+    @classmethod
+    def of(cls, error: Exception) -> "FailedMetric":
+        details = "".join(traceback.format_exception(error))
+        return cls(storable(f"{type(error).__name__}: {error}"), storable(details[-LONGEST_TEXT:], lines=True))
+
+
+def kept(_name: str, error: Exception) -> FailedMetric:
+    """What becomes of a metric that raised an error: it is kept in place of the score."""
+    return FailedMetric.of(error)
+
+
+def raised(name: str, error: Exception) -> FailedMetric:
+    """Raises ValueError: which metric it was, and what it raised."""
+    raise ValueError(f"metric {name} failed: {FailedMetric.of(error).reason}") from error
+
+
+OnError: TypeAlias = Callable[[str, Exception], FailedMetric]
+ON_ERROR: Mapping[str, OnError] = {"keep": kept, "raise": raised}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ScoreCard:
+    """The scores of one representation.
+
+    `card["mig"]` is the Result of one metric, and `list(card)` the ids of all that were scored; `scored` maps each to
+    its result and the seconds it took, `skipped` each metric that has no meaning here to the reason, and `failed` each
+    that raised an error to a `FailedMetric`, with the `reason` in one line and the traceback. `decided_by` says
+    of each what its number depends on beside codes and factors (see `unbraid.metrics._shared.provenance`).
+    """
+
+    representation: Representation
+    scored: Mapping[str, Scored]
+    skipped: Mapping[str, str]
+    seed: int
+    gap: str | None = None  # as text, where it was given so
+    path: str | None = None
+    chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
+    failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # metrics that raised an error
+    decided_by: Mapping[str, Decision] = field(default_factory=dict)
+    described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
+    of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What holds for the whole card: rows that were left out, kinds that were guessed, collapsed codes."""
+        if self.described is not None:
+            return tuple(self.described.get("notes", ()))
+        return self.representation.notes + ((COLLAPSED,) if self.representation.tells_nothing() else ())
+
+    @property
+    def n_samples(self) -> int:
+        """Rows that were scored, also of a card that was read without them."""
+        return len(self.representation) if self.described is None else int(self.described["n_samples"])
+
+    def __iter__(self) -> Iterator[str]:
+        """Ids of the metrics that were scored."""
+        return iter(self.scored)
+
+    def __len__(self) -> int:
+        return len(self.scored)
+
+    def __contains__(self, metric: object) -> bool:
+        return metric in self.scored
+
+    def __getitem__(self, metric: str) -> Any:
+        if metric in self.skipped:
+            raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
+        if metric in self.failed:
+            raise KeyError(f"{metric} failed: {self.failed[metric].reason}")
+        return self.scored[metric].result
+
+    def to_dict(self) -> dict[str, Any]:
+        """The card as plain numbers, strings, lists and dictionaries: what the JSON file holds."""
+        names = self.representation.names
+        factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
+        return {
+            "unbraid": unbraid.__version__,
+            "seed": int(self.seed),
+            **({} if self.gap is None else {"gap": self.gap}),
+            "input": self._input(),
+            "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
+            "skipped": dict(self.skipped),
+            **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
+            "decided_by": {name: {**each, **factors} for name, each in self.decided_by.items()},
+        }
+
+    def contents(self) -> dict[str, Any]:
+        """What a page shows of the card, as a plain dictionary; see `unbraid.report.page`."""
+        return {
+            "unbraid": unbraid.__version__,
+            "representation": self.representation,
+            "scored": {name: scored.contents() for name, scored in self.scored.items()},
+            "skipped": dict(self.skipped),
+            "failed": {name: each.reason for name, each in self.failed.items()},
+            "seed": self.seed,
+            "gap": self.gap,
+            "path": self.path,
+            "chosen_factors": self.chosen_factors,
+            "decided_by": self.decided_by,
+            "input": self._input(),
+        }
+
+    def to_frame(self) -> DataFrame:
+        """A pandas DataFrame with one row per number, and how to read it.
+
+        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
+        `Interval`, and by_seed, the share of its variance that another seed makes, NaN where none was asked for or
+        there is none; null, the mean of the headline with rows moved, p and above_null, of headlines for which a
+        null was asked, else NaN; what each baseline scores, by its name, where there are any, NaN beside what is no
+        headline; direction, "higher" or "lower" where one is
+        better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
+
+        Raises:
+            ImportError: pandas is not installed.
+        """
+        pandas = require("pandas", "table", "to_frame")
+        rows: list[dict[str, Any]] = []
+        beside = dict.fromkeys(name for each in self.scored.values() for name in each.baselines)
+        for metric, scored in self.scored.items():
+            per_factor = getattr(scored.result, "per_factor", ())
+            known = scored.intervals
+            shares = {} if known is None or known.by_seed is None else known.by_seed
+            numbers = [
+                (name, "", number, None if known is None else known.values.get(name))
+                for name, number in scored.values.items()
+            ]
+            between = (known and known.per_factor) or [None] * len(per_factor)
+            names = self.representation.names
+            numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
+            for name, factor, number, interval in numbers:
+                higher, headline = direction(scored.metric, name), name == scored.metric.headline
+                null = scored.null if headline else None
+                above = None if null is None else null.above
+                rows.append(
+                    {
+                        "metric": metric, "name": name, "factor": factor, "value": float(number),
+                        **(NO_INTERVAL if interval is None else interval)._asdict(),
+                        "by_seed": shares.get(name, np.nan),
+                        "null": np.nan if null is None else null.mean, "p": np.nan if null is None else null.p,
+                        "above_null": np.nan if above is None else above,
+                        **{each: scored.baselines.get(each, np.nan) if headline else np.nan for each in beside},
+                        "direction": {True: "higher", False: "lower", None: ""}[higher],
+                        "headline": headline,
+                        "version": scored.metric.version, "seconds": scored.seconds,
+                    }
+                )  # fmt: skip
+        return pandas.DataFrame(rows)
+
+    def rows_needed(self, half_width: float) -> dict[str, int]:
+        """How many rows each metric needs for an interval that reaches so far to either side of its headline.
+
+        From the deviations that `score(..., confidence=...)` found, which fall as 1 / sqrt(n_samples), for an interval
+        of as many parts of the rows: a forecast, good to a factor of two where the estimate rests on few trainings.
+        Metrics without interval are left out. Of groups of rows it takes as many more groups as rows.
+
+        Raises:
+            ValueError: `half_width` is not above 0.
+        """
+        check_number("half_width", half_width, above=0)
+        found = {}
+        for name, each in self.scored.items():
+            if (known := each.intervals) is not None and isinstance(method := each.metric.interval, Resampling):
+                groups = self.representation.groups
+                method = method if groups is None else method.of_groups(int(groups.max()) + 1)
+                deviation, degrees = known.values[each.metric.headline].deviation, method.degrees(known.times)
+                found[name] = rows_needed(deviation, self.n_samples, known.confidence, half_width, degrees)
+        return found
+
+    def save(self, path: str | Path) -> None:
+        """Write the card as .json, or as one standalone .html page. Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is neither.
+            FileNotFoundError: the folder does not exist.
+        """
+        text = self.text(path)
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def text(self, path: str | Path) -> str:
+        """What `save` writes to a file of this name.
+
+        Raises:
+            ValueError: the suffix is neither .json nor .html.
+        """
+        suffix = Path(path).suffix
+        if suffix == ".json":
+            return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        if suffix == ".html":
+            from unbraid.report.page import page
+
+            return page(self.contents())
+        raise ValueError(f"{path}: a score card is saved as .json or .html")
+
+    def __repr__(self) -> str:
+        n_samples, n_codes = self.representation.codes.shape
+        n_codes = self.of_codes or n_codes
+        scores = ", ".join(f"{name} {scored.headline:.3f}" for name, scored in list(self.scored.items())[:4])
+        more = f" and {len(self) - 4} more" if len(self) > 4 else ""
+        failed = f"; failed: {', '.join(self.failed)}" if self.failed else ""
+        return f"<ScoreCard of {n_samples:,} samples, {n_codes} codes: {scores}{more}{failed}>"
+
+    @classmethod
+    def load(cls, path: str | Path, representation: Representation | None = None) -> "ScoreCard":
+        """The score card that `save` wrote as JSON.
+
+        Args:
+            path: of the .json file.
+            representation: what was scored, where it is at hand; without it the card holds no samples, and a page of
+                it no figures of them.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: it is no score card, or that of another representation; the message names the file.
+        """
+        path = Path(path)
+        saved = read_scores_file(path)
+        names = tuple(factor.name for factor in saved.input.factors)
+        try:
+            scored = {name: _scored(name, metric, names) for name, metric in saved.metrics.items()}
+            held = _held(saved.input) if representation is None else _fitting(representation, saved.input)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None
+        failed = {name: FailedMetric(each.reason, each.details) for name, each in saved.failed.items()}
+        return cls(
+            held, scored, saved.skipped, saved.seed, gap=saved.gap, path=saved.input.path,
+            chosen_factors=tuple(saved.input.chosen_factors), failed=failed, decided_by=saved.decisions(),
+            described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
+        )  # fmt: skip
+
+    def __str__(self) -> str:
+        """One line per metric: headline, direction and range, and below it its notes; then what was skipped and why."""
+        lines = []
+        for name, scored in self.scored.items():
+            low, high = scored.metric.range
+            direction = "higher" if scored.metric.higher_is_better else "lower"
+            interval = None if scored.intervals is None else scored.intervals.values[scored.metric.headline]
+            between = "" if interval is None else f"{interval.low:.3f} to {interval.high:.3f}   "
+            lines.append(f"{name:<22}{scored.headline:>8.3f}   {between}{direction} is better, {low:g} to {high:g}")
+            lines += [f"    {note}" for note in scored.notes]
+        lines += [f"{name:<22}       -   {reason}" for name, reason in self.skipped.items()]
+        lines += [f"{name:<22}       -   failed: {each.reason}" for name, each in self.failed.items()]
+        lines += [f"note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        from unbraid.report.page import table
+
+        return table(self.contents())
+
+    def _input(self) -> dict[str, Any]:
+        if self.described is not None:
+            return dict(self.described)
+        codes, factors = self.representation.codes, self.representation.factors
+        kinds = self.representation.kinds
+        given = self.representation.sizes or (0,) * len(kinds)
+        real = [kind == "continuous" or not (c == np.rint(c)).all() for kind, c in zip(kinds, factors.T, strict=True)]
+        present = [None if r else len(np.unique(c)) for r, c in zip(real, factors.T, strict=True)]
+        sizes = [size or count for size, count in zip(given, present, strict=True)]
+        levels = self.representation.levels or ((),) * len(kinds)
+        described = zip(self.representation.names, kinds, sizes, levels, strict=True)
+        return {
+            "path": self.path,
+            "n_samples": len(codes),
+            "n_codes": codes.shape[1],
+            "sha256": {"codes": array_digest(codes), "factors": array_digest(factors)},
+            **({} if self.of_codes is None else {"of_codes": self.of_codes}),
+            "factors": [
+                {"name": name, "kind": kind, "size": size, **({"levels": list(levels)} if levels else {})}
+                for name, kind, size, levels in described
+            ],
+            **({"code_names": list(self.representation.code_names)} if self.representation.code_names else {}),
+            **({"notes": list(self.notes)} if self.notes else {}),
+            **({"collapsed": True} if self.representation.tells_nothing() else {}),
+            **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
+        }
+
+
+def direction(metric: Metric, name: str) -> bool | None:
+    """Whether higher is better of a value of a metric's result; None where there is no better."""
+    if name in (metric.headline, "per_factor", "auc"):
+        return metric.higher_is_better
+    if name in HIGHER or name in metric.claims:
+        return True
+    return False if name in LOWER else None
+
+
+def load_beside(path: str | Path) -> "ScoreCard":
+    """`ScoreCard.load`, with what was scored where it lies beside the file as codes.*.
+
+    Raises:
+        FileNotFoundError, ValueError: as `ScoreCard.load`.
+    """
+    beside = (Path(path).with_name(f"codes{suffix}") for suffix in SUFFIXES)
+    codes = next((each for each in beside if each.is_file()), None)
+    return ScoreCard.load(path, None if codes is None else Representation.load(codes))
+
+
+def fields_of(result: Any) -> list[tuple[str, Any]]:
+    """Names and values of the fields of a Result."""
+    return [(field.name, getattr(result, field.name)) for field in fields(result)]
+
+
+def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
+    """What `ScoreCard.to_dict` has of one metric."""
+    per_factor = getattr(scored.result, "per_factor", None)
+    described: dict[str, Any] = {
+        "headline": scored.metric.headline,
+        "higher_is_better": scored.metric.higher_is_better,
+        "version": scored.metric.version,
+        "seconds": round(scored.seconds, 4),
+        **({} if scored.chance is None else {"noise": scored.chance._asdict()}),
+        **({} if scored.null is None else {"null": scored.null.to_dict()}),
+        **({"baselines": dict(scored.baselines)} if scored.baselines else {}),
+        **({} if scored.intervals is None else {"intervals": scored.intervals.to_dict(factor_names)}),
+        **({"no_interval": scored.no_interval} if scored.no_interval else {}),
+        **({"no_null": scored.no_null} if scored.no_null else {}),
+        **({"no_baselines": dict(scored.no_baselines)} if scored.no_baselines else {}),
+        "values": scored.values,
+    }
+    if per_factor is not None:
+        described["per_factor"] = {name: float(v) for name, v in zip(factor_names, per_factor, strict=True)}
+    described["notes"] = list(scored.notes)
+    # What there is for each row says nothing without the rows, and those of whole objects are not kept.
+    of_rows = len(scored.objects) if scored.objects is not None else -1
+    small = {
+        name: array.tolist()
+        for name, array in scored.arrays.items()
+        if array.size <= LARGEST_ARRAY and of_rows not in array.shape and array.dtype.kind in "biufU"
+    }
+    described["arrays"] = {name: values for name, values in small.items() if name != "per_factor"}
+    return described
+
+
+def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
+    arrays = {field: np.asarray(values) for field, values in saved.arrays.items()}
+    texts = [field for field, array in arrays.items() if array.dtype.kind == "U"]
+    if texts and name in ROWS:
+        raise ValueError(f"metric {name}: {texts[0]} is no array of numbers")
+    numbers = {field: array for field, array in arrays.items() if field not in texts}
+    fields: dict[str, Any] = {**numbers, "notes": tuple(saved.notes), **saved.values}
+    if saved.per_factor is not None:
+        if set(saved.per_factor) != set(factors):
+            raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
+        fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
+    chance = None if saved.noise is None else Noise(saved.noise.score, saved.noise.spread)
+    null = None if saved.null is None else _null(saved.null)
+    result = make_dataclass("Saved", fields)(**fields)
+    return Scored(
+        _row(name, saved), result, saved.seconds, chance=chance, null=null,
+        intervals=_intervals(name, saved, factors), no_interval=saved.no_interval, no_null=saved.no_null,
+        baselines=saved.baselines, no_baselines=saved.no_baselines,
+    )  # fmt: skip
+
+
+def _null(saved: SavedNull) -> Null:
+    return Null(np.array(saved.scores), saved.p, saved.above, saved.moved)
+
+
+def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:
+    if (held := saved.intervals) is None:
+        return None
+    if not set(held.values) <= set(saved.values) or saved.headline not in held.values:
+        raise ValueError(f"metric {name}: intervals are not of its values {', '.join(saved.values)}")
+    if (held.per_factor is None) != (saved.per_factor is None) or set(held.per_factor or factors) != set(factors):
+        raise ValueError(f"metric {name}: intervals are not for the factors {', '.join(factors)}")
+    values = {value: Interval(**dict(each)) for value, each in held.values.items()}
+    own = None if held.per_factor is None else tuple(Interval(**dict(held.per_factor[factor])) for factor in factors)
+    if held.by_seed is not None and not set(held.by_seed) <= set(held.values):
+        raise ValueError(f"metric {name}: by_seed is not of its intervals {', '.join(held.values)}")
+    return Intervals(held.confidence, held.times, values, own, held.by_seed)
+
+
+def _row(name: str, saved: SavedMetric) -> Metric:
+    """The row of the table, or for a metric of the user's own as much as the file says."""
+    if name in ROWS and ROWS[name].headline == saved.headline:
+        return replace(ROWS[name], version=saved.version)
+    return Metric(
+        _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
+        range=(-np.inf, np.inf), means="A metric that this version of unbraid has not.", misses="",
+        source=name, version=saved.version,
+    )  # fmt: skip
+
+
+def _forgotten(*_: Any) -> float:
+    raise ValueError("a saved metric cannot be computed again")
+
+
+def _held(saved: SavedInput) -> Representation:
+    return Representation(
+        np.empty((0, saved.n_codes)),
+        np.empty((0, len(saved.factors))),
+        names=tuple(factor.name for factor in saved.factors),
+        kinds=tuple(factor.kind for factor in saved.factors),
+        code_names=tuple(saved.code_names),
+    )
+
+
+def _fitting(representation: Representation, saved: SavedInput) -> Representation:
+    """Its factors that were scored."""
+    scored = representation.keep_factors([factor.name for factor in saved.factors])
+    if (len(scored), scored.codes.shape[1]) != (saved.n_samples, saved.n_codes):
+        raise ValueError(
+            f"these are the scores of {saved.n_samples} samples of {saved.n_codes} codes; "
+            f"the representation beside it holds {len(scored)} of {scored.codes.shape[1]}"
+        )
+    return scored

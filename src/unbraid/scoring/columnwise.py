@@ -1,0 +1,77 @@
+"""Score cards of sparse codes, and of wide ones on the disk: by columns, and the card holds those that matter."""
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from unbraid._utils.arrays import CELLS, finite_sparse, in_full, is_sparse
+from unbraid._utils.memory import check_memory
+from unbraid.metrics import Metric
+from unbraid.metrics._shared.provenance import decision
+from unbraid.metrics.wide import WIDE, wide_scores
+from unbraid.representation import Representation
+from unbraid.scoring.card import ScoreCard, Scored
+
+AT_ONCE = 128  # columns in memory, of few rows
+COLUMN, STORED = (
+    100,
+    16,
+)  # bytes of a number that is held as one of these columns, and of one that a sparse matrix stores
+
+
+def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, **about: Any) -> ScoreCard:
+    """The card of wide codes, by the metrics that read codes column by column.
+
+    Args:
+        codes: (n_samples, n_codes) sparse, SciPy's or a torch tensor; or numbers that lie on the disk (numpy.memmap).
+        labels: as `Representation.of` takes them.
+        chosen: rows by name. Those that need all codes at once are skipped, with what they would take as the reason.
+        seed: of the metrics.
+        **about: the labels, as `Representation.of` takes it.
+
+    Raises:
+        ValueError: unsound input, or none of the metrics reads codes by columns; rows lack labels of codes on the disk.
+    """
+    why = f"needs all codes at once, which {in_full(codes.shape)}: dense=True (--dense) makes one"
+    skipped = {name: why for name in chosen if name not in WIDE}
+    if len(skipped) == len(chosen):
+        raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
+    if labels is None:
+        raise ValueError("these codes have no factors to be measured against: give labels")
+    stored = 3 * codes.nnz * STORED if hasattr(codes, "nnz") else 0  # as given, by columns, and without some rows
+    at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
+    check_memory(COLUMN * codes.shape[0] * at_once + stored, "give fewer rows")
+    held = finite_sparse(codes) if is_sparse(codes) else codes
+    # Rows that lack a label are left out, and which those are only `of` knows.
+    read = Representation.of(np.arange(held.shape[0])[:, None], labels, **about)
+    rows = read.codes[:, 0]
+    if len(rows) < held.shape[0]:
+        if not is_sparse(held):
+            lost = held.shape[0] - len(rows)
+            raise ValueError(f"{lost} rows have no label: of codes that are read from the disk leave them out")
+        held = held.tocsr()[rows].tocsc()
+    started = time.perf_counter()
+    found = wide_scores(held, read.factors, kinds=read.kinds, seed=seed, at_once=at_once)
+    seconds = (time.perf_counter() - started) / len(found.results)
+    if "sap" in chosen and "sap" not in found.results:
+        skipped["sap"] = "of categorical factors it trains a support vector machine for each code, too many here"
+    names = tuple(f"code {code}" for code in found.leading)
+    notes = (
+        f"{held.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
+        "and those matched one to one",
+    )
+    kept = Representation(
+        found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
+        notes=(*read.notes, *notes), code_names=names,
+    )  # fmt: skip
+    scored = {
+        name: Scored(metric, found.results[name], seconds, factors=read.names, codes=names)
+        for name, metric in chosen.items()
+        if name in found.results
+    }
+    if not scored:
+        raise ValueError(f"none of the metrics could be computed: {'; '.join(skipped.values())}")
+    decided_by = {name: decision(name, metric, seed=seed, gap=None) for name, metric in chosen.items()}
+    return ScoreCard(kept, scored, skipped, seed, decided_by=decided_by, of_codes=held.shape[1])

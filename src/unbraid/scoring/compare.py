@@ -1,0 +1,418 @@
+"""Is one model better than another on these images, or did it draw a luckier sample?"""
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import unbraid
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.optional import require
+from unbraid.analysis.comparison import holm
+from unbraid.confidence.dependence import note_on_neighbours
+from unbraid.metrics import Metric
+from unbraid.representation import Representation
+from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.engine import Gap
+from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
+from unbraid.scoring.score import FEWEST_PARTS, check_confidence, check_enough, score
+from unbraid.storage.files import atomic_write
+from unbraid.types import DataFrame, FloatArray, IntArray, Progress
+
+Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
+
+
+@dataclass(frozen=True)
+class ComparedScore:
+    """The headline of a model on as many rows as all others have."""
+
+    score: float  # mean over the subsets of its rows
+    low: float  # interval of the mean of scores of fresh samples of `n_rows`
+    high: float
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True)
+class ComparedModel:
+    """What is compared of a model: its scores, and how many rows these are of."""
+
+    n_rows: int  # of each subset
+    n_subsets: int  # disjoint; 1 where it has no more rows than the others
+    scores: Mapping[str, ComparedScore]  # by metric
+
+
+@dataclass(frozen=True)
+class Difference:
+    """How far the headline of one model lies above that of another."""
+
+    metric: str
+    first: str
+    second: str
+    difference: float  # first - second
+    low: float  # interval of its mean over fresh samples of as many rows
+    high: float
+    p: float  # two-sided, Student's t of the difference over its deviation
+    p_holm: float  # the same, corrected for all comparisons made
+    better: str  # the model that scores better, where `p_holm` says that one does, else ""
+
+
+@dataclass(frozen=True, eq=False)
+class ModelComparison:
+    """Models side by side: what each scores, and every difference in every metric that has intervals.
+
+    The cards are of all rows that a model has. What is compared is of as many rows of each, see `compared`; where that
+    is all of them, scores and intervals are those of the card.
+    """
+
+    cards: Mapping[str, ScoreCard]
+    compared: Mapping[str, ComparedModel]
+    differences: tuple[Difference, ...]
+    confidence: float
+    paired: bool  # whether row k of each is of the same image
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        lines = [
+            f"{each.metric:<22}{each.first} - {each.second}: {each.difference:+.3f} "
+            f"({each.low:+.3f} to {each.high:+.3f}), p {each.p_holm:.2g}"
+            + (f", {each.better} is better" if each.better else "")
+            for each in self.differences
+        ]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def to_frame(self) -> DataFrame:
+        """A pandas DataFrame, one row per difference."""
+        return require("pandas", "table", "to_frame").DataFrame([asdict(each) for each in self.differences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain dictionaries, lists and numbers; the cards by the names of the models."""
+        return {
+            "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "compared": {name: asdict(each) for name, each in self.compared.items()},
+            "differences": [asdict(each) for each in self.differences], "notes": list(self.notes),
+            "models": {name: card.to_dict() for name, card in self.cards.items()},
+        }  # fmt: skip
+
+    def table(self, *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
+        """Head and rows for a paper: score ± half of its interval, by model.
+
+        Arrows say which way is better. A score is set in bold (**...**) where it is better than that of every other
+        model by more than luck explains. Where models have unequal numbers of rows, the head says of how many rows the
+        scores beneath are: "b (10 × 300 rows)" is the mean of 10 scores of 300 rows each.
+        """
+        names = list(self.cards)
+        rows = []
+        for metric in dict.fromkeys(each.metric for each in self.differences):
+            own = [each for each in self.differences if each.metric == metric]
+            wins = [sum(each.better == name for each in own) for name in names]
+            better = self.cards[names[0]].scored[metric].metric.higher_is_better
+            row = [f"{metric} {'↑' if better else '↓'}"]
+            for name, won in zip(names, wins, strict=True):
+                found = self.compared[name].scores[metric]
+                text = f"{found.score:.{digits}f} ± {found.half_width:.{digits}f}"
+                row.append(f"**{text}**" if won == len(names) - 1 else text)
+            rows.append(row)
+        return ["metric", *(f"{name} ({self._rows_of(name)})" if self._thinned else name for name in names)], rows
+
+    @property
+    def _thinned(self) -> list[str]:
+        """Models of which not all rows are compared at once."""
+        return [name for name, each in self.compared.items() if each.n_rows < len(self.cards[name].representation)]
+
+    def _rows_of(self, name: str) -> str:
+        each = self.compared[name]
+        return f"{each.n_subsets} × {each.n_rows:,} rows" if each.n_subsets > 1 else f"{each.n_rows:,} rows"
+
+    def _subsets_of(self, name: str) -> str:
+        each, n_all = self.compared[name], f"its {len(self.cards[name].representation):,} rows"
+        if each.n_subsets == 1:
+            return f"{each.n_rows:,} of {n_all}"
+        return f"mean over {each.n_subsets} disjoint subsets, {each.n_rows:,} of {n_all} each"
+
+    @property
+    def footnote(self) -> str:
+        """What a reader of the table must know: rows, seed, version, how sure, what was corrected for."""
+        from unbraid.scoring.tables import unchecked
+
+        card = next(iter(self.cards.values()))
+        sizes, n = sorted({each.n_rows for each in self.compared.values()}), len(self.differences)
+        rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
+        fewer = [f"{name}: {self._subsets_of(name)}" for name in self._thinned]
+        said = [
+            *(rows, *fewer),
+            f"± half of the {100 * self.confidence:g} % interval; bold: better than all others "
+            f"(Holm over {n} comparison{'s' * (n != 1)})",
+            *unchecked(self.cards),
+            f"seed {card.seed}; unbraid {unbraid.__version__}.",
+        ]
+        return "; ".join(said)
+
+    def save(self, path: str | Path) -> None:
+        """Write everything as .json, or as one standalone .html page, or the table as .tex, .md or .csv.
+
+        Whole or not at all.
+
+        Raises:
+            ValueError: the suffix is another.
+            FileNotFoundError: the folder does not exist.
+        """
+        from unbraid.scoring.tables import save_table
+
+        path = Path(path)
+        if path.suffix not in (".json", ".html"):
+            save_table(path, *self.table(), foot=self.footnote)
+            return
+        if path.suffix == ".html":
+            from unbraid.report.comparison import comparison_page
+
+            text = comparison_page(self._shown())
+        else:
+            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        with atomic_write(path) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+    def _shown(self) -> dict[str, Any]:
+        """What the page shows, as `unbraid.report.comparison` takes it."""
+        from unbraid.scoring.tables import is_bold, plain
+
+        scores, first = [], next(iter(self.cards.values()))
+        head, rows = self.table()
+        for name, row in zip(dict.fromkeys(each.metric for each in self.differences), rows, strict=True):
+            metric = first.scored[name].metric
+            cells = [{"text": plain(cell), "bold": is_bold(cell)} for cell in row[1:]]
+            shown = {"metric": name, "means": metric.means, "higher_is_better": metric.higher_is_better}
+            scores.append({**shown, "cells": cells})
+        return {
+            "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "notes": self.notes, "footnote": self.footnote, "models": list(self.cards), "columns": head[1:],
+            "scores": scores, "differences": [asdict(each) for each in self.differences],
+        }  # fmt: skip
+
+
+def compare(
+    models: Models,
+    *,
+    metrics: str | Sequence[str] = "standard",
+    confidence: float = 0.95,
+    resamples: int | None = None,
+    seed: int = 0,
+    gap: Gap | None = None,
+    paired: bool | None = None,
+    progress: Progress | None = None,
+) -> ModelComparison:
+    """Compare the codes that two or more models give: which scores better, by how much, and how sure is that?
+
+    The sample are the images: other images might turn a small difference around. Whether one *method* is better than
+    another no two models tell, since seeds move a score as well; see `Study` and `unbraid study compare`.
+
+    Scores depend on the number of rows. Of a model with more rows than the one with the fewest (2 % more, or beyond),
+    disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; `notes` say so.
+    Rows with weights are counted by Kish's effective number, (sum of weights)² / sum of squared weights.
+
+    Args:
+        models: by name, each a Representation or the path of one; or paths, which are called by their names.
+        metrics: as for `unbraid.score`. Those that one of the models has no interval for are left out; notes say why.
+        confidence: of the intervals, in (0, 1); a model is called better where its corrected p is at most
+            1 - confidence.
+        resamples: parts of the rows per metric, shared among the subsets of a model, two or more each; default what
+            the table of metrics says.
+        seed: same seed, same numbers; it also draws the subsets.
+        gap: as for `unbraid.score`.
+        paired: whether the rows of all models are of the same images. Default: where their factors match, in order,
+            or in another order if no combination of factors occurs twice. The parts of the rows are then the same for
+            all, so that what makes an image hard for all models cancels.
+        progress: as for `unbraid.score`.
+
+    Returns:
+        ModelComparison.
+
+    Raises:
+        ValueError: fewer than two models, too few rows, other factors, `paired` where rows do not match, or weights of
+            rows that not all models have, or that differ on paired rows.
+
+    Reference:
+        Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
+    """
+    check_confidence(confidence)
+    if resamples is not None:
+        check_whole("resamples", resamples, FEWEST_PARTS)
+    given = _named(models)
+    matched = _matched(given)
+    together, notes = paired is not False and not isinstance(matched, str), []
+    if paired is not False and isinstance(matched, str):
+        if paired:
+            raise ValueError(matched)
+        notes = [f"unpaired: {matched}"]
+    elif not isinstance(matched, str) and together:
+        given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
+    _refuse_other_weights(given, together)
+    _refuse_other_groups(given, together)
+    alike = (note_on_neighbours(each, null=True, confidence=True) for each in given.values())
+    notes += next(([note] for found in alike for note in found), [])
+    subsets = subsets_of(given, seed)
+    if any(each.groups is not None and len(subsets[name][0]) < len(each) for name, each in given.items()):
+        sizes = ", ".join(f"{name} {len(each):,}" for name, each in given.items())
+        raise ValueError(f"models with groups of rows must have as many rows each; there are {sizes}")
+    notes += why_fewer(given, subsets)
+    cards, models = {}, {}
+    for name, each in given.items():
+        card = score(each, metrics=metrics, seed=seed, gap=gap, progress=progress)
+        cards[name], models[name] = sampled(each, card, subsets[name], confidence, resamples, gap, progress)
+        cards[name] = replace(cards[name], path=name)
+    everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
+    left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
+    notes += [f"not compared, since not every model has an interval: {', '.join(left)}"] if left else []
+    if not everywhere:
+        raise ValueError(f"nothing to compare: {'; '.join(notes)}")
+    pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
+    found = [_difference(metric, pair, models, confidence, together) for metric, *pair in pairs]
+    upward = {metric: next(iter(cards.values())).scored[metric].metric.higher_is_better for metric in everywhere}
+    decided = _decided(found, upward, 1 - confidence)
+    compared = {
+        name: ComparedModel(
+            len(subsets[name][0]),
+            len(subsets[name]),
+            {
+                metric: _compared(models[name][metric], cards[name].scored[metric].metric, confidence)
+                for metric in everywhere
+            },
+        )
+        for name in given
+    }
+    return ModelComparison(cards, compared, decided, confidence, together, tuple(notes))
+
+
+def _named(models: Models) -> dict[str, Representation]:
+    if not isinstance(models, Mapping | list | tuple):
+        wanted = "a mapping from names to Representations or paths, or a list of paths"
+        raise ValueError(f"models must be {wanted}; got {type(models).__name__}")
+    for each in models.values() if isinstance(models, Mapping) else models:
+        if not isinstance(each, Representation | str | os.PathLike):
+            made = "unbraid.Representation.of(codes, labels)"
+            raise ValueError(f"a model must be a path or {made}; got {type(each).__name__}")
+    named: Mapping[str, Any] = models if isinstance(models, Mapping) else {str(path): path for path in models}
+    if len(named) < 2:
+        raise ValueError(f"give two or more models to compare; got {len(named)}")
+    loaded = {
+        name: (each if isinstance(each, Representation) else Representation.load(each)).without_idle_rows()
+        for name, each in named.items()
+    }
+    for name, each in loaded.items():
+        try:
+            check_enough(each)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    return loaded
+
+
+def _refuse_other_weights(models: Mapping[str, Representation], paired: bool) -> None:
+    (name, first), *others = models.items()
+    for other, each in others:
+        if first.weights is None and each.weights is None:
+            continue
+        if first.weights is None or each.weights is None:
+            with_them, without = (name, other) if each.weights is None else (other, name)
+            raise ValueError(f"{without} has no weights of rows, which {with_them} has; give both, or neither")
+        if paired and not np.array_equal(first.weights, each.weights):
+            raise ValueError(f"the weights of rows of {other} are not those of {name}, though the rows are")
+
+
+def _refuse_other_groups(models: Mapping[str, Representation], paired: bool) -> None:
+    (name, first), *others = models.items()
+    for other, each in others:
+        if first.groups is None and each.groups is None:
+            continue
+        if first.groups is None or each.groups is None:
+            with_them, without = (name, other) if each.groups is None else (other, name)
+            raise ValueError(f"{without} has no groups of rows, which {with_them} has; give both, or neither")
+        if paired and not np.array_equal(first.groups, each.groups):
+            raise ValueError(f"the groups of rows of {other} are not those of {name}, though the rows are")
+
+
+def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
+    """Rows of each model such that row k is of one image; or why that cannot be told.
+
+    Raises:
+        ValueError: their factors differ.
+    """
+    (name, first), *others = models.items()
+    for other, each in others:
+        if each.names != first.names:
+            raise ValueError(
+                f"the factors of {other} ({', '.join(each.names)}) are not those of {name} ({', '.join(first.names)})"
+            )
+    if not first.names:
+        raise ValueError(f"{name} has no factors to be measured against")
+    orders: dict[str, IntArray] = {name: np.arange(len(first))}
+    for other, each in others:
+        order = _order(first.factors, each.factors)
+        if order is None:
+            return f"the rows of {other} are not those of {name}: their factors do not match"
+        orders[other] = order
+    return orders
+
+
+def _order(factors: FloatArray | IntArray, others: FloatArray | IntArray) -> IntArray | None:
+    """Rows of `others` in the order of `factors`, or None where that cannot be told."""
+    if factors.shape != others.shape:
+        return None
+    if np.array_equal(factors, others):
+        return np.arange(len(factors))
+    place, other_place = np.lexsort(factors.T), np.lexsort(others.T)
+    if not np.array_equal(factors[place], others[other_place]) or len(np.unique(factors, axis=0)) < len(factors):
+        return None
+    order = np.empty(len(factors), dtype=np.int64)
+    order[place] = other_place
+    return order
+
+
+def _compared(sampled: Sampled, metric: Metric, confidence: float) -> ComparedScore:
+    from scipy.stats import t
+
+    half = float(t.ppf((1 + confidence) / 2, sampled.degrees) * np.sqrt(sampled.variance))
+    (least, most), found = metric.range, sampled.score
+    return ComparedScore(found, min(max(found - half, least), found), max(min(found + half, most), found))
+
+
+def _difference(
+    metric: str, pair: Sequence[str], models: Mapping[str, Mapping[str, Sampled]], confidence: float, paired: bool
+) -> Difference:
+    """Not yet corrected."""
+    from scipy.stats import t
+
+    first, second = (models[name][metric] for name in pair)
+    apart = first.score - second.score
+    if paired:
+        deviation = first.method.inflation * float((first.parts[0] - second.parts[0]).std(ddof=1))
+        freedom = float(first.degrees)
+    else:
+        own, degrees = np.array([first.variance, second.variance]), np.array([first.degrees, second.degrees])
+        deviation = float(np.sqrt(own.sum()))
+        freedom = float(own.sum() ** 2 / np.sum(own**2 / degrees)) if own.any() else float(degrees.min())  # Welch
+    half = float(t.ppf((1 + confidence) / 2, freedom)) * deviation
+    p = float(2 * t.sf(abs(apart) / deviation, freedom)) if deviation > 0 else float(apart == 0)
+    return Difference(metric, pair[0], pair[1], apart, apart - half, apart + half, p, p, "")
+
+
+def _decided(found: Sequence[Difference], upward: Mapping[str, bool], alpha: float) -> tuple[Difference, ...]:
+    """The same with p corrected for all of them, and which model is better.
+
+    Args:
+        found: not yet corrected.
+        upward: of each metric, whether higher is better.
+        alpha: a corrected p of at most this decides.
+    """
+    decided = []
+    for each, p_holm in zip(found, holm([each.p for each in found]), strict=True):
+        ahead = each.first if (each.difference > 0) == upward[each.metric] else each.second
+        better = ahead if p_holm <= alpha and each.difference != 0 else ""
+        decided.append(replace(each, p_holm=p_holm, better=better))
+    return tuple(decided)

@@ -1,0 +1,178 @@
+"""Compute the metrics of one representation, one after the other, sharing the work between them."""
+
+import inspect
+import time
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, is_dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from unbraid.factors import predicate
+from unbraid.metrics import Metric, NotDefined
+from unbraid.metrics._shared.compiled import interruptible
+from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, finite_matrix, known_as_checked
+from unbraid.metrics._shared.sharing import Store, alone, sharing
+from unbraid.metrics.zero_shot import check_gap
+from unbraid.representation import POSTERIOR, Representation
+from unbraid.scoring.card import Scored, fields_of
+from unbraid.storage.files import disk_is_full
+from unbraid.storage.trust import Untrusted
+from unbraid.types import BoolArray, FloatArray, Progress
+
+Objects: TypeAlias = Callable[[], Representation]
+Gap: TypeAlias = str | BoolArray | Callable[[FloatArray], BoolArray]
+
+
+def score_each(
+    representation: Representation,
+    chosen: Mapping[str, Metric],
+    *,
+    seed: int = 0,
+    gap: Gap | None = None,
+    objects: Objects | None = None,
+    noise: bool = True,
+    progress: Progress | None = None,
+) -> Generator[tuple[str, Scored | Exception], None, None]:
+    """Each metric with what came of it: its result, NotDefined with the reason, or what else it raised.
+
+    Args:
+        representation: what to score.
+        chosen: rows by name, as `choose` gives them.
+        seed, gap, objects, progress: as for `score`.
+        noise: whether to state what independent noise scores.
+
+    Raises:
+        ValueError: unsound input, or a model that makes `objects` is not trusted.
+        OSError: the disk is full.
+    """
+    context, inputs = context_of(representation, seed, gap), inputs_of(representation)
+    work: Store = {}
+    for done, (name, metric) in enumerate(chosen.items()):
+        if progress is not None:
+            progress(name, done, len(chosen))
+        started = time.perf_counter()
+        seen, store, held = inputs, work, None
+        try:
+            try:
+                result = call(name, metric, inputs, context, store)
+            except NotDefined:
+                unable = "cyclic" not in inputs.kinds or representation.weights is not None
+                if not metric.whole_objects or objects is None or unable:
+                    raise
+                held = objects()
+                seen, store = inputs_of(held), {}
+                result = call(name, metric, seen, context_of(held, seed, None), store)
+            with sharing(store):
+                stated = metric.chance if noise and representation.weights is None else None
+                chance = None if stated is None else stated(seen)
+            told = representation if held is None else held
+            scored = Scored(
+                metric, result, time.perf_counter() - started, held, chance,
+                factors=told.names, codes=told.code_names,
+            )  # fmt: skip
+            refuse_unsound(name, scored, inputs.factors.shape[1])
+        except Exception as error:
+            if isinstance(error, Untrusted) or disk_is_full(error):  # the fault of no metric
+                raise
+            yield name, error
+        else:
+            yield name, scored
+
+
+def context_of(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
+    """What metrics may ask for by parameter name beyond codes and factors."""
+    if isinstance(gap, str):
+        gap = predicate(gap, representation.names)
+    elif callable(gap):
+        gap = alone(gap)
+    elif gap is not None:
+        gap = check_gap(gap, len(representation))
+    context = {
+        "kinds": representation.kinds,
+        "seed": seed,
+        **{name: getattr(representation, name) for name in POSTERIOR},
+        "sizes": representation.sizes,
+        "gap": gap,
+        "weights": representation.weights,
+        "groups": representation.groups,
+    }
+    return {name: value for name, value in context.items() if value is not None}
+
+
+def inputs_of(representation: Representation) -> Inputs:
+    codes, factors = representation.codes, representation.factors
+    if not representation.names:
+        matrix = finite_matrix(codes, "codes", "n_codes")
+        return Inputs(matrix, np.empty((len(matrix), 0)), ())
+    return check_inputs(codes, factors, representation.kinds, groups=representation.groups)
+
+
+def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
+    accepted = inspect.signature(metric.function).parameters
+    if "weights" in context and "weights" not in accepted:
+        raise NotDefined("takes no weights of rows")
+    chosen = {name: value for name, value in context.items() if name in accepted}
+    if not inputs.n_factors:
+        if metric.needs_factors:
+            raise NotDefined("needs factors, and these images have none")
+        chosen.pop("kinds", None)
+        with interruptible(), sharing(store):
+            result = _of_its_own(metric.function(inputs.codes, **chosen))
+    elif ":" in name:
+        codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
+        chosen |= {name: check_matrix(chosen[name], name, "n_codes") for name in POSTERIOR if name in chosen}
+        chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}
+        with interruptible():
+            result = alone(metric.function)(codes, factors, **chosen)
+    else:
+        with interruptible(), sharing(store):
+            known_as_checked(inputs)
+            result = _of_its_own(metric.function(inputs.held, inputs.factors, **chosen))
+    if isinstance(result, int | float | np.number):
+        return _Number(float(result))
+    if not is_dataclass(result) or not isinstance(getattr(result, metric.headline, None), float | np.floating):
+        raise ValueError(
+            f"metric {metric.source} gave {type(result).__name__}; expected a number, or a dataclass with a float "
+            f"{metric.headline!r}"
+        )
+    return result
+
+
+def _read_only(array: FloatArray) -> FloatArray:
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _of_its_own(result: Any) -> Any:
+    """The result with copies of its arrays, which other results may hold as well."""
+    if not is_dataclass(result) or isinstance(result, type):
+        return result
+    return replace(result, **{name: each.copy() for name, each in fields_of(result) if isinstance(each, np.ndarray)})
+
+
+@dataclass(frozen=True)
+class _Number:
+    score: float
+
+
+def refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
+    """Raises ValueError for numbers that are not finite, or one per factor that is missing."""
+    per_factor = np.asarray(getattr(scored.result, "per_factor", np.zeros(n_factors)))
+    if per_factor.shape != (n_factors,):
+        raise ValueError(f"metric {name} gave per_factor of shape {per_factor.shape}; expected one number per factor")
+    if per_factor.dtype.kind not in "biuf":
+        raise ValueError(f"metric {name} gave per_factor of {per_factor.dtype}; expected one number per factor")
+    notes = getattr(scored.result, "notes", ())
+    if not isinstance(notes, tuple | list) or not all(isinstance(note, str) for note in notes):
+        raise ValueError(f"metric {name} gave notes that are no list of texts: {notes!r:.100}")
+    for value, number in {**scored.arrays, "per_factor": per_factor, **scored.values}.items():
+        number = np.asarray(number)
+        if number.dtype.kind == "f" and not np.isfinite(number).all():
+            place = tuple(np.argwhere(~np.isfinite(number))[0].tolist())
+            where = f"{value}{list(place) if place else ''}"
+            raise ValueError(
+                f"metric {name} gave {where} = {number[place]}; every number of a score must be finite (what has no "
+                "meaning here is skipped by unbraid.metrics.NotDefined with the reason)"
+            )

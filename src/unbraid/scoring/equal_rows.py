@@ -1,0 +1,171 @@
+"""Score models on as many rows each, since what a metric scores on average depends on the number of rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unbraid.confidence.interval import FEWEST_ROWS
+from unbraid.metrics import Metric
+from unbraid.metrics._shared.resampling import Resampling, permutation
+from unbraid.representation import Representation
+from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.scoring.engine import Gap, score_each
+from unbraid.scoring.score import FEWEST_PARTS
+from unbraid.scoring.uncertainty import Parts, scores_of_parts, with_interval
+from unbraid.storage.score_file import storable
+from unbraid.types import FloatArray, IntArray, Progress
+
+AS_MANY = 1.02  # times as many rows as the fewest count as equal: a mean moves by a small part of its deviation
+MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %
+
+
+def subsets_of(models: Mapping[str, Representation], seed: int) -> dict[str, list[IntArray]]:
+    """Disjoint subsets of the rows of each model, as large as the smallest model; all rows where it is that small.
+
+    With weights rows count as Kish's effective number of them, on which the variance of shares depends, and so the bias
+    of whatever is estimated from shares.
+    """
+    sizes = {name: effective_rows(each) for name, each in models.items()}
+    fewest = min(sizes.values())
+    found = {}
+    for name, each in models.items():
+        n_rows = max(FEWEST_ROWS, round(len(each) * fewest / sizes[name]))
+        if sizes[name] <= AS_MANY * fewest or n_rows >= len(each):
+            found[name] = [np.arange(len(each))]
+            continue
+        n_subsets = min(MOST_SUBSETS, len(each) // n_rows)
+        found[name] = list(permutation(len(each), seed)[: n_rows * n_subsets].reshape(n_subsets, n_rows))
+    return found
+
+
+def effective_rows(representation: Representation) -> float:
+    """How many rows of equal weight tell a share as exactly as these.
+
+    Reference:
+        Kish 1965, "Survey Sampling".
+    """
+    if (weights := representation.weights) is None:
+        return float(len(representation))
+    return float(weights.sum() ** 2 / np.sum(weights**2))
+
+
+def why_fewer(models: Mapping[str, Representation], subsets: Mapping[str, Sequence[IntArray]]) -> list[str]:
+    """A note on each model of which not all rows are scored at once."""
+    notes = []
+    smallest = min(models, key=lambda name: effective_rows(models[name]))
+    for name, own in subsets.items():
+        if (n_rows := len(own[0])) == len(models[name]):
+            continue
+        taken = f"{n_rows:,} of the {len(models[name]):,} rows of {name} are scored, drawn with the seed"
+        if len(own) > 1:
+            taken = (
+                f"{name} is scored on {len(own)} disjoint subsets of {n_rows:,} of its {len(models[name]):,} rows, "
+                "drawn with the seed, and its scores are means over them"
+            )
+        counted = "" if models[name].weights is None else ", as its weights count"
+        notes.append(f"scores depend on the number of rows: {taken}, since {smallest} has as many{counted}")
+    return notes
+
+
+@dataclass(frozen=True, eq=False)
+class Sampled:
+    """A metric's headline of each subset of the rows of a model, and of parts of these."""
+
+    method: Resampling
+    scores: list[float]
+    parts: list[FloatArray]  # of each subset, (n_parts,)
+
+    @classmethod
+    def of(cls, subsets: Sequence[tuple[Scored, Parts]]) -> "Sampled":
+        headline = subsets[0][0].metric.headline
+        parts = [each.values[headline] for _, each in subsets]
+        return cls(subsets[0][1].method, [scored.headline for scored, _ in subsets], parts)
+
+    @property
+    def score(self) -> float:
+        return float(np.mean(self.scores))
+
+    @property
+    def variance(self) -> float:
+        """Of `score` from sample to sample: that of one subset, by its parts, over the number of subsets.
+
+        Subsets share no rows, so that their scores are independent.
+        """
+        of_one = np.mean([each.var(ddof=1) for each in self.parts]) * self.method.inflation**2
+        return float(of_one / len(self.parts))
+
+    @property
+    def degrees(self) -> int:
+        """Of freedom of `variance`."""
+        return sum(self.method.degrees(len(each)) for each in self.parts)
+
+
+def sampled(
+    representation: Representation,
+    card: ScoreCard,
+    subsets: Sequence[IntArray],
+    confidence: float,
+    resamples: int | None,
+    gap: Gap | None,
+    progress: Progress | None,
+) -> tuple[ScoreCard, dict[str, Sampled]]:
+    """Each metric of the card on subsets of the rows; and the card, with intervals where a subset is all rows.
+
+    Args:
+        representation: that of the card.
+        card: whose metrics and seed are taken.
+        subsets: as `subsets_of` gives them.
+        confidence: of the intervals.
+        resamples: parts in all, shared among subsets; default what the table of metrics says.
+        gap, progress: as for `unbraid.score`.
+    """
+    if len(subsets[0]) == len(representation):
+        parts, missing = scores_of_parts(representation, card.scored, resamples, card.seed, gap, progress)
+        scored = {
+            name: with_interval(each, parts.get(name), missing.get(name, ""), confidence)
+            for name, each in card.scored.items()
+        }
+        return replace(card, scored=scored), {name: Sampled.of([(scored[name], each)]) for name, each in parts.items()}
+    rows = {name: _with_parts(each.metric, resamples, len(subsets)) for name, each in card.scored.items()}
+    missing = {name: row.interval for name, row in rows.items() if isinstance(row.interval, str)}
+    found: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
+    for subset in subsets:
+        left = {name: row for name, row in rows.items() if name not in missing}
+        its_gap = gap[subset] if isinstance(gap, np.ndarray) else gap
+        made, unable = _with_its_parts(representation.keep_rows(subset), left, card.seed, its_gap, progress)
+        missing |= unable
+        for name, each in made.items():
+            found[name].append(each)
+    said = f"compared on {len(subsets)} × {len(subsets[0]):,} of these rows"
+    scored = {
+        name: with_interval(each, None, missing.get(name, said), confidence) for name, each in card.scored.items()
+    }
+    return replace(card, scored=scored), {name: Sampled.of(each) for name, each in found.items() if name not in missing}
+
+
+def _with_parts(metric: Metric, resamples: int | None, n_subsets: int) -> Metric:
+    """The same with its parts of the rows shared among subsets."""
+    if isinstance(method := metric.interval, str):
+        return metric
+    times = max(FEWEST_PARTS, -(-(resamples or method.times) // n_subsets))
+    return replace(metric, interval=replace(method, times=times))
+
+
+def _with_its_parts(
+    subset: Representation, rows: Mapping[str, Metric], seed: int, gap: Gap | None, progress: Progress | None
+) -> tuple[dict[str, tuple[Scored, Parts]], dict[str, str]]:
+    """Each metric of a subset and of its parts, and of those that cannot be scored there, why not."""
+    scored: dict[str, Scored] = {}
+    unable: dict[str, str] = {}
+    few = f"{len(subset):,} of the rows cannot be scored"
+    try:
+        for name, each in score_each(subset, rows, seed=seed, gap=gap, noise=False, progress=progress):
+            if isinstance(each, Scored):
+                scored[name] = each
+            else:
+                unable[name] = f"{few}: {storable(each)}"
+    except ValueError as error:  # of all metrics: a factor that has one level left
+        return {}, dict.fromkeys(rows, f"{few}: {error}")
+    parts, missing = scores_of_parts(subset, scored, None, seed, gap, progress)
+    return {name: (scored[name], each) for name, each in parts.items()}, unable | missing

@@ -1,0 +1,85 @@
+"""Codes of images that nobody learnt: raw pixels projected at random, and their principal components."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from unbraid.confidence.baselines import COMPONENTS, PROJECTION, UNTRAINED, Baseline
+from unbraid.datasets.base import FactorDataset
+from unbraid.scoring.encoding import drawn, encoded_by, encoded_objects
+from unbraid.types import FloatArray, UInt8Array
+
+Encode = Callable[[Any], Any]
+MOST_ROWS = 2000  # images that principal components are computed from
+MOST_NUMBERS = 1 << 24  # of them all, 128 MiB
+
+
+def baselines_of(
+    dataset: FactorDataset, width: int, n_samples: int, batch_size: int, seed: int, untrained: Encode | None
+) -> dict[str, Baseline]:
+    """Those of one dataset by name, of the images that `drawn` draws, which are read once for all.
+
+    Args:
+        dataset, n_samples, batch_size, seed: as for `unbraid.score_encoder`.
+        width: codes that the projection and the components give.
+        untrained: what encodes before any training; where there is none, it is not among them.
+    """
+    encoders: dict[str, Encode] = {
+        PROJECTION: random_projection(dataset, width, seed),
+        COMPONENTS: principal_components(dataset, width, batch_size, seed),
+        **({} if untrained is None else {UNTRAINED: untrained}),
+    }
+    found = encoded_by(encoders, drawn(len(dataset), n_samples, seed), dataset, batch_size)
+    return {
+        name: Baseline(found[name], partial(encoded_objects, encode, dataset, n_samples, batch_size, seed))
+        for name, encode in encoders.items()
+    }
+
+
+def random_projection(dataset: FactorDataset, width: int, seed: int) -> Encode:
+    """From images to `width` sums of their pixels, weighted by independent normal numbers of variance 1 / n_pixels."""
+    n_pixels = int(np.prod(dataset.image_shape))
+    weights = np.random.default_rng([seed, 1]).standard_normal((n_pixels, width)) / np.sqrt(n_pixels)
+    return lambda images: pixels(images) @ weights
+
+
+def principal_components(dataset: FactorDataset, width: int, batch_size: int, seed: int) -> Encode:
+    """From images to their coordinates along the `width` directions in which images vary most.
+
+    These are computed from at most 2000 images drawn at random, or as many as 2^24 numbers hold, and are in the order
+    of their variance, the largest weight of each above 0. Where images vary in fewer directions other codes are 0.
+    """
+    n_pixels = int(np.prod(dataset.image_shape))
+    n_rows = max(width + 1, min(MOST_ROWS, MOST_NUMBERS // n_pixels))
+    index = drawn(len(dataset), n_rows, seed)
+    rows = np.concatenate(
+        [pixels(dataset.images(index[start : start + batch_size])) for start in range(0, len(index), batch_size)]
+    )
+    mean = rows.mean(axis=0)
+    rows -= mean
+    components = _directions(rows, width)
+    return lambda images: (pixels(images) - mean) @ components
+
+
+def pixels(images: UInt8Array | FloatArray) -> FloatArray:
+    """(n, n_pixels) from 0 to 1 of images (n, height, width, channels); floats, as of a table, as they are."""
+    flat = np.reshape(images, (len(images), -1))
+    return flat / 255 if flat.dtype == np.uint8 else flat.astype(np.float64)
+
+
+def _directions(centred: FloatArray, width: int) -> FloatArray:
+    """(n_pixels, width) of length 1, or 0 beyond the rank of the rows (n_rows, n_pixels)."""
+    from scipy.linalg import eigh
+
+    n_rows, n_pixels = centred.shape
+    few = min(n_rows, n_pixels)  # of the two matrices of products that share their eigenvalues the smaller one
+    products = centred @ centred.T if n_rows <= n_pixels else centred.T @ centred
+    variances, vectors = eigh(products, subset_by_index=(max(0, few - width), few - 1))
+    variances, vectors = variances[::-1], vectors[:, ::-1]
+    vectors = vectors[:, variances > 1e-12 * max(variances[0], np.finfo(float).tiny)]
+    found = centred.T @ vectors if n_rows <= n_pixels else vectors
+    found = found / np.linalg.norm(found, axis=0)
+    found = found * np.sign(found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])])
+    return np.hstack([found, np.zeros((n_pixels, width - found.shape[1]))])

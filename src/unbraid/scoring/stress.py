@@ -1,0 +1,287 @@
+"""Put metrics through codes of known faults: does each do what it claims?"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.repr import Shown
+from unbraid._utils.suggest import suggestion
+from unbraid.metrics import METRICS, Claim, Metric, NotDefined
+from unbraid.representation import Representation
+from unbraid.scoring.card import Scored
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.score import choose, own_metric
+from unbraid.scoring.synthetic_codes import CASES, CHANGES, GAP, in_halves
+from unbraid.storage.trust import trusting
+from unbraid.types import Progress
+
+Demand: TypeAlias = Literal["stays", "falls"]
+
+LINE = 0.9  # of the way from noise to perfect codes: a score that stays is above it, one that falls below
+LEAST = 0.02  # by which perfect codes beat noise
+SLACK = 0.05  # of that way: what counts as no change, and as no better than noise
+
+# What whoever claims it has to make of each fault, on the way from noise (0) to perfect codes (1).
+CLAIMS: Mapping[Claim, str] = MappingProxyType(
+    {
+        "modularity": "each code is about one factor only",
+        "compactness": "each factor is in one code only",
+        "alignment": "each factor has a code to itself",
+        "explicitness": "the factors can be read from the codes",
+    }
+)
+DEMANDS: Mapping[Claim, Mapping[str, Demand]] = MappingProxyType(
+    {
+        "modularity": {
+            "circle": "stays", "twice": "stays", "angle on a circle": "stays", "two in one": "falls",
+            "rotated": "falls", "dependent factors, rotated": "falls", "continuous, rotated": "falls",
+        },
+        "compactness": {
+            "twice": "falls", "one lost": "falls", "split": "falls", "rotated": "falls",
+            "dependent factors, rotated": "falls", "continuous, rotated": "falls",
+        },
+        "alignment": {
+            "one lost": "falls", "two in one": "falls", "split": "falls", "rotated": "falls",
+            "dependent factors, rotated": "falls", "continuous, rotated": "falls",
+        },
+        "explicitness": {
+            "circle": "stays", "twice": "stays", "angle on a circle": "stays", "one lost": "falls",
+            "rotated": "stays", "dependent factors, rotated": "stays", "continuous, rotated": "stays",
+        },
+    }
+)  # fmt: skip
+ALWAYS: Mapping[str, Demand] = MappingProxyType(
+    {
+        "beside codes of noise": "stays", "uneven levels": "stays", "dependent factors": "stays",
+        "few rows": "stays", "continuous factors": "stays",
+    }
+)  # fmt: skip
+NOISE = ("uneven levels, noise", "few rows, noise")
+# Rotations of codes that would be perfect, where perfect codes need not score as on the grid.
+UNROTATED = MappingProxyType(
+    {"dependent factors, rotated": "dependent factors", "continuous, rotated": "continuous factors"}
+)
+WITHOUT_SHARE = ("noise", "split")  # codes of which none alone tells anything may score as noise does
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that a metric must do, and whether it does."""
+
+    situation: str
+    demand: str
+    passed: bool | None  # None where the metric is not defined
+    score: float | None  # None where there is none
+    share: float | None  # of the way from noise, 0, to perfect codes, 1
+    why: str = ""  # there is no score
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Stressed(Shown):
+    """One value of one metric: what it claims, each check, and its scores in situations that decide nothing, too."""
+
+    metric: str
+    value: str
+    claims: tuple[Claim, ...]
+    checks: tuple[Check, ...]
+    scores: Mapping[str, float | None]
+
+    @property
+    def failed(self) -> tuple[Check, ...]:
+        return tuple(check for check in self.checks if check.passed is False)
+
+    @property
+    def n_passed(self) -> int:
+        return sum(check.passed is True for check in self.checks)
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing failed, and something was judged."""
+        return self.n_passed > 0 and not self.failed
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the JSON file has it."""
+        return {
+            "metric": self.metric, "value": self.value, "claims": list(self.claims), "passed": self.passed,
+            "checks": [asdict(check) for check in self.checks], "scores": dict(self.scores),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        judged = self.n_passed + len(self.failed)
+        claims = ", ".join(f"{claim} ({CLAIMS[claim]})" for claim in self.claims) or "nothing in particular"
+        head = f"{self.metric} {self.value}, which claims {claims}: {self.n_passed} of {judged} passed"
+        return "\n".join([head, *(_line(check) for check in self.checks)])
+
+
+def stress(
+    *metrics: str | Callable[..., Any],
+    claims: str | Sequence[str] | None = None,
+    higher_is_better: bool = True,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> tuple[Stressed, ...]:
+    """Put metrics through codes of known faults, and judge whether each does what it claims.
+
+    The faults: a factor in two codes, in none, two factors in one, each in two codes that tell nothing alone, codes
+    that are rotated, noisy, scaled, reordered, idle or beside irrelevant ones; factors of uneven levels, factors that
+    depend on each other, few rows, continuous and cyclic factors. Each score is placed on the way from noise, 0, to
+    perfect codes, 1: it has stayed above .9, and has fallen below.
+
+    Args:
+        *metrics: ids of `unbraid.metrics.METRICS`; "module:function", or a function, of your own, from codes
+            (n_samples, n_codes) and factors (n_samples, n_factors) to a number or a Result. It is given `kinds`,
+            `sizes`, `log_variances`, `gap` and `seed` where it takes them. None: those of the table that claim
+            anything and are scored by default.
+        claims: what it claims of "modularity", "compactness", "alignment" and "explicitness", in place of what the
+            table says; see `CLAIMS`. A metric that claims several must punish what any of these forbids.
+        higher_is_better: of a function of your own.
+        seed: draws the codes, and is the metric's.
+        progress: called as progress(situation, done, total).
+
+    Returns:
+        One `Stressed` for each value that claims anything: a table as text, `passed`, `checks`, `scores`. A function of
+        your own that claims nothing is judged by what every metric must do: tell perfect codes from noise, whatever
+        the levels' shares, dependence, scale, order, idle and irrelevant codes.
+
+    Raises:
+        ValueError: an unknown metric or claim, or a metric of the table that claims none of these.
+
+    Example:
+        >>> only = stress("mig")[0]
+        >>> only.claims, only.passed, round(only.scores["twice"], 6)
+        (('compactness',), True, 0.0)
+    """
+    check_whole("seed", seed, 0)
+    chosen = _rows(metrics, _claims(claims), higher_is_better)
+    found: dict[str, dict[str, Scored | Exception]] = {name: {} for name in chosen}
+    for done, (situation, case) in enumerate(CASES.items()):
+        if progress is not None:
+            progress(situation, done, len(CASES))
+        held = case(np.random.default_rng(seed))
+        for name, scored in scored_each(held, chosen, seed=seed):
+            found[name][situation] = scored
+    return tuple(
+        _judged(name, row, value, own, found[name]) for name, row in chosen.items() for value, own in row.claims.items()
+    )
+
+
+def scored_each(case: Representation, chosen: Mapping[str, Metric], *, seed: int = 0) -> list[tuple[str, Any]]:
+    """Each metric with its `Scored`, or the error that it raised; attributes of two values where it reads these."""
+    for_halves = {name: row for name, row in chosen.items() if row.binary}
+    others = {name: row for name, row in chosen.items() if not row.binary}
+    results = []
+    for held, rows in ((case, others), (in_halves(case), for_halves)):
+        if rows:
+            gap = None if held is not case else GAP
+            with closing(score_each(held, rows, seed=seed, gap=gap, noise=False)) as each:
+                results += list(each)
+    return results
+
+
+def _rows(
+    metrics: Sequence[str | Callable[..., Any]], claims: tuple[Claim, ...] | None, higher_is_better: bool
+) -> dict[str, Metric]:
+    if not metrics:
+        metrics = [name for name, row in METRICS.items() if row.standard and row.claims]
+    rows: dict[str, Metric] = {}
+    for each in metrics:
+        if callable(each):
+            name = f"{each.__module__}:{getattr(each, '__qualname__', type(each).__qualname__)}"
+            named = {name: own_metric(each, name)}
+        else:
+            named = choose(trusting([each]))
+        for name, row in named.items():
+            own = name not in METRICS
+            if own:
+                row = replace(row, higher_is_better=higher_is_better, claims={row.headline: ()})
+            if claims is not None:
+                row = replace(row, claims={row.headline: claims})
+            if not row.claims:
+                raise ValueError(f"{name} claims neither {', '.join(CLAIMS)}; claims= says what to hold it to")
+            rows[name] = row
+    return rows
+
+
+def _claims(claims: str | Sequence[str] | None) -> tuple[Claim, ...] | None:
+    if claims is None:
+        return None
+    given = (claims,) if isinstance(claims, str) else tuple(claims)
+    for claim in given:
+        if claim not in CLAIMS:
+            raise ValueError(f"unknown claim {claim!r}; {suggestion(str(claim), list(CLAIMS))}")
+    return tuple(claim for claim in CLAIMS if claim in given)
+
+
+def _judged(
+    name: str, row: Metric, value: str, claims: tuple[Claim, ...], found: Mapping[str, Scored | Exception]
+) -> Stressed:
+    scores: dict[str, float | None] = {}
+    reasons: dict[str, str] = {}
+    undefined: set[str] = set()
+    for situation, scored in found.items():
+        scores[situation] = None
+        if isinstance(scored, Exception):
+            reasons[situation] = " ".join(str(scored).split()) or type(scored).__name__
+            undefined |= {situation} if isinstance(scored, NotDefined) else set()
+        elif (number := scored.values.get(value)) is None:
+            reasons[situation] = f"no value {value!r}"
+        else:
+            scores[situation] = number
+    perfect, noise = scores["perfect"], scores["noise"]
+    apart = 0.0 if perfect is None or noise is None else (perfect - noise) * (1 if row.higher_is_better else -1)
+    told = perfect is not None and noise is not None and apart > LEAST * max(abs(perfect), abs(noise), 1e-12)
+
+    def share(situation: str) -> float | None:
+        """Of the way from noise to perfect codes."""
+        score, whole = scores[situation], scores[UNROTATED.get(situation, "perfect")]
+        if score is None or whole is None or noise is None or not told or whole == noise:
+            return None
+        return (score - noise) / (whole - noise)
+
+    checks = []
+
+    def check(situation: str, demand: str, right: Callable[[float], bool]) -> None:
+        reached = share(situation)
+        passed = None if situation in undefined else reached is not None and right(reached)
+        why = reasons.get(situation, "" if reached is not None else "perfect codes are not told from noise")
+        checks.append(Check(situation, demand, passed, scores[situation], reached, why))
+
+    check("perfect", "beats noise", lambda _: True)
+    worst = min(
+        (
+            situation
+            for situation in found
+            if situation not in (*WITHOUT_SHARE, *NOISE) and share(situation) is not None
+        ),
+        key=lambda situation: share(situation) or 0.0,
+        default="noise",
+    )
+    check(worst, "is no worse than noise", lambda reached: reached >= -SLACK)
+    noisy = share("noisy")
+    for situation in CHANGES:
+        check(situation, "changes nothing", lambda reached: noisy is not None and abs(reached - noisy) <= SLACK)
+    for situation in NOISE:
+        check(situation, "is no better than noise", lambda reached: reached <= 1 - LINE)
+    demands = dict(ALWAYS)
+    for claim in claims:  # what one claim forbids falls, whatever another may allow
+        for situation, demand in DEMANDS[claim].items():
+            if demands.get(situation) != "falls":
+                demands[situation] = demand
+    for situation in found:
+        if situation in demands:
+            stays = demands[situation] == "stays"
+            check(situation, demands[situation], (lambda r: r >= LINE) if stays else (lambda r: r <= LINE))
+    return Stressed(name, value, claims, tuple(checks), MappingProxyType(scores))
+
+
+def _line(check: Check) -> str:
+    mark = {True: "pass", False: "FAIL", None: "-"}[check.passed]
+    numbers = "" if check.score is None else f"{check.score:8.3f}"
+    share = "" if check.share is None or not math.isfinite(check.share) else f"{check.share:6.2f}"
+    return f"  {mark:<5}{check.situation:<28}{check.demand:<24}{numbers:>8}{share:>7}  {check.why}".rstrip()

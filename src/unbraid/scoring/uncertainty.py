@@ -1,0 +1,234 @@
+"""Score the rows of a card again: shuffled, for what luck would score, and in parts, for how sure a score is."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unbraid.confidence.baselines import Baseline
+from unbraid.confidence.interval import Intervals, intervals, shares_of_seeds
+from unbraid.confidence.null import IN_WORDS, Shuffle, null_of
+from unbraid.metrics import Metric, NotDefined
+from unbraid.metrics._shared.resampling import Numbers, Resampling, part_of_groups, part_of_rows
+from unbraid.representation import Representation
+from unbraid.scoring.card import OnError, Scored, kept
+from unbraid.scoring.engine import Gap, score_each
+from unbraid.scoring.resampled import numbers_of, part_scorer
+from unbraid.storage.score_file import storable
+from unbraid.types import FloatArray, Moved, Progress
+
+SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A metric's numbers on parts of the rows: the same parts for every representation of as many rows and groups."""
+
+    method: Resampling
+    values: Mapping[str, FloatArray]  # (n_parts,) of those that all parts have
+    per_factor: FloatArray  # (n_parts, n_factors), or (n_parts, 0)
+
+
+def with_nulls(
+    representation: Representation,
+    scored: Mapping[str, Scored],
+    shuffle: Shuffle,
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+    on_error: OnError = kept,
+) -> dict[str, Scored]:
+    """The same with the null of each metric that looks at factors, or the reason why it has none."""
+    draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
+    apart = [name for name in draws if scored[name].objects is not None]
+    sources = [(representation, [name for name in draws if name not in apart], gap)]
+    sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
+    missing: dict[str, str] = {}
+    for done in range(shuffle.times):
+        told = _telling(progress, IN_WORDS[shuffle.moved], done, shuffle.times)
+        for held, names, its_gap in sources:
+            rows = {name: scored[name].metric for name in names if name not in missing}
+            # Whole objects were encoded for it: no trial and no series.
+            moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [seed, done])
+            for name, each in score_each(moved, rows, seed=seed, gap=its_gap, noise=False, progress=told):
+                if isinstance(each, Scored):
+                    draws[name].append(each.headline)
+                else:
+                    missing[name] = _reason(name, each, on_error)
+    how: dict[str, Moved] = {name: "rows" if name in apart else shuffle.moved for name in draws}
+    nulls = {
+        name: null_of(scored[name].metric, scored[name].headline, np.array(each), how[name])
+        for name, each in draws.items()
+        if name not in missing
+    }
+    return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
+
+
+def _reason(name: str, error: Exception, on_error: OnError) -> str:
+    return storable(error) if isinstance(error, NotDefined) else on_error(name, error).reason
+
+
+def with_baselines(
+    scored: Mapping[str, Scored],
+    baselines: Mapping[str, Baseline],
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+    on_error: OnError = kept,
+) -> dict[str, Scored]:
+    """The same with what baselines score by each metric that is defined for them."""
+    rows = {name: each.metric for name, each in scored.items()}
+    found: dict[str, dict[str, float]] = {name: {} for name in scored}
+    missing: dict[str, dict[str, str]] = {name: {} for name in scored}
+    for done, (title, (held, objects)) in enumerate(baselines.items()):
+        told = _telling(progress, title, done, len(baselines))
+        for name, each in score_each(held, rows, seed=seed, gap=gap, objects=objects, noise=False, progress=told):
+            if isinstance(each, Scored):
+                found[name][title] = each.headline
+            elif not isinstance(each, NotDefined):
+                missing[name][title] = on_error(name, each).reason
+    return {name: replace(each, baselines=found[name], no_baselines=missing[name]) for name, each in scored.items()}
+
+
+def with_intervals(
+    representation: Representation,
+    scored: Mapping[str, Scored],
+    confidence: float,
+    times: int | None,
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+    on_error: OnError = kept,
+) -> dict[str, Scored]:
+    """The same with an interval for every number of each metric, or the reason why it has none."""
+    parts, missing = scores_of_parts(representation, scored, times, seed, gap, progress, on_error)
+    made = {
+        name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
+    }
+    for name, variances in _variances_of_seeds(representation, made, seed, gap, progress).items():
+        if (known := made[name].intervals) is not None:
+            made[name] = replace(made[name], intervals=replace(known, by_seed=shares_of_seeds(known, variances)))
+    return made
+
+
+def _variances_of_seeds(
+    representation: Representation, scored: Mapping[str, Scored], seed: int, gap: Gap | None, progress: Progress | None
+) -> dict[str, dict[str, float]]:
+    """The variance over seeds of each value, all rows as they are, of metrics that draw and have intervals."""
+    rows = {name: each.metric for name, each in scored.items() if each.metric.stochastic and each.intervals is not None}
+    found, kept = {name: [dict(scored[name].values)] for name in rows}, {}
+    for done in range(1, SEEDS if rows else 0):
+        if progress is not None:
+            progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
+        again = part_scorer(representation, rows, seed + done, gap, kept)(np.arange(len(representation)), list(rows))
+        for name, each in again.items():
+            if isinstance(each, Exception):  # what another seed cannot score has no share
+                found.pop(name, None)
+            elif name in found:
+                found[name].append(dict(each.values))
+    return {
+        name: {value: float(np.var([each[value] for each in draws], ddof=1)) for value in draws[0]}
+        for name, draws in found.items()
+    }
+
+
+def with_interval(scored: Scored, parts: Parts | None, missing: str, confidence: float) -> Scored:
+    """The same with its intervals, or the reason why it has none."""
+    if parts is None:
+        return replace(scored, no_interval=missing)
+    return replace(scored, intervals=_intervals(scored, parts, confidence))
+
+
+def scores_of_parts(
+    representation: Representation,
+    scored: Mapping[str, Scored],
+    times: int | None,
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+    on_error: OnError = kept,
+) -> tuple[dict[str, Parts], dict[str, str]]:
+    """Each metric of parts of the rows, and of those that have no interval, why not."""
+    found: dict[str, Parts] = {}
+    missing: dict[str, str] = {}
+    for method, names in _by_method(scored).items():
+        if isinstance(method, str):
+            missing |= dict.fromkeys(names, method)
+            continue
+        method = method if times is None else replace(method, times=times)
+        method = method if representation.groups is None else method.of_groups(int(representation.groups.max()) + 1)
+        rows = {name: scored[name].metric for name in names}
+        parts, unscored = _scores_by(method, representation, rows, seed, gap, progress, on_error)
+        missing |= unscored
+        found |= {name: _together(method, parts[name]) for name in names if name not in unscored}
+    return found, missing
+
+
+def _scores_by(
+    method: Resampling,
+    representation: Representation,
+    rows: Mapping[str, Metric],
+    seed: int,
+    gap: Gap | None,
+    progress: Progress | None,
+    on_error: OnError,
+) -> tuple[dict[str, list[Numbers]], dict[str, str]]:
+    """Each metric of each part of the rows, and of the metrics that a part cannot be scored by, why not."""
+    parts: dict[str, list[Numbers]] = {name: [] for name in rows}
+    missing: dict[str, str] = {}
+    scorer = part_scorer(representation, rows, seed, gap)
+    for done in range(method.times):
+        draw = np.random.default_rng([seed, method.one_in, done])
+        if representation.groups is None:
+            part = part_of_rows(len(representation), method.one_in, seed, draw)
+        else:
+            part = part_of_groups(representation.groups, method.one_in, seed, draw)
+        left = [name for name in rows if name not in missing]
+        if progress is not None:
+            progress(f"{', '.join(left)}, rows drawn anew", done, method.times)
+        try:
+            found = scorer(part, left)
+        except ValueError as error:  # of all metrics: a factor that has one level left
+            return {}, dict.fromkeys(rows, f"part of the rows cannot be scored: {error}")
+        for name, each in found.items():
+            if isinstance(each, Exception):
+                reason = str(each) if isinstance(each, ValueError) else on_error(name, each).reason
+                missing[name] = f"part of the rows cannot be scored: {reason}"
+            else:
+                parts[name].append(each)
+        if len(missing) == len(rows):
+            break
+    return parts, missing
+
+
+def _together(method: Resampling, numbers: list[Numbers]) -> Parts:
+    names = [name for name in numbers[0].values if all(name in each.values for each in numbers)]
+    values = {name: np.array([each.values[name] for each in numbers]) for name in names}
+    return Parts(method, values, np.array([each.per_factor for each in numbers]))
+
+
+def _intervals(scored: Scored, parts: Parts, confidence: float) -> Intervals:
+    values, per_factor = numbers_of(scored)
+    names = [name for name in values if name in parts.values]
+    whole = np.array([*(values[name] for name in names), *per_factor])
+    resampled = np.column_stack([*(parts.values[name] for name in names), parts.per_factor])
+    bounded = [name == scored.metric.headline for name in names] + [True] * len(per_factor)
+    low, high = (
+        np.where(bounded, end, other) for end, other in zip(scored.metric.range, (-np.inf, np.inf), strict=True)
+    )
+    made = intervals(whole, resampled, (low, high), parts.method, confidence)
+    of_factors = tuple(made[len(names) :]) if len(per_factor) else None
+    return Intervals(confidence, len(resampled), dict(zip(names, made, strict=False)), of_factors)
+
+
+def _by_method(scored: Mapping[str, Scored]) -> dict[Resampling | str, list[str]]:
+    """Metrics by how their interval is found, or why they have none."""
+    found: dict[Resampling | str, list[str]] = {}
+    for name, each in scored.items():
+        found.setdefault(each.metric.interval, []).append(name)
+    return found
+
+
+def _telling(progress: Progress | None, what: str, done: int, total: int) -> Progress | None:
+    """Tells of rounds over all metrics in place of metrics."""
+    return None if progress is None else lambda name, _, __: progress(f"{name}, {what}", done, total)

@@ -1,0 +1,15 @@
+"""Where this machine keeps what can be made or fetched again."""
+
+import os
+from pathlib import Path
+
+import platformdirs
+
+
+def cache_root(root: str | Path | None = None) -> Path:
+    """The folder of all caches: the argument, else UNBRAID_DATA, else the platform's own cache folder."""
+    if root is not None:
+        return Path(root).expanduser()
+    if named := os.environ.get("UNBRAID_DATA"):
+        return Path(named).expanduser()
+    return platformdirs.user_cache_path("unbraid", appauthor=False, opinion=False)

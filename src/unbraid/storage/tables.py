@@ -1,0 +1,310 @@
+"""Columns and matrices from files that know nothing of factors: .npy, .npz, .csv, .parquet, .safetensors.
+
+Nothing is unpickled, and what a file declares is compared with its length before memory is taken for it.
+"""
+
+import csv
+import importlib
+import json
+import lzma
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from unbraid._utils.arrays import telling
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import one_line
+from unbraid.storage.checksum import BLANK, KEY, check_seal, seal
+from unbraid.storage.files import check_unpacked
+from unbraid.types import DataFrame
+
+TABLES = (".npy", ".npz", ".csv", ".parquet", ".safetensors")
+CELL = 8  # bytes of a number in memory
+NO_VALUE = {"", "na", "n/a", "nan", "none", "null"}  # in a .csv file
+
+
+def read_columns(path: str | Path) -> dict[str, Any]:
+    """The columns of a table of labels by name; columns of a matrix are factor_0, factor_1, ...
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: the file is not what its name says; the message names it.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        return read_csv(path)
+    if suffix == ".parquet":
+        table = read_parquet(path)
+        return {name: table[name].to_pandas() for name in table.column_names}
+    if suffix not in TABLES:
+        raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
+    arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path) if suffix == ".npz" else read_tensors(path)[0]
+    columns: dict[str, Any] = {}
+    for name, array in arrays.items():
+        if array.dtype.names is not None:  # a structured array
+            columns |= {field: array[field] for field in array.dtype.names}
+        elif array.ndim == 2:
+            own = f"{name}_" if name and name != "factors" else "factor_"
+            columns |= {f"{own}{k}": column for k, column in enumerate(array.T)}
+        elif array.ndim == 1:
+            columns[name or "factor_0"] = array
+    return columns
+
+
+def read_npy(path: Path) -> Any:
+    """The array of a .npy file."""
+    try:
+        with path.open("rb") as file:
+            return _array(file, path.stat().st_size)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: not a readable .npy file ({one_line(error)})") from error
+
+
+def map_npy(path: Path) -> Any:
+    """The array of a .npy file as it lies on the disk: what is looked at is read."""
+    try:
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except DAMAGED as error:
+        raise ValueError(f"{path}: not a readable .npy file ({one_line(error)})") from error
+
+
+# What NumPy raises where a .npy file is damaged, and zipfile where an archive is.
+DAMAGED = (
+    ValueError, EOFError, OSError, MemoryError, SyntaxError, TypeError, OverflowError, RecursionError,
+    tokenize.TokenError,
+)  # fmt: skip
+# What zipfile leaves to the libraries that unpack: deflate, LZMA, and from Python 3.14 on Zstandard.
+PACKED = [zlib.error, lzma.LZMAError]
+with suppress(ImportError):
+    PACKED.append(importlib.import_module("compression.zstd").ZstdError)
+UNREADABLE = (*DAMAGED, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, *PACKED)
+
+
+def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
+    """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
+    try:
+        check_seal(path)
+        with zipfile.ZipFile(path) as archive:
+            members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
+            names = [name for name in members if wanted is None or name in wanted]
+            check_unpacked(path, sum(members[name].file_size for name in names))
+            arrays = {}
+            for name in names:
+                with archive.open(members[name]) as member:
+                    arrays[name] = _array(member, members[name].file_size)
+                    if member.read(1):  # also makes zipfile compare its checksum
+                        raise ValueError(f"array {name!r} is longer than its header says")
+            return arrays
+    except UNREADABLE as error:
+        reason = "it is no zip archive" if isinstance(error, zipfile.BadZipFile) else one_line(error)
+        if not zipfile.is_zipfile(path):
+            reason = "it is no zip archive; pickled objects are never loaded"
+        raise ValueError(f"{path}: not a readable .npz file ({reason})") from error
+
+
+def read_sparse(path: Path) -> Any:
+    """The matrix of a .npz file as scipy.sparse.save_npz writes it; None where the file holds something else.
+
+    Raises:
+        ValueError: its parts make no sparse matrix.
+    """
+    from scipy import sparse
+
+    if (
+        path.suffix.lower() != ".npz"
+        or not zipfile.is_zipfile(path)
+        or not {"format", "data", "shape"} <= {*names_in(path)}
+    ):
+        return None
+    parts = read_npz(path)
+    kind, shape = parts["format"], tuple(np.atleast_1d(parts["shape"]).tolist())
+    kind = kind.item() if kind.ndim == 0 else ""
+    kind = kind.decode("latin-1") if isinstance(kind, bytes) else kind
+    try:
+        if kind in ("csr", "csc"):
+            make = sparse.csr_array if kind == "csr" else sparse.csc_array
+            held = make((parts["data"], parts["indices"], parts["indptr"]), shape=shape)
+            held.check_format(full_check=True)
+        elif kind == "coo":
+            cells = parts["coords"] if "coords" in parts else (parts["row"], parts["col"])
+            held = sparse.coo_array((parts["data"], tuple(cells)), shape=shape)
+        else:
+            raise ValueError(f"of format {kind!r}; save it as csr, csc or coo")
+    except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+        raise ValueError(f"{path}: not a readable sparse matrix ({one_line(error)})") from error
+    return held
+
+
+def names_in(path: Path) -> list[str]:
+    """What a .npz file holds."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [name.removesuffix(".npy") for name in archive.namelist()]
+    except UNREADABLE as error:
+        raise ValueError(f"{path}: not a readable .npz file ({one_line(error)})") from error
+
+
+def _array(file: Any, length: int) -> Any:
+    """One array, once its header is seen to declare as much as there is."""
+    version = np.lib.format.read_magic(file)
+    read_header = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    try:
+        shape, _, dtype = read_header(file)
+    except (SyntaxError, TypeError, tokenize.TokenError) as error:
+        raise ValueError(f"its header cannot be read: {error}") from error
+    if dtype.hasobject:
+        raise ValueError("it holds pickled objects, which are never loaded")
+    if any(isinstance(size, bool) or size < 0 for size in shape):
+        raise ValueError(f"its header declares the shape {shape}")
+    if prod(shape) * dtype.itemsize > length:
+        raise ValueError(f"its header declares {shape} of {dtype}, more than the {length:,} bytes there are")
+    file.seek(0)
+    return np.lib.format.read_array(file, allow_pickle=False)
+
+
+def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
+    """The arrays of a .safetensors file by name, bfloat16 as float32, and its metadata."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        check_seal(path)
+        with safe_open(path, framework="numpy") as file:
+            names, found = list(file.keys()), dict(file.metadata() or {})
+            of_brain = [name for name in names if file.get_slice(name).get_dtype() == "BF16"]
+            arrays = {name: file.get_tensor(name) for name in names if name not in of_brain}
+        if of_brain:
+            with path.open("rb") as raw:
+                arrays |= {name: _bfloat16(raw, name) for name in of_brain}
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{path}: not a readable .safetensors file ({one_line(error)})") from error
+    return arrays, found
+
+
+def _bfloat16(file: BinaryIO, name: str) -> Any:
+    file.seek(0)
+    length = int.from_bytes(file.read(8), "little")
+    entry = json.loads(file.read(length))[name]
+    begin, end = entry["data_offsets"]
+    file.seek(8 + length + begin)
+    halves = np.frombuffer(file.read(end - begin), dtype="<u2").astype(np.uint32)
+    return (halves << 16).view(np.float32).reshape(entry["shape"])
+
+
+def read_parquet(path: Path) -> Any:
+    """The pyarrow table of a .parquet file."""
+    require("pyarrow", "table", "reading .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        check_seal(path)
+        described = pq.ParquetFile(path).metadata
+        # What pages of repeated values declare is their packed size; in memory every cell takes its own place.
+        check_unpacked(path, CELL * described.num_rows * described.num_columns)
+        # `pq.read_table` takes 1.8 GB for 20 000 columns of two rows, and columns from the names of folders.
+        return pq.ParquetFile(path).read()
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise ValueError(f"{path}: not a readable .parquet file ({one_line(error)})") from error
+
+
+def write_frame(frame: DataFrame, path: Path) -> None:
+    """Write a pandas DataFrame without its index as .parquet, with a checksum."""
+    require("pyarrow", "table", "writing .parquet")
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    table = pa.Table.from_pandas(frame, preserve_index=False)
+    pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK}), path)
+    seal(path)
+
+
+def read_csv(path: Path) -> dict[str, Any]:
+    """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
+
+    The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs. A
+    first column without a name that numbers the rows is left out, as it is the index that pandas writes.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            file.seek(0)
+            delimiter = max(",;\t", key=first.count)
+            lines = [line for line in csv.reader(file, delimiter=delimiter) if line]
+    except (UnicodeDecodeError, csv.Error, OSError) as error:
+        raise ValueError(f"{path}: not a readable .csv file ({error})") from error
+    if not lines:
+        raise ValueError(f"{path}: the file is empty")
+    headed = any(_number(cell) is None for cell in lines[0]) or _counts(lines)
+    names = [cell.strip() for cell in lines[0]] if headed else [f"factor_{k}" for k in range(len(lines[0]))]
+    if len(set(names)) < len(names):
+        raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
+    rows = lines[1:] if headed else lines
+    for number, row in enumerate(rows, start=1 + headed):
+        if len(row) != len(names):
+            raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
+    columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
+    if len(columns) > 1 and not names[0] and [row[0] for row in rows] == [str(k) for k in range(len(rows))]:
+        del columns[""]  # the index that pandas writes
+    return columns
+
+
+def _counts(lines: list[list[str]]) -> bool:
+    """Whether the first line numbers the columns, as pandas does where none has a name; whole numbers may be data."""
+    counted = lines[0] == [str(k) for k in range(len(lines[0]))]
+    return counted and any(not cell.strip().removeprefix("-").isdigit() for line in lines[1:] for cell in line)
+
+
+def _column(cells: list[str]) -> Any:
+    try:
+        return np.array([float(cell) if cell.strip().lower() not in NO_VALUE else np.nan for cell in cells])
+    except ValueError:
+        return np.array([None if cell.strip().lower() in NO_VALUE else cell.strip() for cell in cells], dtype=object)
+
+
+def _number(cell: str) -> float | None:
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def split_columns(columns: Mapping[str, Any], names: list[str]) -> dict[str, Any]:
+    """Codes, and what else there is, of a table: code_0, ...; factor_<name>; groups; or, without such, codes alone.
+
+    Raises:
+        ValueError: a column of codes holds text.
+    """
+    ours = any(name.removeprefix("code_").isdigit() and name.startswith("code_") for name in names)
+    arrays: dict[str, Any] = {}
+    for array, prefix in (("codes", "code_"), ("log_variances", "log_variance_"), ("prior_kl", "prior_kl_")):
+        own = (
+            [name for name in names if name.startswith(prefix) and name.removeprefix(prefix).isdigit()] if ours else []
+        )
+        own.sort(key=lambda name, prefix=prefix: int(name.removeprefix(prefix)))
+        own = names if not ours and array == "codes" else own
+        for name in own:
+            if columns[name].dtype.kind not in "biuf":
+                advice = "labels go into a file of their own, or beside columns code_0, code_1, ..."
+                raise ValueError(f"column {name!r} is no code: it holds {columns[name].dtype}; {advice}")
+        if own:
+            arrays[array] = np.stack([columns[name] for name in own], axis=1)
+    if not ours:
+        arrays["code_names"] = telling(names)
+    if ours and "groups" in names:
+        arrays["groups"] = columns["groups"]
+    labels = {name.removeprefix("factor_"): columns[name] for name in names if ours and name.startswith("factor_")}
+    if labels and all(column.dtype.kind in "biuf" and np.isfinite(column).all() for column in labels.values()):
+        arrays |= {"factors": np.stack(list(labels.values()), axis=1), "factor_names": list(labels)}
+    elif labels:
+        arrays["labels"] = labels
+    return arrays

@@ -1,0 +1,236 @@
+"""Which of many models is best, without labels: arrays, files, runs or a whole study."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
+
+import numpy as np
+
+from unbraid._utils.arrays import as_array
+from unbraid._utils.row_index import match_rows
+from unbraid.metrics.udr import Similarity
+from unbraid.metrics.udr_wide import Correlation, wide_udr
+from unbraid.ranking.ranking import (
+    Candidate,
+    Compare,
+    Informative,
+    Ranking,
+    RankingOptions,
+    rank_models,
+    without_copies,
+)
+from unbraid.representation import Representation
+from unbraid.runs.folder import find_codes, read_codes, read_folder
+from unbraid.storage.run_files import CONFIG
+from unbraid.storage.tables import read_sparse
+from unbraid.types import ArrayLike
+
+if TYPE_CHECKING:
+    from unbraid.runs.run import Run
+    from unbraid.studies.study import Study
+
+CODES_ALONE = (
+    "codes alone do not tell how far a model was trained: untrained encoders agree as well, with UDR .09 to "
+    ".30 among dense ones of 16 x 16 images; give codes of your untrained models (untrained=, --untrained) to see it"
+)
+
+Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
+
+
+def rank(
+    models: "Study | str | Path | Mapping[str, Model] | Sequence[Model]",
+    *,
+    groups: Sequence[str] | None = None,
+    compare: Compare | None = None,
+    similarity: Similarity | Literal["pearson"] | None = None,
+    top: int | None = None,
+    alpha: Literal["cv"] | float | None = None,
+    informative: Informative | None = None,
+    kl_threshold: float | None = None,
+    aggregate: Literal["paper", "dlib"] | None = None,
+    n_comparisons: int | None = None,
+    seed: int | None = None,
+    untrained: Sequence[Model] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Ranking:
+    """Rank models without labels, by how well their latents match those of the other models (UDR).
+
+    Args:
+        models: a study or its folder; or models, by name or in a list: codes (n_samples, n_codes), a `Representation`,
+            a representation file, a run or its folder. All are codes of the same samples in the same order; frames of
+            pandas that have an index are matched by it.
+        groups: one label per model; models of other groups are not compared. Default: of runs, their settings are
+            compared as `compare` says; all other models with each other.
+        compare: "same-hyperparameters", "same-family" or "all"; default for a study what its YAML says, else "all".
+        informative: "signal" or "kl", which latents count; see `RankingOptions`, which also says what the paper does.
+        similarity, alpha, kl_threshold, aggregate, n_comparisons, seed: as in `unbraid.metrics.udr`; default for a
+            study what its YAML says, else those of `RankingOptions`.
+        top: for codes that are thousands wide, sparse ones among them: by similarity "spearman" or "pearson", of each
+            code the so many most like it; see `unbraid.metrics.wide_udr`. All codes that vary count.
+        untrained: codes of the same samples by two or more untrained models of the same architectures and different
+            seeds, as for `models`: no model that scores as low as they do among each other is `best`. Of a study,
+            `baselines: true` in its YAML keeps them.
+        progress: called as progress(done, total), in models.
+
+    Returns:
+        Ranking. `best` is the name of the model of the highest score; None where no model can be called good, and
+            `why_none()` says why (`Ranking.choose` has the rules);
+            `scores` from 0, higher is better; `to_frame()` all models, the best first; `left_out` says which could not
+            be compared, and why.
+
+    Raises:
+        NothingToRank: no two models can be compared; the message gives the reasons.
+        ValueError: an option is out of range, or there are not as many groups as models.
+        FileNotFoundError: there is no such file or folder.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
+
+    Example:
+        >>> codes = np.random.default_rng(0).normal(size=(500, 3))
+        >>> found = rank({"one": codes, "flipped": -codes[:, ::-1], "noise": codes[::-1] ** 2}, similarity="spearman")
+        >>> found.best, found.scores.round(2).tolist()
+        ('one', [0.51, 0.51, 0.04])
+    """
+    given = {
+        "compare": compare, "similarity": similarity, "alpha": alpha, "informative": informative,
+        "kl_threshold": kl_threshold, "aggregate": aggregate, "n_comparisons": n_comparisons, "seed": seed,
+    }  # fmt: skip
+    chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if similarity == "pearson" and top is None:
+        raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
+    if isinstance(models, str | Path):
+        models = _study_of(Path(models))
+    if hasattr(models, "known_folder"):
+        if top is not None:
+            raise ValueError("top is for models given by themselves; a study compares as its YAML says")
+        if untrained:
+            raise ValueError("a study keeps its own untrained models; say `baselines: true` in its YAML")
+        return _rank_study(models, chosen, groups, progress)
+    named, of_rows = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
+    if groups is not None and len(groups) != len(named):
+        raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
+    if top is not None:
+        if untrained:
+            raise ValueError("untrained and top do not go together")
+        found = _rank_wide(named, groups, similarity or "spearman", top, set(chosen) - {"similarity", "seed"}, progress)
+        return replace(found, notes=(*found.notes, *of_rows))
+    candidates = [_candidate(name, model) for name, model in named.items()]
+    # Codes alone do not say which samples they are of.
+    if any(not each.samples or each.samples.endswith(" rows") for each in candidates):
+        candidates = [replace(each, samples=f"{len(each.matrix())} rows") for each in candidates]
+    if groups is not None:
+        candidates = [replace(each, family=str(group)) for each, group in zip(candidates, groups, strict=True)]
+    default = "all" if groups is None else "same-family"
+    found = rank_models(
+        candidates, RankingOptions(**{"compare": default, **chosen}), progress=progress,
+        untrained=[_candidate(f"untrained[{place}]", each).matrix() for place, each in enumerate(untrained)],
+    )  # fmt: skip
+    alone = not untrained and all(each.kl is None and not each.family for each in candidates)
+    return replace(found, notes=(*found.notes, *of_rows, *((CODES_ALONE,) if alone else ())))
+
+
+def _rank_wide(
+    named: Mapping[str, Model],
+    groups: Sequence[str] | None,
+    similarity: str,
+    top: int,
+    others: set[str],
+    progress: Callable[[int, int], None] | None,
+) -> Ranking:
+    if others:
+        raise ValueError(f"{', '.join(sorted(others))} and top do not go together: by top all codes that vary count")
+    if similarity not in get_args(Correlation):
+        raise ValueError(f"similarity must be 'pearson' or 'spearman' beside top; got {similarity!r}")
+    found = wide_udr(
+        [_wide(model) for model in named.values()], correlation=cast(Correlation, similarity), top=top,
+        groups=None if groups is None else [str(group) for group in groups], progress=progress,
+    )  # fmt: skip
+    about = [_family_and_setting(model) for model in named.values()]
+    labels = [family for family, _ in about] if groups is None else [str(group) for group in groups]
+    return without_copies(
+        Ranking(
+            runs=tuple(named), families=tuple(labels), settings=tuple(setting for _, setting in about),
+            scores=found.scores, latents=tuple(np.arange(number) for number in found.informative), pairs=found.pairs,
+            matrices={}, left_out={}, least=found.least,
+            options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
+            notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1]),
+        )
+    )  # fmt: skip
+
+
+def _wide(model: Model) -> Any:
+    """Its codes, as sparse as they are."""
+    path = getattr(model, "path", model)
+    if isinstance(path, str | Path):
+        path = find_codes(Path(path))
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such file")
+        held = read_sparse(path)
+        return Representation.load(path).codes if held is None else held
+    return model.codes if isinstance(model, Representation) else model
+
+
+def _study_of(path: Path) -> "Study":
+    from unbraid.studies.store import YAML
+    from unbraid.studies.study import Study
+
+    if not (path / YAML).is_file():
+        raise ValueError(f"{path}: not the folder of a study (no {YAML}); give models as a list of two or more")
+    return Study.load(path)
+
+
+def _rank_study(
+    study: Any, chosen: Mapping[str, Any], groups: object, progress: Callable[[int, int], None] | None
+) -> Ranking:
+    from unbraid.studies.study_ranking import rank_study, ranking_options
+
+    if groups is not None:
+        raise ValueError("a study has its own groups, its families and settings; choose by compare")
+
+    def told(_: str, done: int, total: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    return rank_study(study, replace(ranking_options(study), **chosen), progress=told)
+
+
+def _named(models: Sequence[Model]) -> dict[str, Model]:
+    """Files and runs by their paths, arrays by their place."""
+    if isinstance(models, str) or not isinstance(models, Sequence | np.ndarray):
+        kind = type(models).__name__
+        raise ValueError(f"models must be a study, a list of models or a mapping from names to them; got {kind}")
+    named: dict[str, Model] = {
+        str(getattr(model, "path", model if isinstance(model, str | Path) else f"model {place}")): model
+        for place, model in enumerate(models)
+    }
+    if len(named) < len(models):
+        raise ValueError("two of the models are the same file; give each once, or name them by a mapping")
+    return named
+
+
+def _candidate(name: str, model: Model) -> Candidate:
+    path = getattr(model, "path", model)
+    if isinstance(path, str | Path):
+        return _of_path(name, Path(path))
+    if isinstance(model, Representation):
+        if model.weights is not None:
+            raise ValueError(f"{name}: a ranking takes no weights of rows")
+        return Candidate.of(name, "", "", model)
+    return Candidate(name, "", "", as_array(model))
+
+
+def _of_path(name: str, path: Path) -> Candidate:
+    if not (path / CONFIG).is_file():
+        return Candidate.of(name, "", "", Representation.load(path))
+    return Candidate.of(name, *_family_and_setting(path), read_codes(path))
+
+
+def _family_and_setting(model: Model) -> tuple[str, str]:
+    """Of a run or its folder; empty of all others."""
+    path = getattr(model, "path", model)
+    if not isinstance(path, str | Path) or not (Path(path) / CONFIG).is_file():
+        return "", ""
+    config, _ = read_folder(Path(path))
+    return config["family"], ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))

@@ -1,1 +1,0 @@
-"""The folder of a study, here or mirrored from an object store."""

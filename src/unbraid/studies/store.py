@@ -1,0 +1,147 @@
+"""The folder of a study: names, what is in it, and who may write."""
+
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import unbraid
+from unbraid.storage.checksum import sealed_json
+from unbraid.storage.files import atomic_write
+from unbraid.storage.json_records import check_record, read_object, read_record
+from unbraid.storage.locks import Held, locked
+from unbraid.storage.remote import LOCK, discard
+from unbraid.studies.records import FORMAT, EnvironmentRecord, FailureRecord
+
+YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
+RUNS, FAILED, ADDED, BASELINES = "runs", "failed", "added", "baselines"
+
+
+@dataclass(frozen=True)
+class StudyEnvironment:
+    """What decides the runs of a study beside its YAML; kept in the folder, so that they stay the same runs."""
+
+    dataset: Mapping[str, Any]  # name, options, n_images, image_shape, content
+    device: str
+    precision: str
+    training: Mapping[str, int] | None = field(default_factory=dict)  # versions of families, by name; None: all are 1
+    code: Mapping[str, str] = field(default_factory=dict)  # digests of the user's own families and networks, by name
+
+    def version(self, family: str) -> int:
+        """The training version of its models; that of today where it has none yet."""
+        from unbraid.families.table import find_family  # brings torch, which takes longer than most reading
+
+        return 1 if self.training is None else self.training.get(family) or find_family(family).version
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, as failed/<id>.json keeps it."""
+
+    id: str
+    family: str
+    setting: str
+    seed: int
+    reason: str
+    attempts: int
+    details: str = ""  # the traceback, where there is one
+
+
+def check_folder(folder: Path) -> None:
+    """Raises ValueError where a study cannot be kept: another kind of folder, or of another version."""
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; give a folder")
+    if not folder.exists():
+        return
+    if (folder / ABOUT).exists():
+        try:
+            about = read_object(folder / ABOUT)
+        except ValueError as error:
+            raise ValueError(f"{error}; delete it, and unbraid study run writes it again") from None
+        if isinstance(found := about.get("format"), int) and found != FORMAT:
+            raise ValueError(
+                f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
+            )
+        check_record(EnvironmentRecord, about, folder / ABOUT)
+    elif (folder / YAML).is_file() and (folder / RUNS).is_dir():
+        return  # somebody deleted it
+    elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
+        raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
+
+
+def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironment | None:
+    """What the runs of the folder were trained on; None where that is not known of this dataset.
+
+    Args:
+        folder: of the study.
+        source: the dataset as the YAML describes it.
+    """
+    if not (folder / ABOUT).exists():
+        return None
+    about = read_record(folder / ABOUT, EnvironmentRecord)
+    if _plain(about["source"]) != _plain(source):
+        return None
+    told = about.get("training"), about.get("code", {})
+    return StudyEnvironment(about["dataset"], about["device"], about["precision"], *told)
+
+
+def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:
+    write_json(
+        folder / ABOUT,
+        {"format": FORMAT, "unbraid": unbraid.__version__, "source": _plain(source), **asdict(around)},
+    )
+
+
+def _plain(source: Mapping[str, Any]) -> Any:
+    from unbraid.datasets.recorded import of_everywhere
+
+    return json.loads(json.dumps(of_everywhere(source), default=str))
+
+
+def read_failure(folder: Path, run: str) -> Failure | None:
+    """What is known of the failure of a run; None where it did not fail."""
+    if not os.path.exists(f"{folder}/{FAILED}/{run}.json"):
+        return None
+    try:
+        return Failure(**read_record(folder / FAILED / f"{run}.json", FailureRecord))
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it") from None
+
+
+def failures(folder: Path) -> list[Failure]:
+    """All runs that failed, those that the study needs beside the ones it lists among them."""
+    found = (read_failure(folder, path.stem) for path in sorted((folder / FAILED).glob("*.json")))
+    return [failure for failure in found if failure]
+
+
+def write_failure(folder: Path, failure: Failure) -> None:
+    (folder / FAILED).mkdir(exist_ok=True)
+    write_json(folder / FAILED / f"{failure.id}.json", asdict(failure))
+
+
+def forget_failure(folder: Path, run: str) -> None:
+    if (path := folder / FAILED / f"{run}.json").exists():
+        discard(path)
+
+
+def write_json(path: Path, content: Mapping[str, Any]) -> None:
+    """Write an object with its checksum, whole or not at all."""
+    with atomic_write(path) as temporary:
+        temporary.write_bytes(sealed_json(content))
+
+
+@contextmanager
+def claimed(folder: Path) -> Iterator[None]:
+    """Keeps others from working on the study, or on a shard of it; the claim dies with this process.
+
+    Raises:
+        ValueError: somebody else is at work on it.
+    """
+    try:
+        with locked(folder / LOCK):
+            yield
+    except Held as error:
+        raise ValueError(f"{folder}: {error.by} is at work on this study") from None

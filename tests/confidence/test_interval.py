@@ -1,0 +1,296 @@
+"""Intervals beside scores."""
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+import unbraid
+from unbraid import Representation
+from unbraid.cli._progress import metric_progress
+from unbraid.cli.app import app
+from unbraid.confidence.interval import intervals, rows_needed
+from unbraid.metrics import METRICS
+from unbraid.metrics._shared.inputs import split_rows
+from unbraid.metrics._shared.resampling import Resampling, part_of_rows
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.resampled import numbers_of, part_scorer
+from unbraid.scoring.tables import footnote
+from unbraid.types import FloatArray, Kind
+
+RNG = np.random.default_rng(0)
+FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
+CODES = np.hstack([FACTORS[:, :1] + 0.3 * RNG.standard_normal((400, 1)), RNG.standard_normal((400, 3))])
+ROOT = Path(__file__).parents[2]
+UNBOUNDED = (np.array([-np.inf]), np.array([np.inf]))
+
+
+def parts(
+    values: FloatArray, statistic: Callable[[FloatArray], float], method: Resampling, seed: int = 0
+) -> FloatArray:
+    draw = np.random.default_rng(seed)
+    rows = (part_of_rows(len(values), method.one_in, order, draw) for order in range(method.times))
+    return np.array([[statistic(values[each])] for each in rows])
+
+
+@pytest.mark.parametrize("one_in", [2, 5])
+def test_the_deviation_of_a_mean_is_the_one_in_every_textbook(one_in: int) -> None:
+    values = np.random.default_rng(1).exponential(size=1000)
+    method = Resampling(one_in, 2000)
+    (found,) = intervals(values[:1] * 0 + values.mean(), parts(values, np.mean, method), UNBOUNDED, method, 0.95)
+    assert found.deviation == pytest.approx(values.std() / np.sqrt(1000), rel=0.06)
+    assert found.half_width == pytest.approx(1.961 * found.deviation, rel=0.001)
+    assert abs(found.bias) < 0.1 * found.deviation * (one_in - 1)
+
+
+@pytest.mark.parametrize("one_in", [2, 5])
+def test_the_bias_of_a_variance_is_the_one_in_every_textbook(one_in: int) -> None:
+    values = np.random.default_rng(1).standard_normal(20)
+    method = Resampling(one_in, 4000)
+    (found,) = intervals(np.array([values.var()]), parts(values, np.var, method), UNBOUNDED, method, 0.95)
+    assert found.bias == pytest.approx(-values.var() / 20, rel=0.3)
+
+
+def test_intervals_of_means_hold_the_mean_as_often_as_they_say() -> None:
+    rng, method = np.random.default_rng(2), Resampling(2, 20)
+    held = 0
+    for draw in range(150):
+        values = rng.exponential(size=200)
+        (found,) = intervals(np.array([values.mean()]), parts(values, np.mean, method, draw), UNBOUNDED, method, 0.9)
+        held += found.low <= 1.0 <= found.high
+    assert 0.83 < held / 150 < 0.97
+
+
+@pytest.mark.parametrize(("n_samples", "one_in"), [(400, 2), (1000, 5)])
+def test_rows_to_train_on_stay_rows_to_train_on(n_samples: int, one_in: int) -> None:
+    part = part_of_rows(n_samples, one_in, 7, np.random.default_rng(3))
+    assert len(set(part.tolist())) == len(part) == n_samples - n_samples // one_in
+    for fractions in ((0.8, 0.2), (0.8, 0.1, 0.1), (0.5, 0.5)):
+        for whole, own in zip(split_rows(n_samples, fractions, 7), split_rows(len(part), fractions, 7), strict=True):
+            assert set(part[own]) <= set(whole)
+
+
+def test_no_interval_ends_beyond_the_range_or_leaves_out_its_score() -> None:
+    numbers, span = np.array([0.98, 1.3]), (np.array([0.0, 0.0]), np.array([1.0, 1.0]))
+    resampled = np.array([[0.9, 1.3], [1.0, 1.3]])
+    inside, beyond = intervals(numbers, resampled, span, Resampling(2, 2), 0.5)
+    assert inside[:2] == pytest.approx((0.98 - np.sqrt(0.005), 1.0))  # t of one degree of freedom is 1 at 3/4
+    assert beyond.low <= 1.3 <= beyond.high
+
+
+def test_few_degrees_of_freedom_widen_an_interval() -> None:
+    resampled, method = np.random.default_rng(0).standard_normal((30, 1)), Resampling(5, 30, freedom=4)
+    (found,) = intervals(np.zeros(1), resampled, UNBOUNDED, method, 0.95)
+    assert found.half_width == pytest.approx(2.776445 * found.deviation)  # t of 4 degrees of freedom at .975
+    assert found.deviation == pytest.approx(2 * resampled.std(ddof=1))
+    assert method.degrees(3) == 2
+
+
+def test_rows_needed_by_hand() -> None:
+    assert rows_needed(0.02, 1000, 0.95, 0.01, 10**9) == pytest.approx(1000 * (1.959964 * 2) ** 2, abs=1)
+    assert rows_needed(0.02, 1000, 0.95, 0.01, 3) == pytest.approx(1000 * (3.182446 * 2) ** 2, abs=1)
+    assert rows_needed(0.0, 1000, 0.95, 0.01, 19) == 40
+    names = ["mig", "irs", "d_lsbd"]
+    card = unbraid.score(CODES, FACTORS, metrics=names, confidence=0.95, resamples=20)
+    for name in names[:2]:
+        known = card.scored[name].intervals
+        assert known is not None
+        as_now = known.values["score"].half_width
+        assert card.rows_needed(as_now)[name] == pytest.approx(400, abs=1), "of which its interval is so wide"
+        assert card.rows_needed(as_now / 2)[name] == pytest.approx(1600, abs=1)
+    assert "d_lsbd" not in card.rows_needed(0.1)
+    with pytest.raises(ValueError, match="half_width must be a finite number, above 0; got 0"):
+        card.rows_needed(0)
+
+
+def test_an_interval_is_that_of_a_plain_loop_over_halves() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["irs", "mig", "sap"], confidence=0.9, resamples=30, seed=4)
+    rows = [part_of_rows(400, 2, 4, np.random.default_rng([4, 2, done])) for done in range(30)]
+    known = card.scored["mig"].intervals
+    assert known is not None
+    loop = np.array([unbraid.metrics.mig(CODES[each], FACTORS[each]).per_factor for each in rows])
+    assert [each.deviation for each in known.per_factor or ()] == pytest.approx(loop.std(axis=0, ddof=1))
+    assert known.values["score"].deviation == pytest.approx(loop.mean(axis=1).std(ddof=1))
+    assert known.values["score"].half_width == pytest.approx(1.699127 * known.values["score"].deviation)
+    alone = unbraid.score(CODES, FACTORS, metrics="mig", confidence=0.9, resamples=30, seed=4).scored["mig"].intervals
+    assert alone is not None
+    assert alone.values == known.values, "whatever else is scored"
+    assert card.scored["irs"].intervals is not None
+    assert card.scored["irs"].intervals.times == 30
+
+
+def test_parts_score_as_those_rows_do_alone() -> None:
+    """Whatever a metric keeps from one part to the next, or computes otherwise, it says what the plain call says."""
+    draw = np.random.default_rng(7)
+    factors = np.stack([draw.integers(0, size, 90) for size in (3, 2, 40)], axis=1)
+    codes = np.hstack([factors[:, :2] + 0.3 * draw.standard_normal((90, 2)), draw.standard_normal((90, 2))])
+    codes = np.hstack([codes, np.rint(codes[:, :1]), np.full((90, 1), 0.1), -codes[:, :1], np.eye(90)[:, :1]])
+    names = ["mig", "med", "modularity", "factor_leakage", "mcc", *(n for n, row in METRICS.items() if row.of_parts)]
+    chosen = {name: METRICS[name] for name in names}
+    ordinal: tuple[Kind, ...] = ("ordinal", "ordinal", "ordinal")
+    both: tuple[tuple[Kind, ...], ...] = (ordinal, ("categorical", "categorical", "continuous"))
+    for kinds in both:
+        given = Representation(1e3 * codes, factors, kinds=kinds)
+        scorer = part_scorer(given, chosen, 3, None)
+        for one_in in (2, 5):
+            rows = part_of_rows(90, one_in, 3, draw)
+            found = scorer(rows, names)
+            for name, alone in score_each(given.keep_rows(rows), chosen, seed=3, noise=False):
+                part = found[name]
+                if isinstance(alone, Exception) or isinstance(part, Exception):
+                    assert str(part) == str(alone)
+                    continue
+                expected = numbers_of(alone)
+                assert dict(part.values) == pytest.approx(dict(expected.values), abs=1e-9), (name, kinds, one_in)
+                assert part.per_factor == pytest.approx(expected.per_factor, abs=1e-9), (name, kinds, one_in)
+
+
+def test_a_mask_and_posteriors_go_with_their_rows() -> None:
+    given = Representation(CODES, FACTORS, log_variances=2 * CODES)
+    part = given.keep_rows(np.array([5, 3]))
+    assert (part.log_variances == 2 * CODES[[5, 3]]).all()
+    assert (part.factors == FACTORS[[5, 3]]).all()
+    gap = (FACTORS[:, 0] == 2) & (FACTORS[:, 1] > 1)
+    text = unbraid.score(given, metrics="zero_shot", confidence=0.9, resamples=4, gap="factor_0 == 2 and factor_1 > 1")
+    mask = unbraid.score(given, metrics="zero_shot", confidence=0.9, resamples=4, gap=gap)
+    assert mask.to_frame()["low"].tolist() == text.to_frame()["low"].tolist()
+    assert np.isfinite(mask.to_frame()["low"].to_numpy()).all()
+
+
+def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "snc", "d_lsbd", "modularity"], confidence=0.9, resamples=9)
+    known = card.scored["snc"].intervals
+    assert known is not None
+    assert set(known.values) == set(card.scored["snc"].values)
+    low, high, deviation, bias = known.values["score"]
+    assert low < card["snc"].score < high
+    assert f"{low:.3f} to {high:.3f}" in str(card)
+    frame = card.to_frame()
+    row = frame[(frame.metric == "snc") & frame.headline].iloc[0]
+    assert row[["low", "high", "deviation", "bias"]].tolist() == [low, high, deviation, bias]
+    share = (known.by_seed or {})["score"]
+    assert row["by_seed"] == share
+    assert f"{100 * share:.0f} % of the variance behind its interval is that from seed to seed" in str(card)
+    assert np.isfinite(frame["low"].to_numpy()).all()
+    card.save(tmp_path / "card.json")
+    card.save(tmp_path / "card.html")
+    page = (tmp_path / "card.html").read_text()
+    assert f"{low:.3f} to {high:.3f} at 90 % confidence" in page
+    assert page.count('class="ub-whisker"') == 3 + 3 + 2 + 2, (
+        "scores, at a glance and in full, and factors of mig and snc"
+    )
+    assert "confidence=0.9" in page
+    again = unbraid.ScoreCard.load(tmp_path / "card.json")
+    assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
+    assert again.to_frame()["high"].tolist() == frame["high"].tolist()
+    assert again.to_frame()["by_seed"].equals(frame["by_seed"])
+    assert again.scored["snc"].notes == card.scored["snc"].notes
+    plain = unbraid.score(CODES, FACTORS, metrics=["mig"])
+    assert np.isnan(plain.to_frame()["low"].to_numpy()).all()
+    assert "intervals" not in plain.to_dict()["metrics"]["mig"]
+
+
+def test_the_share_of_seeds_is_that_of_a_plain_loop_over_them() -> None:
+    kinds: tuple[Kind, ...] = ("categorical", "ordinal")
+    kept = slice(0, 150)
+    card = unbraid.score(
+        CODES[kept], FACTORS[kept], metrics=["snc", "sap", "dci_lasso", "mig"], confidence=0.9, resamples=5, seed=3,
+        kinds=kinds,
+    )  # fmt: skip
+    for name, value in (("snc", "score"), ("sap", "score"), ("dci_lasso", "completeness")):
+        known, row = card.scored[name].intervals, METRICS[name]
+        assert known is not None
+        results = [row.function(CODES[kept], FACTORS[kept], kinds=kinds, seed=seed) for seed in range(3, 8)]
+        variance = np.var([getattr(each, value) for each in results], ddof=1)
+        share = (known.by_seed or {})[value]
+        assert share == pytest.approx(min(1.0, variance / known.values[value].deviation ** 2), abs=1e-9), name
+        assert share > 0
+    mig = card.scored["mig"].intervals
+    assert mig is not None
+    assert mig.by_seed is None, "it draws nothing"
+
+
+def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
+    grid = np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), axis=-1).reshape(-1, 2)
+    turns = 2 * np.pi * grid / 8
+    codes = np.hstack([np.cos(turns), np.sin(turns)])
+    given = Representation(codes, grid, names=("x", "y"), kinds=("cyclic", "cyclic"))
+    card = unbraid.score(given, metrics=["d_lsbd", "mig"], confidence=0.9, resamples=5)
+    assert card.scored["d_lsbd"].intervals is None
+    reason = "no interval: rows drawn anew leave gaps in the grid that it needs"
+    assert reason in card.scored["d_lsbd"].notes
+    assert card.to_dict()["metrics"]["d_lsbd"]["no_interval"] == METRICS["d_lsbd"].interval
+    card.save(tmp_path / "card.json")
+    assert reason in str(unbraid.ScoreCard.load(tmp_path / "card.json"))
+    rare = np.zeros((100, 1))
+    rare[0] = 1
+    card = unbraid.score(np.arange(100.0)[:, None], rare, metrics=["mig"], confidence=0.9, resamples=20)
+    assert card.scored["mig"].no_interval.startswith("part of the rows cannot be scored: factors column 0 is constant")
+
+
+def test_the_command_shows_intervals_and_how_many_rows_are_needed(tmp_path: Path) -> None:
+    path = tmp_path / "codes.npz"
+    Representation(CODES, FACTORS).save(path)
+    given = ["score", str(path), "--metrics", "mig,snc", "--resamples", "5", "--json", str(tmp_path / "a.json")]
+    shown = CliRunner().invoke(app, [*given, "--confidence", ".9"]).stdout
+    known = json.loads((tmp_path / "a.json").read_text())["metrics"]["mig"]["intervals"]
+    assert (known["confidence"], known["times"]) == (0.9, 5)
+    own = known["values"]["score"]
+    assert f"{own['low']:.3f} to {own['high']:.3f}" in shown
+    assert "90 % between" in shown
+    shown = CliRunner().invoke(app, [*given, "--how-many", ".02"]).stdout
+    assert "95 % between" in shown
+    assert shown.count(" rows for ± 0.02") == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"confidence": 1.0}, "confidence must be a finite number, above 0 and below 1; got 1.0"),
+        ({"confidence": 0}, "confidence must be a finite number, above 0 and below 1; got 0"),
+        ({"confidence": float("nan")}, "confidence must be a finite number"),
+        ({"confidence": 95}, "confidence must be a finite number, above 0 and below 1; got 95"),
+        ({"confidence": 0.9, "resamples": 0}, "resamples must be a whole number, 2 or more; got 0"),
+        ({"confidence": 0.9, "resamples": 1}, "resamples must be a whole number, 2 or more; got 1"),
+        ({"resamples": 50}, "resamples are for intervals: give confidence"),
+    ],
+)
+def test_what_makes_no_interval_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unbraid.score(CODES, FACTORS, metrics="mig", **given)
+
+
+def test_too_few_rows_are_refused_before_anything_is_scored() -> None:
+    with pytest.raises(ValueError, match="intervals need 40 rows or more; there are 39"):
+        unbraid.score(CODES[:39], FACTORS[:39], metrics="mig", confidence=0.9)
+
+
+def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_the_table() -> None:
+    measured = {row["metric"] for row in json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))}
+    checked = {n for n, row in METRICS.items() if isinstance(row.interval, Resampling) and row.interval.checked}
+    assert checked <= measured
+    given = Representation(CODES, FACTORS, log_variances=np.full(CODES.shape, -2.0))
+    card = unbraid.score(given, metrics=["mig", "beta_vae_score"], confidence=0.9, resamples=2)
+    assert "no simulation has checked its interval" in card.scored["beta_vae_score"].notes
+    assert "no simulation has checked its interval" not in card.scored["mig"].notes
+    names = ["mig", "beta_vae_score"]
+    compared = unbraid.compare({"a": given, "b": given.keep_rows(np.arange(200))}, metrics=names, resamples=2)
+    for foot in (footnote({"a": card}), compared.footnote):
+        assert "; no simulation has checked the intervals of beta_vae_score; seed 0" in foot
+
+
+def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = io.StringIO()
+    monkeypatch.setattr(
+        "unbraid.cli._progress.Console", lambda **_: Console(file=shown, force_terminal=True, width=120)
+    )
+    with metric_progress() as progress:
+        unbraid.score(CODES, FACTORS, metrics="mig", confidence=0.9, resamples=3, progress=progress)
+    assert "mig, rows drawn anew" in shown.getvalue()
+    assert " left " in shown.getvalue()

@@ -1,0 +1,119 @@
+"""Scores beside those of shuffled rows."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+from typer.testing import CliRunner
+
+import unbraid
+from unbraid import Representation
+from unbraid.cli.app import app
+from unbraid.confidence.null import Null, Shuffle, null_of
+from unbraid.factors import FactorSpace
+from unbraid.metrics import METRICS, mig, sap
+from unbraid.scoring.tables import compare, footnote
+
+RNG = np.random.default_rng(0)
+FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
+CODES = np.hstack([FACTORS[:, :1] + 0.3 * RNG.standard_normal((400, 1)), RNG.standard_normal((400, 3))])
+
+
+def test_p_and_distance_by_hand() -> None:
+    null = null_of(METRICS["mig"], 0.5, np.array([0.1, 0.5, 0.2, 0.4]))
+    assert (null.mean, null.p, null.above) == pytest.approx((0.3, 2 / 5, 0.2 / 0.7))
+    lower = null_of(METRICS["irs"], 0.3, np.array([0.1, 0.2]))
+    assert lower.p == pytest.approx(1 / 3)
+    error = next(row for row in METRICS.values() if not row.higher_is_better and row.best == 0)
+    assert null_of(error, 0.1, np.array([0.4, 0.6])).above == pytest.approx((0.1 - 0.5) / (0 - 0.5))
+    assert null_of(error, 0.1, np.array([0.4, 0.6])).p == pytest.approx(1 / 3)
+    assert null_of(METRICS["mig"], 1.0, np.array([1.0, 1.0])).above is None
+    assert Null(np.array([0.2]), 0.5, None).spread == 0.0
+
+
+def test_rows_keep_their_codes_and_posteriors_together() -> None:
+    given = Representation(CODES, FACTORS, log_variances=CODES * 2)
+    moved = Shuffle("rows", 1).of(given, [0, 0])
+    assert (moved.factors == given.factors).all()
+    assert (moved.log_variances == moved.codes * 2).all()
+    assert not (moved.codes == given.codes).all()
+    assert (np.sort(moved.codes, axis=0) == np.sort(given.codes, axis=0)).all()
+
+
+def test_the_null_is_that_of_a_plain_loop_in_distribution() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "sap"], null=99)
+    rng = np.random.default_rng(1)
+    for name, function in (("mig", mig), ("sap", sap)):
+        loop = [function(CODES[rng.permutation(400)], FACTORS).score for _ in range(99)]
+        null = card.scored[name].null
+        assert null is not None
+        distance: Any = ks_2samp(null.scores, loop)
+        assert distance.pvalue > 0.001
+        assert null.p == 0.01, "one factor is in its code"
+        assert card[name].score == function(CODES, FACTORS).score
+
+
+def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) -> None:
+    noise = np.random.default_rng(4).standard_normal((400, 4))
+    card = unbraid.score(noise, FACTORS, metrics=["mig", "irs"], null=19)
+    assert "not told from its null" in str(card)
+    assert any("not told from its null" in note for note in card.scored["irs"].notes)
+    card.save(tmp_path / "card.json")
+    card.save(tmp_path / "card.html")
+    page = (tmp_path / "card.html").read_text()
+    assert page.count("<b>not told from its null</b>") == 2
+    assert f"shuffled {card.to_dict()['metrics']['irs']['null']['mean']:.3f} ±" in page
+    frame = card.to_frame()
+    row = frame[(frame.metric == "irs") & frame.headline].iloc[0]
+    null = card.scored["irs"].null
+    assert null is not None
+    assert row[["null", "p", "above_null"]].tolist() == [null.mean, null.p, null.above]
+    assert np.isnan(frame[~frame.headline]["p"].to_numpy()).all()
+    _, rows = compare({"noise": card})
+    assert [cell[1][-1] for cell in rows] == ["°", "°"]
+    assert footnote({"noise": card}).startswith("400 rows; ° not told from shuffled rows (p > 0.05); seed 0 of")
+    again = unbraid.ScoreCard.load(tmp_path / "card.json")
+    assert again.to_dict()["metrics"] == card.to_dict()["metrics"]
+    assert json.loads((tmp_path / "card.json").read_text())["metrics"]["irs"]["null"]["p"] > 0.05
+
+
+def test_the_same_seed_gives_the_same_null_and_metrics_without_factors_have_none() -> None:
+    given = Representation(CODES, FACTORS, log_variances=np.full(CODES.shape, -2.0))
+    cards = [unbraid.score(given, metrics=["mig", "elbo_terms"], null=3, seed=seed) for seed in (0, 0, 1)]
+    first, same, other = (card.to_dict()["metrics"]["mig"]["null"]["scores"] for card in cards)
+    assert first == same != other
+    assert cards[0].scored["elbo_terms"].null is None
+    assert unbraid.score(given, metrics="mig").scored["mig"].null is None
+
+
+def test_whole_objects_are_shuffled_among_themselves() -> None:
+    space = FactorSpace(("turn", "kind"), (8, 3), ("cyclic", "categorical"))
+    grid = space.grid()
+    turn = 2 * np.pi * grid[:, :1] / 8
+    whole = Representation(np.hstack([np.cos(turn), np.sin(turn)]), grid, names=space.names, kinds=space.kinds)
+    part = Representation(whole.codes[:11], grid[:11], names=space.names, kinds=space.kinds)
+    card = unbraid.score(part, metrics=["d_lsbd", "mig"], objects=lambda: whole, null=5)
+    null = card.scored["d_lsbd"].null
+    assert null is not None
+    alone = unbraid.score(part, metrics="mig", null=5).scored["mig"].null
+    beside = card.scored["mig"].null
+    assert alone is not None
+    assert beside is not None
+    assert alone.scores.tolist() == beside.scores.tolist(), "whatever else is scored"
+    assert len(set(null.scores)) == 5
+    assert null.scores.min() > card["d_lsbd"].score
+
+
+def test_the_command_shows_both_and_refuses_nonsense(tmp_path: Path) -> None:
+    path = tmp_path / "codes.npz"
+    Representation(CODES, FACTORS).save(path)
+    shown = CliRunner().invoke(app, ["score", str(path), "--metrics", "mig,med", "--null", "4"]).stdout
+    assert "shuffled" in shown
+    assert "±" in shown
+    assert " above " in shown
+    assert "0.2 !" in shown, "four shuffles cannot show anything"
+    with pytest.raises(ValueError, match="null must be a whole number, 0 or more; got -1"):
+        unbraid.score(CODES, FACTORS, null=-1)

@@ -1,0 +1,549 @@
+"""UDR over many runs: by brute force from the definition, on constructed populations, and what is left out and why."""
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from unbraid import Representation
+from unbraid._utils.natural_order import natural
+from unbraid.metrics._shared import pairs as _pairs
+from unbraid.ranking import cache as ranking_file
+from unbraid.ranking import ranking as ranking_module
+from unbraid.ranking.cache import rank_and_keep, ranking_path, read_ranking, write_ranking
+from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
+from unbraid.types import FloatArray
+
+N = 300
+RNG = np.random.default_rng(0)
+BASE = RNG.standard_normal((N, 4))
+PAPER = RankingOptions(compare="same-hyperparameters", alpha="cv", informative="kl")
+SPEARMAN = replace(PAPER, similarity="spearman")
+
+
+def rotation(seed: int) -> FloatArray:
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((4, 4)))[0]
+
+
+def candidate(run: str, codes: FloatArray, setting: str = "beta=4", family: str = "beta_vae", **more: Any) -> Candidate:
+    return Candidate(run, family, setting, codes, more.get("kl"), more.get("samples", "same"))
+
+
+def population() -> list[Candidate]:
+    """Two settings of three seeds, noisy rotations; KL of latents .02 to 1, or uninformative at .005 and .001."""
+    rng = np.random.default_rng(1)
+    models = []
+    for number in range(6):
+        codes = BASE @ rotation(number % 3) + 0.4 * rng.standard_normal(BASE.shape)
+        kl = np.array([0.5, 0.02 if number % 3 else 0.005, 1.0, 0.001])[rng.permutation(4)]
+        models.append(candidate(f"run{number}", codes, f"beta={number % 2}", kl=kl))
+    return models
+
+
+def by_definition(models: list[Candidate], i: int, j: int, similarity: str, alpha: Any, dlib: bool = False) -> float:
+    """Eq. 2-3: sum_b r_b^2 I(b) / sum_a R + sum_a r_a^2 I(a) / sum_b R, over d_a + d_b, uninformative latents zeroed.
+
+    Regressions are scikit-learn's and correlations scipy's, over all latents; `dlib` averages the two means.
+    """
+    from sklearn.linear_model import Lasso
+
+    z, keep = [], []
+    for model in (models[i], models[j]):
+        assert model.kl is not None
+        keep.append(model.kl > 0.01)
+        z.append((model.matrix() - model.matrix().mean(0)) / model.matrix().std(0) * keep[-1])
+    d = z[0].shape[1]
+    matrix = np.zeros((d, d))
+    for a in range(d):
+        if similarity == "lasso":
+            matrix[a] = np.abs(Lasso(alpha=alpha, tol=1e-12, max_iter=100_000).fit(z[1], z[0][:, a]).coef_)
+        for b in range(d) if similarity == "spearman" else ():
+            if keep[0][a] and keep[1][b]:
+                matrix[a, b] = abs(spearmanr(models[i].codes[:, a], models[j].codes[:, b])[0])
+    by_column = sum(max(matrix[:, b]) ** 2 / matrix[:, b].sum() for b in range(d) if keep[1][b] and matrix[:, b].any())
+    by_row = sum(max(matrix[a]) ** 2 / matrix[a].sum() for a in range(d) if keep[0][a] and matrix[a].any())
+    if dlib:
+        return (by_column / keep[1].sum() + by_row / keep[0].sum()) / 2
+    return (by_column + by_row) / (keep[0].sum() + keep[1].sum())
+
+
+# What counts
+
+
+def learnt(number: int, noise: float = 0.1) -> Representation:
+    """Four latents in an order of their own, and two that tell nothing, though one is far from the prior."""
+    rng = np.random.default_rng(number)
+    told = BASE[:, rng.permutation(4)] + noise * rng.standard_normal(BASE.shape)
+    codes = np.hstack([told, 3 + 1e-3 * rng.standard_normal((N, 1)), 1e-3 * rng.standard_normal((N, 1))])
+    log_variances = np.full(codes.shape, 2 * np.log(noise))
+    log_variances[:, 4:] = [-2.0, 0.0]
+    return Representation(codes, np.zeros((N, 1)), log_variances=log_variances)
+
+
+def nothing(number: int) -> Representation:
+    """Latents of tiny variance, in every second model nearly multiples of one; posteriors narrower than the prior."""
+    noise = np.random.default_rng(100).standard_normal((N, 6))
+    codes = noise[:, :1] + 0.02 * noise * [0, 1, 1, 1, 1, 1] if number % 2 else noise
+    return Representation(1e-3 * codes, np.zeros((N, 1)), log_variances=np.full((N, 6), -1.0))
+
+
+def test_signal_by_hand() -> None:
+    codes, variances = np.array([[1.0, 5.0], [3.0, 5.0]]), np.array([[0.5, 1.0], [1.5, 1.0]])
+    found = Representation(codes, np.zeros((2, 1)), log_variances=np.log(variances)).signal()
+    assert found == pytest.approx([0.5 * np.log(2.0), 0.0])
+    assert Representation(codes, np.zeros((2, 1))).signal() is None
+
+
+def test_models_that_learnt_nothing_are_not_ranked_first() -> None:
+    """As the paper counts latents and fits the lasso, they are."""
+    models = [Candidate.of(f"good{k}", "vae", "beta=1", learnt(k)) for k in range(3)]
+    models += [Candidate.of(f"bad{k}", "vae", "beta=9", nothing(k)) for k in range(3)]
+    ranking = rank_models(models)
+    assert [set(latents.tolist()) for latents in ranking.latents] == [{0, 1, 2, 3}] * 3 + [set()] * 3
+    assert ranking.scores[:3].min() > 0.8
+    assert ranking.scores[3:].tolist() == [0.0] * 3
+    assert ranking.best in {"good0", "good1", "good2"}
+    paper = rank_models(models, PAPER)
+    assert paper.informative.tolist() == [5, 5, 5, 6, 6, 6]
+    assert paper.scores[3:].max() > paper.scores[:3].max() > 0
+    assert set(paper.doubted) == {"bad0", "bad1", "bad2"}
+    assert paper.best in {"good0", "good1", "good2"}, "what a note doubts is never the best"
+    assert rank_models(models[3:]).best is None
+    many = [*models, *(Candidate.of(f"more{k}", "vae", "beta=9", nothing(k + 3)) for k in range(3))]
+    np.testing.assert_allclose(rank_models(many).scores[:3], ranking.scores[:3], atol=1e-9)
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("similarity", "alpha", "dlib"),
+    [("spearman", "cv", False), ("lasso", 0.1, False), ("lasso", 0.1, True)],
+)
+@pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
+def test_scores_are_those_of_the_definition_by_brute_force(
+    similarity: Any, alpha: Any, dlib: bool, compare: Any
+) -> None:
+    models = population()
+    aggregate = "dlib" if dlib else "paper"
+    options = RankingOptions(similarity, compare, alpha=alpha, aggregate=aggregate, informative="kl")
+    ranking = rank_models(models, options)
+    for i, model in enumerate(models):
+        others = [
+            j for j, other in enumerate(models) if j != i and (compare == "all" or other.setting == model.setting)
+        ]
+        pairs = [by_definition(models, i, j, similarity, alpha, dlib) for j in others]
+        assert ranking.pairs[i, others] == pytest.approx(pairs, abs=1e-6)
+        assert ranking.scores[i] == pytest.approx(np.median(pairs), abs=1e-6)
+    assert ranking.informative.tolist() == [2, 3, 3, 2, 3, 3]
+    assert [set(latents.tolist()) for latents in ranking.latents] == [
+        set(np.flatnonzero(np.asarray(model.kl) > 0.01).tolist()) for model in models
+    ]
+
+
+def test_cross_validated_lasso_is_that_of_the_paper() -> None:
+    from sklearn.linear_model import MultiTaskLassoCV
+
+    models = [replace(model, kl=None) for model in population()[::2][:2]]
+    ranking = rank_models(models, PAPER)
+    order = np.random.default_rng(0).permutation(N)
+    z = [((model.matrix() - model.matrix().mean(0)) / model.matrix().std(0))[order] for model in models]
+    matrix = np.abs(MultiTaskLassoCV(tol=1e-10, max_iter=100_000, cv=5).fit(z[1], z[0]).coef_)
+    expected = ((matrix.max(0) ** 2 / matrix.sum(0)).sum() + (matrix.max(1) ** 2 / matrix.sum(1)).sum()) / 8
+    assert ranking.scores[0] == pytest.approx(expected, abs=1e-6)
+    np.testing.assert_allclose(ranking.matrices[0, 1], matrix, atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [RankingOptions(), PAPER, SPEARMAN, RankingOptions(aggregate="dlib")])
+@pytest.mark.parametrize("compare", ["same-hyperparameters", "all"])
+def test_copies_up_to_permutation_sign_and_subset_score_above_rotations(options: RankingOptions, compare: Any) -> None:
+    """Within all, the copies are the larger herd: scores are medians over the others."""
+    rng = np.random.default_rng(2)
+    copies = [BASE, -BASE[:, [2, 0, 3, 1]], BASE[:, [3, 1, 2]], BASE[:, [1, 0, 3, 2]] * [1, -1, 1, -1], -BASE]
+    turned = [BASE @ rotation(seed) for seed in range(10, 13)]
+    models = [
+        candidate(f"run{n}", codes + 0.05 * rng.standard_normal(codes.shape), "copies" if n < 5 else "turned")
+        for n, codes in enumerate(copies + turned)
+    ]
+    ranking = rank_models(models[::-1], replace(options, compare=compare))
+    assert ranking.scores[3:].min() > ranking.scores[:3].max() + 0.15
+    medians = ranking.per_setting().set_index("setting")["median"]
+    assert medians["copies"] > medians["turned"] + 0.2
+    assert ranking.best in {f"run{n}" for n in range(5)}
+
+
+def test_models_are_compared_with_those_that_the_option_names() -> None:
+    models = [
+        candidate("a0", BASE, "beta=1"), candidate("b0", BASE, "beta=2"),
+        candidate("a1", BASE, "beta=1"), candidate("b1", BASE, "beta=2"),
+        candidate("c0", BASE, "beta=1", "other"), candidate("c1", BASE, "beta=1", "other"),
+    ]  # fmt: skip
+    met = {
+        compare: {tuple(sorted((i, j))) for i, j in rank_models(models, replace(SPEARMAN, compare=compare)).matrices}
+        for compare in ("same-hyperparameters", "same-family", "all")
+    }
+    assert met["same-hyperparameters"] == {(0, 2), (1, 3), (4, 5)}
+    assert met["same-family"] == {(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3), (4, 5)}
+    assert len(met["all"]) == 15
+
+
+def test_comparisons_are_drawn_without_replacement() -> None:
+    models = [candidate(f"run{n}", BASE @ rotation(n)) for n in range(7)]
+    ranking = rank_models(models, replace(SPEARMAN, n_comparisons=3, seed=5))
+    taken = ~np.isnan(ranking.pairs)
+    assert taken.sum(axis=1).tolist() == [3] * 7
+    assert not taken.diagonal().any()
+    full = rank_models(models, SPEARMAN).pairs
+    assert ranking.scores == pytest.approx([np.median(row[has]) for row, has in zip(full, taken, strict=True)])
+    assert "3 others drawn at random" in ranking.notes[-1]
+
+
+# What is left out
+
+
+def test_what_cannot_be_compared_is_left_out_with_the_reason() -> None:
+    models = [
+        candidate("good0", BASE), candidate("good1", -BASE),
+        candidate("lonely", BASE, "beta=16"), candidate("nan", np.where(BASE > 3, np.nan, BASE) + np.nan),
+        candidate("other", BASE, samples="other rows"),
+    ]  # fmt: skip
+    ranking = rank_models(models, SPEARMAN, left_out={"exploded": "diverged: step 30: the loss is not finite"})
+    assert ranking.runs == ("good0", "good1")
+    assert dict(ranking.left_out) == {
+        "exploded": "diverged: step 30: the loss is not finite",
+        "nan": "its codes or their KL are not finite",
+        "other": "its rows are not the samples of good0 (same factors, same order)",
+        "lonely": "the only run of its setting, with no other to be compared with",
+    }
+    everything = rank_models(models, replace(SPEARMAN, compare="all"))
+    assert everything.runs == ("good0", "good1", "lonely")
+
+
+def test_nothing_to_compare_is_refused_with_the_reasons() -> None:
+    lonely = [candidate(f"run{n}", BASE, f"beta={n}") for n in range(3)]
+    with pytest.raises(NothingToRank, match="compared: run0, run1, run2: the only run of its setting"):
+        rank_models(lonely, PAPER)
+    with pytest.raises(NothingToRank, match="no two models can be compared: there are none"):
+        rank_models([])
+    with pytest.raises(ValueError, match="compare must be one of same-hyperparameters, same-family, all; got 'some'"):
+        RankingOptions(compare="some")  # pyright: ignore[reportArgumentType]
+
+
+def test_models_without_posterior_count_all_latents_and_silent_ones_score_0() -> None:
+    models = [
+        candidate("pca0", BASE, family="pca"), candidate("pca1", BASE, family="pca"),
+        candidate("dead", BASE, kl=np.zeros(4)), candidate("half", BASE, kl=np.array([1.0, 1.0, 0.0, 0.0])),
+    ]  # fmt: skip
+    ranking = rank_models(models, SPEARMAN)
+    assert ranking.informative.tolist() == [4, 4, 0, 2]
+    assert ranking.scores.tolist() == pytest.approx([1.0, 1.0, 0.0, 0.0], abs=0.2)
+    assert ranking.notes[:2] == (
+        "dead has no informative latent and score 0",
+        "pca0, pca1 have no posterior: all latents count as informative",
+    )
+    assert ranking.notes[2].startswith("every seed of pca gives the same codes")
+
+
+def test_a_candidate_knows_its_samples_and_kl() -> None:
+    factors = np.arange(6).reshape(3, 2)
+    first = Candidate.of("a", "vae", "", Representation(BASE[:3], factors, log_variances=np.zeros((3, 4))))
+    assert first.kl == pytest.approx((BASE[:3] ** 2 / 2).mean(0))
+    assert Candidate.of("b", "vae", "", Representation(BASE[:3] + 1, factors.astype(float))).samples == first.samples
+    assert Candidate.of("c", "vae", "", Representation(BASE[:3], factors[::-1])).samples != first.samples
+
+
+# Tables
+
+
+@pytest.fixture(scope="module")
+def ranking() -> Ranking:
+    models = population() + [candidate(f"few{n}", BASE[:, :2], "beta=16", kl=np.ones(2)) for n in range(2)]
+    return rank_models(models, SPEARMAN, left_out={"gone": "failed: no memory"})
+
+
+def test_tables_sort_runs_by_score_and_settings_by_their_numbers(ranking: Ranking) -> None:
+    frame = ranking.to_frame()
+    assert list(frame.columns) == ["rank", "run", "family", "setting", "udr.score", "udr.informative"]
+    assert frame["udr.score"].is_monotonic_decreasing
+    assert frame["rank"].tolist() == list(range(1, 9))
+    assert frame["run"][0] == ranking.best
+    scores = dict(zip(ranking.runs, ranking.scores, strict=True))
+    assert [scores[run] for run in frame["run"]] == frame["udr.score"].tolist()
+    settings = ranking.per_setting()
+    assert settings["setting"].tolist() == ["beta=0", "beta=1", "beta=16"]
+    assert settings["runs"].tolist() == [3, 3, 2]
+    assert settings["median"][0] == np.median([scores[f"run{n}"] for n in (0, 2, 4)])
+
+
+def test_best_for_each_number_of_informative_latents(ranking: Ranking) -> None:
+    best = ranking.best_by_informative()
+    assert list(best) == [2, 3]
+    scores = dict(zip(ranking.runs, ranking.scores, strict=True))
+    for count, runs in ((2, ("run0", "run3", "few0", "few1")), (3, ("run1", "run2", "run4", "run5"))):
+        assert best[count] == max(runs, key=lambda run: scores[run])  # of equals the first
+
+
+def test_the_dictionary_is_json(ranking: Ranking) -> None:
+    content = json.loads(json.dumps(ranking.to_dict(), allow_nan=False))
+    assert content["best"] == ranking.best
+    assert content["options"]["similarity"] == "spearman"
+    assert content["left_out"] == {"gone": "failed: no memory"}
+    assert [row["run"] for row in content["runs"]] == ranking.to_frame()["run"].tolist()
+
+
+def test_numbers_within_names_count_by_their_value() -> None:
+    names = ["beta=16", "beta=2", "beta=1e-3", "beta=0.5, gamma=10", "beta=0.5, gamma=9", "mode=b", "mode=a"]
+    assert sorted(names, key=natural) == [
+        "beta=1e-3", "beta=0.5, gamma=9", "beta=0.5, gamma=10", "beta=2", "beta=16", "mode=a", "mode=b",
+    ]  # fmt: skip
+
+
+# The choice
+
+
+def test_the_setting_of_the_highest_median_and_the_run_of_the_highest_score_are_chosen() -> None:
+    """They need not belong together: the other seeds of the best run are rotated."""
+    rng = np.random.default_rng(5)
+
+    def noisy(turn: FloatArray, noise: float) -> FloatArray:
+        return BASE @ turn + noise * rng.standard_normal(BASE.shape)
+
+    straight = np.eye(4)
+    models = [candidate(f"good{k}", noisy(straight, noise), "beta=1") for k, noise in enumerate((0.2, 0.3, 0.4))]
+    models += [candidate("lucky", noisy(straight, 0.02), "beta=2")]
+    models += [candidate(f"turned{k}", noisy(rotation(k), 0.1), "beta=2", "vae") for k in range(3)]
+    ranking = rank_models(models, replace(SPEARMAN, compare="all"))
+    chosen = ranking.choose()
+    assert chosen is not None
+    assert (chosen.family, chosen.setting, chosen.run) == ("beta_vae", "beta=2", "lucky")
+    models[3] = candidate("lucky", noisy(straight, 0.02), "beta=2", "vae")
+    ranking = rank_models(models, replace(SPEARMAN, compare="all"))
+    chosen = ranking.choose()
+    assert chosen is not None
+    assert (chosen.family, chosen.setting, chosen.run) == ("beta_vae", "beta=1", "lucky")
+    assert chosen.median == pytest.approx(np.median(ranking.scores[:3]))
+    assert chosen.score == pytest.approx(ranking.scores.max())
+    other = ranking.choose(without={"vae"})
+    assert other is not None
+    assert (other.run, other.setting) == ("good0", "beta=1")
+    assert ranking.choose(without={"vae", "beta_vae"}) is None
+    assert ranking.best == "lucky"
+
+
+# The file
+
+
+def test_a_ranking_survives_its_file(ranking: Ranking, tmp_path: Path) -> None:
+    write_ranking(tmp_path / "spearman.npz", ranking)
+    again = read_ranking(tmp_path / "spearman.npz")
+    for name in ("runs", "families", "settings", "options", "left_out", "notes"):
+        assert getattr(again, name) == getattr(ranking, name)
+    np.testing.assert_array_equal(again.scores, ranking.scores)
+    np.testing.assert_array_equal(again.pairs, ranking.pairs)
+    assert again.matrices.keys() == ranking.matrices.keys()
+    for pair, matrix in ranking.matrices.items():
+        np.testing.assert_array_equal(again.matrices[pair], matrix)
+    assert [latents.tolist() for latents in again.latents] == [latents.tolist() for latents in ranking.latents]
+
+
+def test_a_ranking_is_made_once_for_the_same_codes(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def rank(models: list[Candidate], options: RankingOptions = SPEARMAN, **left_out: str) -> Ranking:
+        return rank_and_keep(tmp_path, models, options, left_out, lambda done, _: seen.append(done))
+
+    models = [*population(), candidate("lonely", BASE, "beta=16")]
+    first = rank(models, waiting="not finished")
+    assert first.left_out.keys() == {"waiting", "lonely"}
+    assert ranking_path(tmp_path, SPEARMAN) == tmp_path / "udr" / "spearman.npz"
+    seen.clear()
+    again = rank(models)
+    assert (seen, again.left_out.keys()) == ([], {"lonely"})
+    np.testing.assert_array_equal(again.scores, first.scores)
+    rank(models, replace(SPEARMAN, compare="all"))
+    assert len(seen) == 7
+    assert (tmp_path / "udr" / "spearman-all.npz").is_file()
+    seen.clear()
+    changed = [replace(models[0], codes=models[0].matrix() @ rotation(8)), *models[1:]]
+    assert rank(changed).scores[0] != first.scores[0]
+    assert seen == [1, 2, 3, 4, 5, 6]
+
+
+def test_two_that_rank_at_once_compare_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, both, models = [], threading.Barrier(2), population()
+
+    def compared(*arguments: Any, **options: Any) -> Ranking:
+        time.sleep(0.1)
+        made.append(rank_models(*arguments, **options))
+        return made[-1]
+
+    def rank(_: int) -> Ranking:
+        both.wait(30)
+        return rank_and_keep(tmp_path, models, SPEARMAN, {})
+
+    monkeypatch.setattr(ranking_file, "rank_models", compared)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(rank, range(2))
+    assert len(made) == 1
+    np.testing.assert_array_equal(first.scores, second.scores)
+
+
+@pytest.mark.parametrize("options", [RankingOptions(compare="all"), replace(SPEARMAN, compare="all")])
+def test_a_new_model_costs_its_own_pairs_alone(options: RankingOptions, tmp_path: Path) -> None:
+    models = [*population(), candidate("new", BASE @ rotation(9), "beta=16")]
+    first, last = [rank_models([*models[:3], *models[4:]], options), rank_models(models, options)]
+    known = first.found
+    assert known is not None
+    known.values[0, 1] += 1.0  # to be seen again, as what is known is not compared once more
+    write_ranking(tmp_path / "kept.npz", first)
+    known.matrices.clear()
+    for kept in (first, read_ranking(tmp_path / "kept.npz")):
+        again = rank_models(models, options, known=kept)
+        off = again.pairs - last.pairs
+        assert np.argwhere(np.abs(off) > 1e-9).tolist() == ([[0, 1]] if kept is not first else [])
+        assert again.matrices.keys() == last.matrices.keys()
+        for pair, matrix in again.matrices.items():
+            np.testing.assert_allclose(matrix, last.matrices[pair], atol=1e-6)
+    other = rank_models(models, replace(options, seed=1), known=read_ranking(tmp_path / "kept.npz"))
+    np.testing.assert_allclose(other.pairs, last.pairs, atol=1e-6)
+
+
+def test_interrupted_it_goes_on_with_the_pairs_that_are_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RankingOptions(compare="all")
+    models = population()
+    monkeypatch.setattr(ranking_file, "SAVED_EVERY", 0.0)
+    monkeypatch.setattr(_pairs, "TARGETS_AT_ONCE", 2)
+
+    def stop(done: int, _: int) -> None:
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rank_and_keep(tmp_path, models, options, {}, stop)
+    begun = tmp_path / "udr" / "lasso-all.npz.begun"
+    found = read_ranking(begun).found
+    assert found is not None
+    assert np.isfinite(found.values).any()
+    assert not list((tmp_path / "udr").glob("*.npz"))
+    compared: list[int] = []
+    count = _pairs.summarised
+    monkeypatch.setattr(_pairs, "summarised", lambda *given: (compared.append(int(given[4].sum())), count(*given)))
+    monkeypatch.setattr(ranking_module, "rotated_udr", lambda *_, **__: (1.0, np.zeros(1)))
+    ranking = rank_and_keep(tmp_path, models, options, {})
+    assert sum(compared) == len(models) * (len(models) - 1) - np.isfinite(found.values).sum()
+    np.testing.assert_allclose(ranking.pairs, rank_models(models, options).pairs, atol=1e-9)
+    assert not begun.exists()
+
+
+@pytest.mark.parametrize(("name", "array"), [("values", np.zeros((2, 2))), ("digests", np.array(["a"]))])
+def test_pairs_of_other_runs_are_damage(ranking: Ranking, tmp_path: Path, name: str, array: FloatArray) -> None:
+    path = tmp_path / "spearman.npz"
+    write_ranking(path, ranking)
+    with np.load(path) as archive:
+        held = dict(archive)
+    np.savez(path, **(held | {name: array}))
+    with pytest.raises(ValueError, match=rf"spearman\.npz is damaged \({name} must be .*; remove it to rank again"):
+        read_ranking(path)
+
+
+def test_a_bit_that_flips_in_the_file_is_damage_or_nothing(ranking: Ranking, tmp_path: Path) -> None:
+    path = tmp_path / "spearman.npz"
+    write_ranking(path, ranking)
+    whole, rng = path.read_bytes(), np.random.default_rng(0)
+    said: list[str] = []
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.integers(len(damaged))] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        try:
+            read_ranking(path)
+        except ValueError as error:
+            said.append(str(error))
+    assert len(said) > 30
+    assert all(line.startswith(f"{path} is damaged (") or "its format is" in line for line in said)
+
+
+def test_codes_that_are_too_many_to_hold_are_read_when_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = RankingOptions(compare="all")
+    models = population()
+    read = [replace(each, codes=lambda codes=each.codes: codes) for each in models]
+    whole, again = rank_models(models, options), rank_models(read, options)
+    np.testing.assert_array_equal(again.pairs, whole.pairs)
+    assert again.digests == whole.digests
+    monkeypatch.setattr(ranking_module, "MATRICES", 10)
+    keys = [(each.family, each.setting) for each in models]
+    fewer = rank_models(models, options).matrices
+    assert fewer.keys() == {(i, j) for i, j in whole.matrices if keys[i] == keys[j]}
+
+
+def test_damaged_or_foreign_files_are_named(ranking: Ranking, tmp_path: Path) -> None:
+    path = tmp_path / "lasso.npz"
+    with pytest.raises(FileNotFoundError, match=r"lasso\.npz: no such file"):
+        read_ranking(path)
+    path.write_bytes(b"PK\x03\x04 and then nothing")
+    with pytest.raises(ValueError, match=r"lasso\.npz is damaged .*; remove it to rank again"):
+        read_ranking(path)
+    write_ranking(path, ranking)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    with pytest.raises(ValueError, match=r"lasso\.npz is damaged"):
+        read_ranking(path)
+    write_ranking(path, ranking)
+    for name, wrong in (("doubted", 3), ("notes", None), ("options", {"alpha": 0.1, "kl": 1}), ("options", [])):
+        described = {"format": 1, "options": {}, "left_out": {}, "notes": [], "doubted": [], name: wrong}
+        with np.load(path) as archive:
+            kept = {each: archive[each] for each in archive.files if each != "described"}
+        np.savez(path, **kept, described=np.array(json.dumps(described)))
+        with pytest.raises(ValueError, match=r"lasso\.npz is damaged .*; remove it to rank again"):
+            read_ranking(path)
+    np.savez(path, described=np.array(json.dumps({"format": 99})))
+    with pytest.raises(ValueError, match="its format is 99; this version of unbraid reads 1"):
+        read_ranking(path)
+
+
+def test_what_little_a_model_tells_leaves_it_out_of_the_choice() -> None:
+    """Informative latents of .02 nats each are less than a bit together, however well they agree."""
+    quiet = [replace(candidate(f"quiet{n}", BASE, "beta=9"), signal=np.full(4, 0.02)) for n in range(2)]
+    sound = [replace(candidate(f"sound{n}", BASE + 0.1 * n, "beta=4"), signal=np.full(4, 1.0)) for n in range(3)]
+    ranking = rank_models([*quiet, *sound], SPEARMAN)
+    assert ranking.silent == ("quiet0", "quiet1")
+    assert ranking.informative.tolist() == [4] * 5
+    assert (
+        "quiet0, quiet1 have latents that together tell less than one bit of their sample: not chosen" in ranking.notes
+    )
+    assert ranking.learnt.tolist() == [False, False, True, True, True]
+    assert rank_models(quiet, SPEARMAN).why_none().startswith("none of 2 models has learnt anything")
+    mostly = rank_models([*quiet, replace(quiet[0], run="quiet2"), sound[0]], SPEARMAN)
+    assert mostly.choose() is None
+    one = [replace(each, setting="") for each in (*quiet, replace(quiet[0], run="quiet2"), *sound[:2])]
+    assert rank_models(one, SPEARMAN).why_none() == "3 of 5 models have learnt nothing"
+
+
+def test_the_verdict_is_kept_with_the_ranking(tmp_path: Path) -> None:
+    models = population()
+    ranking = rank_models(models, RankingOptions(compare="all"))
+    write_ranking(tmp_path / "kept.npz", ranking)
+    kept = read_ranking(tmp_path / "kept.npz")
+    assert (kept.rotated, kept.silent, kept.untrained) == (ranking.rotated, ranking.silent, ranking.untrained)
+    assert (kept.best, kept.why_none()) == (ranking.best, ranking.why_none())
+    assert len(ranking.rotated) == 1, "of one family"
+
+
+def test_the_median_of_the_best_setting_is_that_of_all_its_runs() -> None:
+    """As in the table of settings: a run without an informative latent scores 0 and counts."""
+    rng = np.random.default_rng(1)
+    sound = [candidate(f"sound{n}", BASE + 0.3 * rng.standard_normal(BASE.shape), "beta=4") for n in range(3)]
+    dead = candidate("dead", BASE, "beta=4", kl=np.zeros(4))
+    ranking = rank_models([*sound, dead], RankingOptions("spearman", informative="kl"))
+    chosen = ranking.choose()
+    assert chosen is not None
+    assert ranking.scores[3] == 0.0
+    assert chosen.median == pytest.approx(float(np.median(ranking.scores)))
+    assert chosen.median < np.median(ranking.scores[:3])
+    assert chosen.median == ranking.per_setting()["median"].tolist()[0]

@@ -1,0 +1,310 @@
+"""Labels as people have them: what becomes of text, categories, dates, angles and missing ones."""
+
+import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+
+import unbraid
+from unbraid.metrics import NotDefined, d_lsbd, mig, sap
+from unbraid.metrics._shared.inputs import as_levels, check_inputs
+from unbraid.representation import Representation
+
+pandas = pytest.importorskip("pandas")
+RNG = np.random.default_rng(0)
+N = 240
+SHAPE = RNG.integers(3, size=N)
+HUE = RNG.random(N) * 360
+CODES = np.stack([SHAPE + RNG.normal(0, 0.1, N), np.cos(np.radians(HUE)), RNG.normal(size=N)], axis=1)
+NAMES = np.array(["ellipse", "heart", "square"])
+METRICS = ["mig", "sap", "dci_lasso", "snc", "irs"]
+
+
+def values(card: unbraid.ScoreCard) -> dict[str, dict[str, float]]:
+    return {name: card.scored[name].values for name in card}
+
+
+def test_text_is_scored_as_its_levels_are_and_keeps_their_names() -> None:
+    by_hand = unbraid.score(CODES, SHAPE[:, None], kinds=["categorical"], metrics=METRICS)
+    for column in (
+        NAMES[SHAPE],
+        NAMES[SHAPE].astype(object),
+        pandas.Series(NAMES[SHAPE]),
+        pandas.Categorical(NAMES[SHAPE]),
+        pandas.Series(NAMES[SHAPE], dtype="category"),
+        list(NAMES[SHAPE]),
+    ):
+        card = unbraid.score(CODES, {"shape": column}, metrics=METRICS)
+        assert values(card) == values(by_hand)
+        assert card.representation.levels == (("ellipse", "heart", "square"),)
+        assert card.to_dict()["input"]["factors"] == [
+            {"name": "shape", "kind": "categorical", "size": 3, "levels": ["ellipse", "heart", "square"]}
+        ]
+        assert card.notes == ("kinds guessed: shape categorical (ellipse, heart, square); kinds= says otherwise",)
+
+
+def test_an_ordered_categorical_keeps_its_own_order() -> None:
+    sizes = np.array(["small", "medium", "large"])[SHAPE]
+    frame = pandas.DataFrame({"size": pandas.Categorical(sizes, ["small", "medium", "large"], ordered=True)})
+    held = Representation.of(CODES, frame)
+    assert held.kinds == ("ordinal",)
+    assert held.factors[:, 0].tolist() == SHAPE.tolist()
+    assert held.levels == (("small", "medium", "large"),)
+
+
+def test_booleans_dates_and_nullable_numbers() -> None:
+    days = RNG.integers(50, size=N)
+    dates = [datetime.date(2024, 1, 1) + datetime.timedelta(days=int(day)) for day in days]
+    frame = pandas.DataFrame(
+        {
+            "lit": SHAPE > 0,
+            "date": dates,
+            "when": pandas.to_datetime(dates).tz_localize("Europe/Amsterdam"),
+            "count": pandas.array(SHAPE, dtype="Int64"),
+        }
+    )
+    held = Representation.of(CODES, frame)
+    assert held.kinds == ("categorical", "continuous", "continuous", "ordinal")
+    assert held.levels == (("False", "True"), (), (), ())
+    assert held.factors[:, 0].tolist() == (SHAPE > 0).tolist()
+    assert held.factors[:, 1].tolist() == (days - days.min()).tolist()
+    # One hour more from the change of clocks on: moments, not what a clock on the wall shows.
+    assert np.ptp(held.factors[:, 2] - held.factors[:, 1]) <= 1 / 24 + 1e-9
+    assert held.factors[:, 3].tolist() == SHAPE.tolist()
+
+
+@pytest.mark.parametrize("none", [None, np.nan, pandas.NA, pandas.NaT, "?"])
+def test_rows_that_lack_a_label_are_left_out_and_counted(none: Any) -> None:
+    lacking = np.arange(N) % 10 == 3
+    shape = NAMES[SHAPE].astype(object)
+    shape[lacking] = none
+    hue = HUE.copy()
+    hue[:5] = -1
+    used = ~lacking & (np.arange(N) >= 5)
+    card = unbraid.score(
+        CODES,
+        {"shape": shape, "hue": hue},
+        missing={"shape": "?", "hue": -1},
+        metrics=METRICS,
+        kinds={"hue": "continuous"},
+    )
+    alone = np.stack([SHAPE, HUE], axis=1)[used]
+    assert values(card) == values(
+        unbraid.score(CODES[used], alone, kinds=["categorical", "continuous"], metrics=METRICS)
+    )
+    assert card.to_dict()["input"]["n_samples"] == used.sum()
+    assert card.notes[0] == f"{used.sum()} of 240 rows are scored, those that lack no label (missing: shape 24, hue 5)"
+    assert card.notes[0] in str(card)
+
+
+def test_only_labels_in_use_leave_rows_out() -> None:
+    labels = {"shape": SHAPE, "hue": np.where(np.arange(N) < 50, np.nan, HUE)}
+    assert len(Representation.of(CODES, labels)) == N - 50
+    held = Representation.of(CODES, labels, columns=["shape"], log_variances=CODES)
+    assert len(held) == len(held.log_variances) == N
+
+
+def test_nan_in_a_plain_matrix_leaves_its_row_out() -> None:
+    factors = np.stack([SHAPE.astype(float), HUE], axis=1)
+    factors[7, 0] = np.nan
+    assert unbraid.score(CODES, factors, metrics=["mig"]).to_dict()["input"]["n_samples"] == N - 1
+
+
+def test_a_minus_one_that_nobody_declared_is_pointed_at() -> None:
+    labels = {"shape": np.where(np.arange(N) < 9, -1, SHAPE)}
+    assert Representation.of(CODES, labels).notes[0].startswith("shape is -1 in 9 rows, which count as a level")
+    assert Representation.of(CODES, labels, missing=-1).notes[0].startswith("231 of 240 rows are scored")
+
+
+def test_angles_on_a_few_even_steps_are_levels_of_a_circle() -> None:
+    steps = np.arange(N) % 8
+    for length in (360, 2 * np.pi, 24):
+        held = Representation.of(CODES, {"turn": steps * length / 8 - 3 * length}, period={"turn": length})
+        assert (held.kinds, held.sizes) == (("cyclic",), (8,))
+        assert held.factors[:, 0].tolist() == steps.tolist()
+    around = np.stack([np.cos(steps * np.pi / 4), np.sin(steps * np.pi / 4)], axis=1)[:8]
+    card = unbraid.score(around, {"turn": 45.0 * steps[:8]}, period={"turn": 360}, metrics=["d_lsbd"])
+    assert card["d_lsbd"].score == pytest.approx(0, abs=1e-12)
+    # Radians need no period.
+    assert Representation.of(CODES, {"turn": steps * np.pi / 4}, kinds={"turn": "cyclic"}).sizes == (8,)
+
+
+def test_other_angles_are_radians_whichever_their_period_and_turn() -> None:
+    expected = np.radians(HUE)
+    for hue, period in ((HUE, 360), (HUE - 720, 360), (HUE / 15, 24), (expected, 2 * np.pi)):
+        held = Representation.of(CODES, {"hue": hue}, period={"hue": period})
+        assert held.kinds == ("cyclic",)
+        assert held.factors[:, 0] == pytest.approx(expected, abs=1e-9)
+    assert unbraid.score(CODES, {"hue": HUE}, period={"hue": 360}, metrics=["mig"]).to_dict()["input"]["factors"] == [
+        {"name": "hue", "kind": "cyclic", "size": None}
+    ]
+
+
+def test_metrics_cut_angles_around_the_circle() -> None:
+    angles = (np.arange(400) + 0.5) * 2 * np.pi / 400
+    codes = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    levels = as_levels(check_inputs(codes, angles[:, None], ["cyclic"]))
+    assert levels.sizes == (20,)
+    assert levels.levels[:, 0].tolist() == (np.arange(400) // 20).tolist()
+    # Where the circle is cut open is nobody's choice: a twentieth of a turn renames bins alone.
+    turned = angles + 2 * np.pi / 20 * 7
+    for shift in (turned, turned - 2 * np.pi):
+        assert mig(codes, shift[:, None] % (2 * np.pi), kinds=["cyclic"]).score == pytest.approx(
+            mig(codes, angles[:, None], kinds=["cyclic"]).score, abs=1e-12
+        )
+    seen = (
+        mig(codes, (angles - np.pi)[:, None], kinds=["cyclic"]),
+        mig(codes, angles[:, None] + np.pi / 8, kinds=["continuous"]),
+    )
+    assert seen[0].factor_entropy == pytest.approx(np.log(20))
+    assert "factor 0 is an angle: cut into 20 bins around the circle" in seen[0].notes
+
+
+def test_metrics_of_steps_leave_angles_out() -> None:
+    angles = RNG.random((N, 1)) * 6
+    with pytest.raises(NotDefined, match="angles have no grid"):
+        d_lsbd(CODES, angles, kinds=["cyclic"])
+    mixed = np.hstack([angles, SHAPE[:, None]])
+    notes = sap(CODES, mixed, kinds=["cyclic", "categorical"], ordered="svm").notes
+    assert any(note.startswith("factor 0 is an angle") for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("labels", "arguments", "said"),
+    [
+        ({"shape": SHAPE[:-1]}, {}, "the same rows"),
+        ({"shape": SHAPE, "hue": HUE[:-2]}, {}, "one length; got shape 240, hue 238"),
+        ({"hue": HUE}, {"period": {"hue": 0}}, "above 0; got 0"),
+        ({"hue": HUE}, {"period": {"hu": 360}}, "did you mean 'hue'"),
+        ({"hue": HUE}, {"kinds": {"hue": "cyclical"}}, "did you mean 'cyclic'"),
+        ({"hue": HUE}, {"kinds": {"hue": "cyclic"}}, "say its period"),
+        ({"hue": HUE}, {"period": {"hue": 360}, "kinds": {"hue": "ordinal"}}, "only numbers of kind cyclic"),
+        ({"hue": HUE}, {"missing": {"hux": -1}}, "did you mean 'hue'"),
+        ({"hue": HUE}, {"columns": ["hux"]}, "did you mean 'hue'"),
+        ({"hue": [None] * N}, {}, "'hue' is missing in every row"),
+        ({"a": [None, 1] * 120, "b": [1, None] * 120}, {}, "no row has all labels"),
+        ({"a": [1, "x"] * 120}, {}, "mixes numbers (1, row 0) and text ('x', row 1)"),
+        ({"a": [{}] * N}, {}, "holds dict"),
+        ({"a": [1.0] * N}, {}, "'a' is constant"),
+        ({"a": [np.inf, *HUE[1:]]}, {}, "row 0 is inf"),
+        ({"shape": NAMES[SHAPE]}, {"kinds": {"shape": "cyclic"}}, "cannot be cyclic"),
+        ({"hue": HUE}, {"kinds": {"hue": "ordinal"}}, "must hold whole numbers; row 0"),
+        ({}, {}, "no columns"),
+    ],
+)
+def test_labels_that_cannot_be_used_are_told_in_one_line(labels: Any, arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError) as told:
+        Representation.of(CODES, labels, **arguments)
+    assert said in str(told.value)
+    assert "\n" not in str(told.value)
+
+
+def test_level_names_and_notes_outlive_files(tmp_path: Any) -> None:
+    labels = {"shape": np.where(np.arange(N) == 4, "", NAMES[SHAPE]), "hue": HUE}
+    held = Representation.of(CODES, labels, missing="", period={"hue": 360})
+    for suffix in (".npz", ".safetensors", ".parquet"):
+        held.save(tmp_path / f"codes{suffix}")
+        back = Representation.load(tmp_path / f"codes{suffix}")
+        assert (back.levels, back.notes, back.kinds) == (held.levels, held.notes, held.kinds)
+    card = unbraid.score(held, metrics=["mig"])
+    card.save(tmp_path / "card.json")
+    assert unbraid.ScoreCard.load(tmp_path / "card.json").to_dict() == card.to_dict()
+
+
+def test_codes_are_taken_from_whatever_holds_them() -> None:
+    torch = pytest.importorskip("torch")
+    sparse = pytest.importorskip("scipy.sparse")
+    whole = np.rint(CODES * 8)
+    given = {
+        "torch": torch.tensor(whole, requires_grad=True),
+        "bfloat16": torch.tensor(whole, dtype=torch.bfloat16),
+        "pandas": pandas.DataFrame(whole),
+        "sparse": sparse.csr_matrix(whole),
+        "list": whole.tolist(),
+    }
+    expected = mig(whole, SHAPE[:, None]).score
+    for codes in given.values():
+        assert unbraid.score(codes, SHAPE[:, None], metrics=["mig"])["mig"].score == expected
+        assert unbraid.score(codes, {"shape": SHAPE}, metrics=["mig"])["mig"].score == expected
+        assert mig(codes, SHAPE[:, None]).score == expected
+        assert Representation(codes).codes.tolist() == whole.tolist()
+
+
+def test_polars_frames_are_codes_and_labels_with_their_names() -> None:
+    polars = pytest.importorskip("polars")
+    codes = polars.DataFrame(CODES, schema=[f"unit {k}" for k in range(CODES.shape[1])])
+    shape = ["heart" if each else None for each in SHAPE]
+    shape[:3] = ["square"] * 3
+    frame = polars.DataFrame({"text": shape, "size": SHAPE}).with_columns(
+        polars.col("text").cast(polars.Enum(["square", "heart"])).alias("enum"),
+        polars.col("text").cast(polars.Categorical).alias("category"),
+    )
+    held = Representation.of(codes, frame)
+    assert held.code_names == tuple(codes.columns)
+    assert held.kinds == ("categorical", "ordinal", "ordinal", "categorical")
+    assert held.levels == (("heart", "square"), (), ("square", "heart"), ("heart", "square"))
+    kept = np.array([each is not None for each in shape])
+    assert held.codes.tolist() == CODES[kept].tolist()
+    assert held.factors[:, 0].tolist() == [["heart", "square"].index(each) for each in shape if each]
+    card = unbraid.score(codes, frame["size"], metrics="mig")  # one column is labels as well
+    assert card["mig"].score == mig(CODES, SHAPE[:, None]).score
+    assert card.representation.names == ("size",)
+    with pytest.raises(ValueError, match=r"a lazy frame has no rows yet; give frame.collect\(\)"):
+        Representation(codes.lazy())
+
+
+def test_codes_in_the_bfloat16_of_jax() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    whole = np.rint(CODES * 8)
+    assert Representation(whole.astype(ml_dtypes.bfloat16)).codes.tolist() == whole.tolist()
+
+
+def test_codes_alone_are_a_representation() -> None:
+    held = Representation(CODES)
+    assert (held.names, held.kinds, held.factors.shape, held.notes) == ((), (), (N, 0), ())
+    with pytest.raises(ValueError, match="no factors to be measured against: give labels"):
+        unbraid.score(held)
+
+
+def test_pages_and_figures_say_levels_by_name(tmp_path: Any) -> None:
+    card = unbraid.score(CODES, {"shape": NAMES[SHAPE], "hue": HUE}, period={"hue": 360}, metrics=["mig"])
+    card.save(tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count("ellipse") >= 2  # in the list of factors, and below the strip of dots
+    assert "categorical, 3 levels" in page
+    assert "None levels" not in page
+    assert "kinds guessed: shape categorical" in page
+    from unbraid.plots import plot_important_codes
+
+    held = card.representation
+    axes = plot_important_codes(card["mig"], held.codes, held.factors, kinds=held.kinds, levels=held.levels)
+    assert [text.get_text() for text in axes[0].get_xticklabels()] == list(NAMES)
+
+
+def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_path: Any) -> None:
+    torch = pytest.importorskip("torch")
+    from unbraid.scoring.tables import compare, save_table
+
+    shape = NAMES[SHAPE].astype(object)
+    shape[RNG.permutation(N)[: N // 10]] = None
+    labels = pandas.DataFrame({"shape": shape, "hue": HUE})
+    images = torch.tensor(CODES, dtype=torch.float32)
+    encoders = [torch.nn.Linear(3, 3) for _ in range(3)]
+    cards = {
+        f"seed {seed}": unbraid.score(encode(images), labels, period={"hue": 360}, metrics=["mig", "snc"])
+        for seed, encode in enumerate(encoders)
+    }
+    save_table(tmp_path / "table.tex", *compare(cards))
+    scores = [card["mig"].score for card in cards.values()]
+    expected = f"{np.mean(scores):.3f} $\\pm$ {np.std(scores, ddof=1):.3f} \\\\"
+    row = next(line for line in (tmp_path / "table.tex").read_text().splitlines() if line.startswith("mig"))
+    assert row == " & ".join(["mig $\\uparrow$", *(f"{each:.3f}" for each in scores), expected])
+    assert {card.notes[0] for card in cards.values()} == {
+        "216 of 240 rows are scored, those that lack no label (missing: shape 24)"
+    }
+
+
+def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
+    held = Representation.of(np.eye(4), {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [0, 2, 0, 2]})
+    assert held.notes == ("kinds guessed: on ordinal (two levels), size ordinal, far ordinal; kinds= says otherwise",)

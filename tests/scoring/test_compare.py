@@ -1,0 +1,361 @@
+"""Models side by side, on the same images or on others."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import t
+from typer.testing import CliRunner
+
+import unbraid
+from tests.cli.test_cli import unbraid_cli  # noqa: F401
+from unbraid import Representation
+from unbraid.cli.app import app
+from unbraid.metrics import irs, mig
+from unbraid.metrics._shared.resampling import part_of_rows
+from unbraid.scoring.compare import Difference, _decided
+from unbraid.scoring.tables import comma_separated, latex, markdown
+from unbraid.types import FloatArray
+
+RNG = np.random.default_rng(0)
+FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
+HARD = RNG.standard_normal((400, 2))  # what makes an image hard for every model
+
+
+def model(noise: float, seed: int, n_samples: int = 400) -> Representation:
+    own = np.random.default_rng(seed).standard_normal((n_samples, 2))
+    codes: FloatArray = FACTORS[:n_samples] + noise * (0.98 * HARD[:n_samples] + 0.2 * own)
+    return Representation(codes, FACTORS[:n_samples], names=("x", "y"))
+
+
+GOOD, TWIN, BAD = model(0.3, 1), model(0.3, 2), model(0.9, 3)
+
+
+def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
+    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=0.9, resamples=20, seed=3)
+    (own,) = found.differences
+    rows = [part_of_rows(400, 2, 3, np.random.default_rng([3, 2, done])) for done in range(20)]
+    first, second = (np.array([mig(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
+    apart = mig(GOOD.codes, FACTORS).score - mig(BAD.codes, FACTORS).score
+    deviation = (first - second).std(ddof=1)
+    assert own.difference == pytest.approx(apart)
+    assert (own.low, own.high) == pytest.approx((apart - 1.729133 * deviation, apart + 1.729133 * deviation))
+    assert own.p == pytest.approx(2 * t.sf(apart / deviation, 19))
+    assert (found.paired, own.better, own.p_holm) == (True, "a", own.p)
+    apart_too = unbraid.compare(
+        {"a": GOOD, "b": BAD}, metrics="mig", confidence=0.9, resamples=20, seed=3, paired=False
+    )
+    variances = np.array([first.var(ddof=1), second.var(ddof=1)])
+    freedom = 19 * variances.sum() ** 2 / (variances**2).sum()
+    half = t.ppf(0.95, freedom) * np.sqrt(variances.sum())
+    assert apart_too.differences[0].high == pytest.approx(apart + half)
+
+
+def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", resamples=20).differences
+    rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
+    first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
+    half = 3.182446 * 2 * (first - second).std(ddof=1)  # t of 3 degrees of freedom at .975
+    assert own.high - own.difference == pytest.approx(half)
+    assert own.p == pytest.approx(2 * t.sf(abs(own.difference) / (half / 3.182446), 3))
+
+
+def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:
+    paired, unpaired = (
+        unbraid.compare({"a": GOOD, "b": TWIN}, metrics="r2", resamples=30, paired=each).differences[0]
+        for each in (True, False)
+    )
+    assert paired.high - paired.low < 0.5 * (unpaired.high - unpaired.low)
+    assert paired.better == unpaired.better == ""
+
+
+def test_p_values_are_corrected_over_all_comparisons_and_alike_models_are_no_better() -> None:
+    found = unbraid.compare({"a": GOOD, "b": GOOD, "c": BAD}, metrics=["mig", "snc", "irs"], resamples=20)
+    assert [(each.metric, each.first, each.second) for each in found.differences[:3]] == [
+        ("mig", "a", "b"), ("mig", "a", "c"), ("mig", "b", "c"),
+    ]  # fmt: skip
+    same = found.differences[0]
+    assert (same.difference, same.low, same.high, same.p, same.p_holm, same.better) == (0, 0, 0, 1, 1, "")
+    least = min(found.differences, key=lambda each: each.p)
+    assert least.p_holm == pytest.approx(min(1, 9 * least.p))
+    assert found.differences[1].better == "a"
+
+
+def difference(metric: str, first: str, second: str, apart: float, p: float) -> Difference:
+    return Difference(metric, first, second, apart, apart - 1, apart + 1, p, p, "")
+
+
+def test_who_is_better_is_decided_by_the_corrected_p() -> None:
+    found = [
+        difference("mig", "a", "b", 0.3, 0.01),  # the least of three, 3 * .01
+        difference("mig", "a", "c", 0.2, 0.04),  # the greatest, 1 * .04, but no less than the one before
+        difference("mig", "b", "c", -0.1, 0.03),  # 2 * .03
+    ]
+    decided = _decided(found, {"mig": True}, 0.05)
+    assert [each.p_holm for each in decided] == pytest.approx([0.03, 0.06, 0.06])
+    assert [each.better for each in decided] == ["a", "", ""], "all three are below .05 uncorrected"
+    assert [each.better for each in _decided(found, {"mig": False}, 0.0601)] == ["b", "c", "b"]
+
+
+def test_a_difference_that_the_correction_takes_away_makes_no_model_better() -> None:
+    models = {"a": GOOD, "b": model(0.36, 4), "c": model(0.33, 5)}
+    sure = unbraid.compare(models, metrics="mig", resamples=20).differences[0]
+    assert sure.p_holm == pytest.approx(3 * sure.p), "the least of three"
+    assert sure.p_holm < 1
+    between = 1 - (sure.p + sure.p_holm) / 2
+    assert unbraid.compare(models, metrics="mig", resamples=20, confidence=between).differences[0].better == ""
+    least = 1 - 1.01 * sure.p_holm
+    assert unbraid.compare(models, metrics="mig", resamples=20, confidence=least).differences[0].better == "a"
+
+
+def sample(n_samples: int, seed: int, noise: float = 0.3) -> Representation:
+    rng = np.random.default_rng(seed)
+    factors = np.stack([rng.integers(0, size, n_samples) for size in (3, 4)], axis=1)
+    return Representation(factors + noise * rng.standard_normal((n_samples, 2)), factors, names=("x", "y"))
+
+
+def test_of_equal_models_the_one_with_more_rows_is_no_better() -> None:
+    found = unbraid.compare(
+        {"few": sample(100, 1), "many": sample(2000, 2)}, metrics=["mig", "med", "jemmig"], resamples=20
+    )
+    assert [each.better for each in found.differences] == ["", "", ""]
+    noisier = unbraid.compare({"few": sample(100, 1), "many": sample(2000, 2, 0.8)}, metrics="mig", resamples=20)
+    assert noisier.differences[0].better == "few"
+
+
+def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() -> None:
+    few, many = sample(80, 1), sample(300, 2)
+    found = unbraid.compare({"few": few, "many": many}, metrics="mig", resamples=12, seed=5)
+    subsets = np.random.default_rng(5).permutation(300)[:240].reshape(3, 80)
+    scores = [mig(many.codes[rows], many.factors[rows]).score for rows in subsets]
+    halves = [part_of_rows(80, 2, 5, np.random.default_rng([5, 2, done])) for done in range(12)]
+    variance = np.mean([
+        np.var([mig(many.codes[rows[half]], many.factors[rows[half]]).score for half in halves[:4]], ddof=1)
+        for rows in subsets
+    ])  # fmt: skip
+    own = np.var([mig(few.codes[half], few.factors[half]).score for half in halves], ddof=1)
+    apart = mig(few.codes, few.factors).score - np.mean(scores)
+    freedom = (own + variance / 3) ** 2 / (own**2 / 11 + (variance / 3) ** 2 / 9)
+    assert found.differences[0].difference == pytest.approx(apart)
+    assert found.differences[0].p == pytest.approx(2 * t.sf(abs(apart) / np.sqrt(own + variance / 3), freedom))
+    half_width = t.ppf(0.975, 9) * np.sqrt(variance / 3)
+    assert found.compared["many"].scores["mig"].score == pytest.approx(np.mean(scores))
+    assert found.compared["many"].scores["mig"].low == pytest.approx(np.mean(scores) - half_width)
+    assert found.cards["many"]["mig"].score == mig(many.codes, many.factors).score
+    assert "compared on 3 × 80 of these rows" in found.cards["many"].scored["mig"].no_interval
+    held = found.to_dict()["compared"]
+    assert {name: (each["n_rows"], each["n_subsets"]) for name, each in held.items()} == {
+        "few": (80, 1),
+        "many": (80, 3),
+    }
+    head, ((_, own_cell, cell),) = found.table()
+    assert head == ["metric", "few (80 rows)", "many (3 × 80 rows)"]
+    assert cell.strip("*") == f"{np.mean(scores):.3f} ± {half_width:.3f}"
+    assert own_cell.strip("*").startswith(f"{found.cards['few']['mig'].score:.3f} ± ")
+    assert "80 rows, unpaired; many: mean over 3 disjoint subsets, 80 of its 300 rows each; ±" in found.footnote
+    assert found.notes[1:] == (
+        "scores depend on the number of rows: many is scored on 3 disjoint subsets of 80 of its 300 rows, drawn with "
+        "the seed, and its scores are means over them, since few has as many",
+    )
+
+
+def test_what_is_compared_of_equal_numbers_of_rows_is_what_the_cards_say() -> None:
+    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics=["mig", "irs"], resamples=9)
+    for name, card in found.cards.items():
+        assert (found.compared[name].n_rows, found.compared[name].n_subsets) == (400, 1)
+        for metric, own in found.compared[name].scores.items():
+            intervals = card.scored[metric].intervals
+            assert intervals is not None
+            interval = intervals.values["score"]
+            assert (own.score, own.low, own.high) == pytest.approx(
+                (card.scored[metric].headline, interval.low, interval.high)
+            )
+    assert found.table()[0] == ["metric", "a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "expected"), [((300, 305), (300, 305)), ((300, 310), (300, 300)), ((700, 500), (500, 500))]
+)
+def test_rows_that_make_no_whole_subset_are_left_out_and_a_few_more_are_kept(
+    n_rows: tuple[int, int], expected: tuple[int, int]
+) -> None:
+    models = {"a": sample(n_rows[0], 1), "b": sample(n_rows[1], 2)}
+    found = unbraid.compare(models, metrics="mig", resamples=4)
+    assert tuple(each.n_rows for each in found.compared.values()) == expected
+    if expected == (500, 500):
+        assert "since b has as many" in found.notes[1]
+        assert "500 rows, unpaired; a: 500 of its 700 rows; ±" in found.footnote
+
+
+def test_at_most_ten_subsets_are_scored_and_of_three_models_all_are_as_small_as_the_smallest() -> None:
+    models = {"a": sample(50, 1), "b": sample(1000, 2), "c": sample(100, 3)}
+    found = unbraid.compare(models, metrics="mig", resamples=20)
+    assert [(each.n_rows, each.n_subsets) for each in found.compared.values()] == [(50, 1), (50, 10), (50, 2)]
+
+
+def test_rows_with_weights_count_as_many_as_tell_as_much() -> None:
+    even, uneven = sample(400, 1), sample(400, 2)
+    weights = np.repeat([1.0, 3.0], 200)  # (200 + 600)² / (200 + 1800) = 320
+    models = {"even": replace(even, weights=np.ones(400)), "uneven": replace(uneven, weights=weights)}
+    found = unbraid.compare(models, metrics="mig", resamples=4)
+    assert [each.n_rows for each in found.compared.values()] == [320, 400]
+    assert found.notes[1].endswith(
+        "320 of the 400 rows of even are scored, drawn with the seed, since uneven has as many, as its weights count"
+    )
+
+
+def test_a_metric_that_a_subset_cannot_be_scored_by_is_left_out() -> None:
+    few, many = sample(60, 1), sample(600, 2)
+    rare, often = np.zeros((600, 1), dtype=int), np.arange(60)[:, None] % 2
+    rare[0] = 1
+    models = {
+        "few": Representation(few.codes, often),
+        "many": Representation(many.codes, rare),
+    }
+    with pytest.raises(ValueError, match="nothing to compare: .*not every model has an interval: mig"):
+        unbraid.compare(models, metrics="mig", resamples=4)
+
+
+def test_lower_is_better_of_errors() -> None:
+    found = unbraid.compare({"good": GOOD, "bad": BAD}, metrics=["factor_leakage"], resamples=20)
+    head, ((name, good, bad),) = found.table()
+    assert head == ["metric", "good", "bad"]
+    assert name == "factor_leakage ↓"
+    assert found.differences[0].difference < 0
+    assert found.differences[0].better == "good"
+    assert good.startswith("**")
+    assert not bad.startswith("**")
+
+
+def test_rows_in_another_order_are_matched_by_their_factors_where_no_two_are_alike(tmp_path: Path) -> None:
+    factors = np.random.default_rng(1).permutation(100)[:, None]
+    codes = factors + 5 * np.random.default_rng(2).standard_normal((100, 1))
+    other = np.random.default_rng(3).permutation(100)
+    straight = Representation(codes, factors, kinds=("continuous",))
+    turned = Representation(codes[other], factors[other], kinds=("continuous",))
+    found = unbraid.compare({"a": straight, "b": turned}, metrics="r2", resamples=5)
+    assert found.paired
+    assert found.differences[0].difference == 0
+    with pytest.raises(ValueError, match="the rows of b are not those of a: their factors do not match"):
+        unbraid.compare({"a": GOOD, "b": GOOD.keep_rows(np.arange(400)[::-1])}, metrics="mig", paired=True)
+    loose = unbraid.compare({"a": GOOD, "b": model(0.3, 2, 300)}, metrics="mig", resamples=5)
+    assert not loose.paired
+    assert loose.notes[0] == "unpaired: the rows of b are not those of a: their factors do not match"
+    for name, each in (("a.npz", GOOD), ("b.npz", BAD)):
+        each.save(tmp_path / name)
+    by_path = unbraid.compare([tmp_path / "a.npz", tmp_path / "b.npz"], metrics="mig", resamples=5)
+    assert list(by_path.cards) == [str(tmp_path / "a.npz"), str(tmp_path / "b.npz")]
+
+
+def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
+    grid = np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), axis=-1).reshape(-1, 2)
+    turns = 2 * np.pi * grid / 8
+    cycle = Representation(np.hstack([np.cos(turns), np.sin(turns)]), grid, kinds=("cyclic", "cyclic"))
+    found = unbraid.compare({"a": cycle, "b": cycle}, metrics=["mig", "d_lsbd"], resamples=4)
+    assert {each.metric for each in found.differences} == {"mig"}
+    assert found.notes == ("not compared, since not every model has an interval: d_lsbd",)
+    with pytest.raises(
+        ValueError, match="nothing to compare: not compared, since not every model has an interval: d_lsbd"
+    ):
+        unbraid.compare({"a": cycle, "b": cycle}, metrics="d_lsbd", resamples=4)
+
+
+@pytest.mark.parametrize(
+    ("given", "arguments", "message"),
+    [
+        ({"a": GOOD}, {}, "give two or more models to compare; got 1"),
+        ({"a": GOOD, "b": GOOD.keep_factors(["y"])}, {}, r"the factors of b \(y\) are not those of a \(x, y\)"),
+        ({"a": Representation(GOOD.codes), "b": Representation(BAD.codes)}, {}, "a has no factors to be measured"),
+        ({"a": GOOD, "b": model(0.3, 1, 39)}, {}, "b: intervals need 40 rows or more; there are 39"),
+        ({"a": GOOD, "b": BAD}, {"confidence": 1}, "confidence must be a finite number, above 0 and below 1; got 1"),
+        ({"a": GOOD, "b": BAD}, {"resamples": 1}, "resamples must be a whole number, 2 or more; got 1"),
+        ({"a": GOOD, "b": BAD}, {"metrics": "migg"}, "unknown metric 'migg'"),
+    ],
+)
+def test_what_cannot_be_compared_is_one_line(given: dict, arguments: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        unbraid.compare(given, **{"metrics": "mig", **arguments})
+
+
+def test_the_command_prints_and_writes_everything(tmp_path: Path) -> None:
+    for name, each in (("a_1", GOOD), ("b", BAD)):
+        each.save(tmp_path / f"{name}.npz")
+    paths = [str(tmp_path / "a_1.npz"), str(tmp_path / "b.npz")]
+    outs = {suffix: tmp_path / f"out.{suffix}" for suffix in ("json", "html", "tex", "md", "csv")}
+    named = {"json": "--json", "html": "--html", "tex": "--latex", "md": "--markdown", "csv": "--csv"}
+    options = [each for suffix, path in outs.items() for each in (named[suffix], path)]
+    shown = CliRunner().invoke(
+        app, ["compare", *paths, "--metrics", "mig,snc", "--resamples", "9", *map(str, options)], terminal_width=160
+    )
+    assert shown.exit_code == 0
+    assert "400 rows, paired" in shown.stdout
+    assert "**" not in shown.stdout
+    held = json.loads(outs["json"].read_text())
+    assert [each["better"] for each in held["differences"]] == ["a_1", "a_1"]
+    assert held["models"]["b"]["metrics"]["mig"]["intervals"]["times"] == 9
+    assert held["paired"] is True
+    assert r"\textbf{" in outs["tex"].read_text()
+    assert r"\footnotesize 400 rows, paired; $\pm$ half of the 95 \% interval" in outs["tex"].read_text()
+    assert r" a\_1 " in outs["tex"].read_text()
+    assert "| **" in outs["md"].read_text()
+    assert "**" not in outs["csv"].read_text()
+    page = outs["html"].read_text()
+    assert page.count('class="forest decided"') == 2
+    assert f"<b>{held['models']['a_1']['metrics']['mig']['values']['score']:.3f} ± " in page
+    (low, high), end = (held["differences"][0][each] for each in ("low", "high")), 1.08 * held["differences"][0]["high"]
+    assert f'style="left:{50 + 50 * low / end:.4g}' in page
+    assert f"{low:+.3f} to {high:+.3f}" in page
+    frame = unbraid.compare(paths, metrics="mig", resamples=9).to_frame()
+    assert frame[["metric", "better"]].to_numpy().tolist() == [["mig", paths[0]]]
+
+
+def test_the_command_and_the_page_say_of_how_many_rows_scores_are(tmp_path: Path) -> None:
+    for name, each in (("few", sample(60, 1)), ("many", sample(600, 2))):
+        each.save(tmp_path / f"{name}.npz")
+    paths = [str(tmp_path / f"{name}.npz") for name in ("few", "many")]
+    page, table = tmp_path / "page.html", tmp_path / "table.csv"
+    options = ["--metrics", "mig", "--resamples", "20", "--html", str(page), "--csv", str(table)]
+    shown = CliRunner().invoke(app, ["compare", *paths, *options], terminal_width=200)
+    assert shown.exit_code == 0
+    for text in (shown.stdout, page.read_text(), table.read_text()):
+        assert "many (10 × 60 rows)" in text
+    assert "many: mean over 10 disjoint subsets, 60 of its 600 rows each" in shown.stdout
+    assert "note: scores depend on the number of rows: many is scored on 10 disjoint subsets" in shown.stdout
+    assert "scores depend on the number of rows: many is scored" in page.read_text()
+    assert "Scores depend on the number of rows, so each is of as many rows" in page.read_text()
+
+
+def test_bold_cells_and_a_foot_in_every_format() -> None:
+    head, rows = ["m", "a"], [["x_1", "**0.5 ± 0.1**"], ["y", "**"]]
+    assert r"x\_1 & \textbf{0.5 $\pm$ 0.1} \\" in latex(head, rows)
+    assert r"\multicolumn{2}{l}{\footnotesize 5 \% \& more} \\" in latex(head, rows, "5 % & more")
+    assert "multicolumn" not in latex(head, rows)
+    assert r"a (10 $\times$ 60 rows)" in latex(["m", "a (10 × 60 rows)"], rows)
+    assert markdown(head, rows, "foot").endswith("| y | ** |\n\nfoot\n")
+    assert comma_separated(head, rows) == "m,a\nx_1,0.5 ± 0.1\ny,**\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compare", "{a}"], "give two or more models to compare; got 1"),
+        (["compare", "{a}", "absent.npz"], "absent.npz: no such file"),
+        (["compare", "{a}", "{b}", "--confidence", "0"], "confidence must be a finite number, above 0 and below 1"),
+        (["compare", "{a}", "{b}", "--resamples", "0"], "resamples must be a whole number, 2 or more; got 0"),
+        (["compare", "{a}", "{b}", "--paired"], "their factors do not match"),
+    ],
+)
+def test_bad_usage_is_one_line_and_exit_2(
+    unbraid_cli,  # noqa: F811
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+) -> None:
+    GOOD.save(tmp_path / "a.npz")
+    model(0.3, 2, 300).save(tmp_path / "b.npz")
+    code, printed, error = unbraid_cli(*(each.format(a=tmp_path / "a.npz", b=tmp_path / "b.npz") for each in arguments))
+    assert (code, printed) == (2, "")
+    assert message in error
+    assert error.count("\n") == 1

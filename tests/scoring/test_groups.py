@@ -1,0 +1,369 @@
+"""Rows that hang together: kept, permuted, shifted and parted by groups, and the note where nobody has said so."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unbraid
+from unbraid import Representation, score
+from unbraid.cli.app import app
+from unbraid.confidence.dependence import in_order, note_on_neighbours
+from unbraid.confidence.null import Shuffle, asked_shuffle
+from unbraid.metrics import METRICS
+from unbraid.metrics._shared.inputs import split_rows
+from unbraid.metrics._shared.resampling import Resampling, part_of_groups
+from unbraid.representation.labels import check_groups
+from unbraid.scoring.resampled import part_scorer
+from unbraid.scoring.score import choose
+from unbraid.scoring.uncertainty import scores_of_parts
+from unbraid.types import Kind
+
+RNG = np.random.default_rng(0)
+SIZES = RNG.integers(8, 30, 20)
+GROUPS = np.repeat(np.arange(20), SIZES)
+FACTORS = np.stack([RNG.integers(0, 3, len(GROUPS)), RNG.integers(0, 4, len(GROUPS))], axis=1)
+CODES = np.hstack([FACTORS + 0.3 * RNG.standard_normal(FACTORS.shape), RNG.standard_normal((len(GROUPS), 1))])
+HELD = Representation(CODES, FACTORS, groups=GROUPS, names=("shape", "size"))
+
+
+def walks(seed: int, n_samples: int = 600, n_codes: int = 4) -> Representation:
+    rng = np.random.default_rng(seed)
+    codes = np.cumsum(rng.standard_normal((n_samples, n_codes)), axis=0)
+    angle = np.mod(np.cumsum(0.1 * rng.standard_normal(n_samples)), 2 * np.pi)
+    return Representation(codes, angle[:, None], names=("hue",), kinds=("cyclic",))
+
+
+@pytest.mark.parametrize("labels", [["b", "a", "b", "c"], [7, 3, 7, 9], [2.5, 1.0, 2.5, 3.5], [True, False, True, 2]])
+def test_labels_of_any_sort_become_numbers(labels: list[Any]) -> None:
+    numbers = check_groups(labels, 4)
+    assert numbers.dtype == np.int64
+    assert [numbers[0] == each for each in numbers] == [True, False, True, False]
+    assert sorted(set(numbers.tolist())) == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (["a", None, "b"], "groups must have a label in every row; row 1 has none"),
+        ([1.0, 2.0, np.nan], "groups must have a label in every row; row 2 has none"),
+        ([1, 2], r"groups must be one label per row, \(3,\); got shape \(2,\)"),
+        (np.zeros((3, 2)), r"groups must be one label per row, \(3,\); got shape \(3, 2\)"),
+    ],
+)
+def test_groups_that_are_none_are_told(labels: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        score(np.eye(3), [[0], [1], [1]], groups=labels)
+
+
+@pytest.mark.parametrize("suffix", [".npz", ".safetensors", ".parquet"])
+def test_a_file_keeps_groups(tmp_path: Path, suffix: str) -> None:
+    if suffix == ".parquet":
+        pytest.importorskip("pyarrow")
+    HELD.save(tmp_path / f"codes{suffix}")
+    read = Representation.load(tmp_path / f"codes{suffix}")
+    assert read.groups is not None
+    assert read.groups.tolist() == GROUPS.tolist()
+    assert (read.codes == CODES).all()
+
+
+def test_groups_go_with_their_rows() -> None:
+    kept = HELD.keep_rows(np.array([0, len(GROUPS) - 1, 1]))
+    assert kept.groups is not None
+    assert kept.groups.tolist() == [0, 1, 0]
+    labels = {"shape": ["heart", None, "square", "heart"], "mouse": ["b", "a", "a", "b"]}
+    made = Representation.of(np.eye(4), labels, groups="mouse")
+    assert made.names == ("shape",)
+    assert made.groups is not None
+    assert made.groups.tolist() == [1, 0, 1]
+    with pytest.raises(ValueError, match="groups='mous' names no column of labels; did you mean 'mouse'"):
+        Representation.of(np.eye(4), labels, groups="mous")
+
+
+def test_a_column_of_labels_or_a_factor_can_be_named() -> None:
+    frame = {"shape": FACTORS[:, 0], "mouse": [f"m{g}" for g in GROUPS]}
+    card = score(CODES, frame, metrics="mig", groups="mouse")
+    assert card.representation.names == ("shape",)
+    assert "rows in 20 groups, which are never parted" in card.notes
+    own = Representation(CODES, np.column_stack([FACTORS, GROUPS]), names=("shape", "size", "mouse"))
+    assert score(own, metrics="mig", groups="mouse")["mig"].score == score(HELD, metrics="mig")["mig"].score
+    with pytest.raises(ValueError, match="brings its own groups"):
+        score(HELD, metrics="mig", groups=GROUPS)
+
+
+def test_the_card_says_what_was_decided_by_groups() -> None:
+    card = score(HELD, metrics=["mig", "snc"])
+    assert "groups" in card.decided_by["snc"]
+    assert "groups" not in card.decided_by["mig"]
+
+
+def test_whole_groups_change_places() -> None:
+    held = Representation(np.arange(12.0)[:, None], np.arange(12)[:, None], groups=np.repeat([0, 1, 2, 3], 3))
+    moved = Shuffle("groups", 1).of(held, [0, 1]).codes[:, 0].reshape(4, 3)
+    assert (np.diff(moved, axis=1) == 1).all()
+    assert sorted(moved[:, 0]) == [0, 3, 6, 9]
+    uneven = Representation(np.arange(5.0)[:, None], np.arange(5)[:, None], groups=np.array([0, 0, 1, 1, 1]))
+    found = {tuple(Shuffle("groups", 1).of(uneven, [0, k]).codes[:, 0]) for k in range(20)}
+    assert found == {(0, 1, 2, 3, 4), (2, 3, 0, 1, 0)}  # cut short, and begun again
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat([0, 1], [30, 20])])
+def test_a_shift_goes_a_tenth_of_the_length_and_stays_within_groups(groups: Any) -> None:
+    held = Representation(np.arange(50.0)[:, None], np.arange(50)[:, None], groups=groups)
+    for draw in range(200):
+        rows = Shuffle("shift", 1).of(held, [0, draw]).codes[:, 0]
+        for own in (slice(None),) if groups is None else (slice(30), slice(30, 50)):
+            length, start = (50, 0) if groups is None else (len(rows[own]), own.start or 0)
+            steps = np.diff(rows[own])
+            assert set(np.abs(steps).tolist()) <= {0, 1}, "the series has no jump that it had not"
+            assert rows[own].min() >= start
+            assert rows[own].max() < start + length
+            forward = np.flatnonzero(steps == 1)
+            distance = abs(rows[own][forward[0]] - start - forward[0]) if len(forward) else length
+            assert distance >= length / 10 or rows[own][0] != start + distance
+
+
+def test_groups_too_short_to_be_shifted_are_told() -> None:
+    n_short = int((SIZES < 10).sum())
+    card = score(HELD, metrics="mig", null="shift:3")
+    assert f"{n_short} of 20 groups have fewer than 10 rows, too few to be shifted" in card.notes
+    assert 0 < n_short < 20
+    with pytest.raises(ValueError, match="null='shift' needs groups of rows of 10 or more; the longest has 1"):
+        score(CODES, FACTORS, metrics="mig", null="shift", groups=np.arange(len(CODES)))
+
+
+def test_what_a_null_would_leave_as_it_is_is_refused_and_the_other_named() -> None:
+    by_group = (np.arange(20) % 3)[GROUPS][:, None]
+    with pytest.raises(
+        ValueError, match=r"every factor is constant: nothing would change. A number, null=100, shuffles"
+    ):
+        score(CODES, by_group, metrics="mig", null="shift", groups=GROUPS)
+    both = np.column_stack([by_group, FACTORS[:, 0]])
+    noted = score(CODES, both, metrics="mig", null="shift:2", groups=GROUPS, names=["mouse", "shape"]).notes
+    assert "constant within groups, so that shifts leave them as they are: mouse" in noted
+    trials = np.repeat(np.arange(10), 12)
+    with pytest.raises(ValueError, match=r"every group has the same factors, row by row: nothing would change"):
+        score(CODES[:120], np.tile(np.arange(12) % 4, 10)[:, None], metrics="mig", null=9, groups=trials)
+    with pytest.raises(ValueError, match=r"needs 5; there are 4\. null='shift' moves rows within groups"):
+        score(CODES[:120], FACTORS[:120], metrics="mig", null=9, groups=np.repeat(np.arange(4), 30))
+
+
+def test_how_often_and_how() -> None:
+    assert asked_shuffle("shift") == (True, 100)
+    assert asked_shuffle("shift:7") == (True, 7)
+    assert asked_shuffle(7) == (False, 7)
+    for wrong in ("shift:", "shift:0", "shift:-1", "shuffle", "7.5"):
+        with pytest.raises(ValueError, match="null must be a whole number, such as 99, 'shift' or 'shift:200'; got"):
+            asked_shuffle(wrong)
+    with pytest.raises(ValueError, match="null must be a whole number, 0 or more"):
+        asked_shuffle(-1)
+
+
+def test_a_null_says_how_it_was_made_and_a_file_keeps_it(tmp_path: Path) -> None:
+    for null, held, said in (
+        (5, HELD, "rows shuffled by groups"),
+        ("shift:5", HELD, "rows shifted"),
+        (5, Representation(CODES, FACTORS), "rows shuffled"),
+    ):
+        card = score(held, metrics="mig", null=null)
+        assert any(said + " 0." in note for note in card.scored["mig"].notes)
+        card.save(tmp_path / "card.json")
+        read = unbraid.ScoreCard.load(tmp_path / "card.json").scored["mig"].null
+        own = card.scored["mig"].null
+        assert read is not None
+        assert own is not None
+        assert (read.moved, read.asked) == (own.moved, own.asked)
+        card.save(tmp_path / "card.html")
+        page = (tmp_path / "card.html").read_text(encoding="utf-8")
+        assert ("null=&#39;shift:5&#39;" if own.moved == "shift" else "null=5") in page
+
+
+def test_p_is_low_of_what_is_related_and_seldom_of_what_is_not() -> None:
+    low = {"related": 0, "unrelated": 0}
+    for sample in range(30):
+        rng = np.random.default_rng(sample)
+        effects = rng.integers(0, 3, 25)[:, None]
+        factors = np.where(rng.random((25, 8)) < 0.8, effects, rng.integers(0, 3, (25, 8))).ravel()
+        codes = (rng.standard_normal((25, 1, 3)) + 0.3 * rng.standard_normal((25, 8, 3))).reshape(-1, 3)
+        for name, share in (("related", 1.5), ("unrelated", 0.0)):
+            given = codes + share * factors[:, None] * [1, 0, 0]
+            null = (
+                score(given, factors[:, None], metrics="sap", null=19, groups=np.repeat(np.arange(25), 8))
+                .scored["sap"]
+                .null
+            )
+            low[name] += null is not None and null.p <= 0.05
+    assert low["related"] >= 25
+    assert low["unrelated"] <= 6
+
+
+def test_of_unrelated_walks_shifts_seldom_tell_anything() -> None:
+    low = {"shift:19": 0, 19: 0}
+    for seed in range(20):
+        for null in low:
+            found = score(walks(seed), metrics="sap", null=null).scored["sap"].null
+            low[null] += found is not None and found.p <= 0.05
+    assert low["shift:19"] <= 5
+    assert low[19] >= 15
+
+
+@pytest.mark.parametrize("one_in", [2, 5])
+def test_a_part_has_whole_groups_and_those_to_train_on_stay_such(one_in: int) -> None:
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(40), 5))
+    rows = part_of_groups(groups, one_in, 7, np.random.default_rng(3))
+    assert len(rows) == len(set(rows.tolist())) == 200 - 200 // one_in
+    assert (np.bincount(groups[rows], minlength=40) % 5 == 0).all()
+    own = np.repeat(np.arange(len(rows) // 5), 5)  # as they come
+    for fractions in ((0.8, 0.2), (0.5, 0.5)):
+        whole = split_rows(200, fractions, 7, groups)
+        for part, of_all in zip(split_rows(len(rows), fractions, 7, own), whole, strict=True):
+            assert set(rows[part]) <= set(of_all)
+
+
+def test_quick_ways_to_parts_are_those_of_the_metric() -> None:
+    chosen = choose(["sap", "snc", "dci_lasso", "amari", "irs", "mig", "mcc", "r2"])
+    both: tuple[tuple[Kind, Kind], ...] = (("ordinal", "ordinal"), ("categorical", "ordinal"))
+    for kinds in both:
+        held = Representation(CODES, FACTORS, groups=GROUPS, kinds=kinds)
+        rows = part_of_groups(GROUPS, 2, 3, np.random.default_rng(1))
+        found = part_scorer(held, chosen, 3, None)(rows, list(chosen))
+        _, first, number = np.unique(GROUPS[rows], return_index=True, return_inverse=True)
+        part = Representation(CODES[rows], FACTORS[rows], kinds=kinds, groups=np.argsort(np.argsort(first))[number])
+        card = score(part, metrics=list(chosen), seed=3)
+        for name, numbers in found.items():
+            assert not isinstance(numbers, Exception)
+            assert numbers.values == pytest.approx(card.scored[name].values, abs=1e-9)
+
+
+def test_an_interval_is_of_as_many_numbers_as_groups() -> None:
+    assert Resampling().of_groups(12).degrees(200) == 11
+    assert Resampling(freedom=3).of_groups(12).degrees(200) == 3
+    parts, _ = scores_of_parts(HELD, score(HELD, metrics="mig").scored, 30, 0, None, None)
+    assert parts["mig"].method.freedom == 19
+    with pytest.raises(ValueError, match="intervals need 10 groups of rows or more; there are 9"):
+        score(HELD.keep_rows(np.flatnonzero(GROUPS < 9)), metrics="mig", confidence=0.9)
+
+
+def test_an_interval_by_groups_is_wider_where_rows_hang_together() -> None:
+    rng = np.random.default_rng(1)
+    groups = np.repeat(np.arange(20), 30)
+    factors = np.clip(np.rint(rng.standard_normal(20)[groups] + 0.3 * rng.standard_normal(600) + 2), 0, 4)[:, None]
+    codes = np.column_stack([factors[:, 0] + rng.standard_normal(20)[groups], rng.standard_normal(600)])
+    of_groups, of_rows = (
+        score(codes, factors, metrics="sap", confidence=0.9, resamples=40, groups=each).scored["sap"].intervals
+        for each in (groups, None)
+    )
+    assert of_groups is not None
+    assert of_rows is not None
+    assert of_groups.values["score"].deviation > 2 * of_rows.values["score"].deviation
+
+
+def test_compare_parts_by_groups_and_refuses_others() -> None:
+    other = Representation(CODES[:, ::-1], FACTORS, groups=GROUPS, names=HELD.names)
+    found = unbraid.compare({"a": HELD, "b": other}, metrics="mig", resamples=10)
+    assert found.paired
+    without = Representation(CODES, FACTORS, names=HELD.names)
+    with pytest.raises(ValueError, match="b has no groups of rows, which a has; give both, or neither"):
+        unbraid.compare({"a": HELD, "b": without}, metrics="mig", resamples=10)
+    elsewhere = Representation(CODES, FACTORS, names=HELD.names, groups=np.arange(len(GROUPS)) % 20)
+    with pytest.raises(ValueError, match="the groups of rows of b are not those of a, though the rows are"):
+        unbraid.compare({"a": HELD, "b": elsewhere}, metrics="mig", resamples=10)
+    few = HELD.keep_rows(np.flatnonzero(GROUPS < 5))
+    with pytest.raises(ValueError, match="a: intervals need 10 groups"):
+        unbraid.compare({"a": few, "b": few}, metrics="mig")
+
+
+def told(held: Representation, *, null: bool = True, confidence: bool = False) -> str:
+    return " ".join(note_on_neighbours(held, null=null, confidence=confidence))
+
+
+def test_neighbours_that_are_alike_are_told_with_what_to_give() -> None:
+    held = walks(0)
+    assert told(held).startswith("neighbouring rows are alike (autocorrelation 1.00 of code ")
+    assert told(held).endswith(
+        " of hue), and p-values take rows as independent; give groups= (--groups), or of a time series null='shift' "
+        "(--null shift)"
+    )
+    assert told(held, null=False, confidence=True).endswith(
+        "and intervals take rows as independent; give groups= (--groups)"
+    )
+    assert not told(held, null=False)
+    assert "p-values and intervals" in told(held, confidence=True)
+    assert any("alike" in note for note in score(held, metrics="sap", null=1).notes)
+    assert not any("alike" in note for note in score(held, metrics="sap", null="shift:1").notes)
+    assert not any("alike" in note for note in score(held, metrics="sap").notes)
+    both = unbraid.compare({"a": held, "b": walks(0)}, metrics="sap", resamples=5)
+    assert sum("alike" in note for note in both.notes) == 1
+
+
+def test_neighbours_that_are_not_alike_are_not_told() -> None:
+    for seed in range(20):
+        held = walks(seed)
+        assert not told(held.keep_rows(np.random.default_rng(seed).permutation(len(held))))
+    assert not told(HELD)
+    assert not told(Representation(walks(0).codes, RNG.integers(0, 3, (600, 1)))), "factors are not alike"
+    assert not told(Representation(RNG.standard_normal((600, 4)), walks(0).factors)), "codes are not alike"
+
+
+def test_rows_in_the_order_of_factors_are_told_only_where_codes_drift() -> None:
+    grid = np.stack(np.unravel_index(np.arange(240), (4, 6, 10)), axis=1)
+    assert in_order(grid)
+    assert not told(Representation(grid + 0.01 * RNG.standard_normal(grid.shape), grid))
+    classes = np.repeat(np.arange(5), 60)[:, None]
+    codes = classes + 0.2 * RNG.standard_normal((300, 3))
+    assert not told(Representation(codes, classes)), "what is left of the codes within a class is noise"
+    assert told(Representation(codes + np.cumsum(0.3 * RNG.standard_normal((300, 3)), axis=0), classes))
+    assert not in_order(np.array([[0, 0], [1, 1], [0, 1]]))
+
+
+def test_the_command_takes_a_column_for_groups(tmp_path: Path) -> None:
+    lines = [f"{shape},mouse {group}" for shape, group in zip(FACTORS[:, 0], GROUPS, strict=True)]
+    (tmp_path / "labels.csv").write_text("\n".join(["shape,mouse", *lines]) + "\n", encoding="utf-8")
+    np.save(tmp_path / "codes.npy", CODES)
+    words = ["score", str(tmp_path / "codes.npy"), "--labels", str(tmp_path / "labels.csv"), "--metrics", "mig,sap"]
+    done = CliRunner().invoke(app, [*words, "--groups", "mouse", "--null", "5"])
+    assert done.exit_code == 0, done.output
+    assert "factors: shape (ordinal, 3)" in done.output
+    assert "rows in 20 groups, which are never parted" in done.output
+    shifted = CliRunner().invoke(app, [*words, "--groups", "mouse", "--null", "shift:5"])
+    assert shifted.exit_code == 0, shifted.output
+    assert " shifted " in shifted.output
+    for wrong, said in ((["--groups", "rat"], "for --groups"), (["--null", "many"], "null must be a whole number")):
+        refused = CliRunner().invoke(app, [*words, *wrong])
+        assert refused.exit_code != 0
+        assert said in f"{refused.output}{refused.exception}"
+
+
+def test_compare_takes_a_factor_of_the_files_for_groups(tmp_path: Path) -> None:
+    for name, codes in (("a", CODES), ("b", CODES[:, ::-1])):
+        factors = np.column_stack([FACTORS, GROUPS])
+        Representation(codes, factors, names=("shape", "size", "mouse")).save(tmp_path / f"{name}.npz")
+    files = [str(tmp_path / f"{name}.npz") for name in "ab"]
+    done = CliRunner().invoke(app, ["compare", *files, "--metrics", "mig", "--groups", "mouse", "--resamples", "5"])
+    assert done.exit_code == 0, done.output
+    assert "mouse" not in done.output
+
+
+def test_a_function_of_ones_own_gets_groups_or_is_told_of(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "of_mine.py").write_text(
+        "def counts(codes, factors, groups=None):\n    return float(groups.max())\n"
+        "def blind(codes, factors):\n    return 1.0\n",
+        encoding="utf-8",
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    card = score(HELD, metrics=["of_mine:counts", "of_mine:blind"])
+    assert card["of_mine:counts"].score == 19
+    assert [note for note in card.notes if "takes no groups" in note] == [
+        "of_mine:blind takes no groups of rows: what it trains may be tested on groups that it was trained on"
+    ]
+
+
+def test_without_groups_the_table_takes_none_by_default() -> None:
+    from inspect import signature
+
+    defaults = {
+        name: signature(row.function).parameters.get("groups") for name, row in METRICS.items() if name != "udr"
+    }
+    assert all(each is None or each.default is None for each in defaults.values())

@@ -1,0 +1,387 @@
+"""The score card: what it holds, that sharing changes no number, and a user's own metric."""
+
+import json
+import math
+import re
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbraid
+from tests.examples import entangled_codes, grid_factors
+from unbraid.datasets import ArrayDataset
+from unbraid.factors import FactorSpace
+from unbraid.metrics import METRICS, PRESETS
+from unbraid.metrics._shared.inputs import standardised
+from unbraid.metrics._shared.sharing import shared, sharing
+from unbraid.scoring.card import direction
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.score import choose
+
+FACTORS = grid_factors(8)
+CODES = entangled_codes(FACTORS)
+QUICK = [name for name in ("mig", "modularity", "med", "sap", "snc", "dci_lasso") if name in METRICS]
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if not metric.needs])
+def test_a_metric_in_a_card_equals_the_metric_alone(name: str) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, name], seed=3)
+    alone = METRICS[name].function(CODES, FACTORS, seed=3)
+    assert card.scored[name].headline == getattr(alone, METRICS[name].headline)
+
+
+def test_notes_stand_under_their_number_and_call_factors_by_name(tmp_path: Path) -> None:
+    kinds = ("categorical", "ordinal", "cyclic")
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "sap"], names=("shape", "size", "hue"), kinds=kinds)
+    at = [line.startswith("sap") for line in str(card).splitlines()].index(True)
+    assert str(card).splitlines()[at + 1 : at + 4] == [
+        "    factor shape (categorical): balanced accuracy above chance of a linear SVM",
+        "    factor size (ordinal): squared correlation",
+        "    factor hue (cyclic): squared correlation, treated as linear, not circular",
+    ]
+    card.save(tmp_path / "scores.json")
+    assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
+    unnamed = unbraid.score(CODES, FACTORS, metrics=["sap"], kinds=kinds)
+    assert "    factor 2 (cyclic): " in str(unnamed)
+    with pytest.raises(ValueError, match="needs two rows with the same level of factor hue"):
+        unbraid.score(
+            CODES[:4],
+            np.column_stack([[0, 1, 0, 1], range(4)]),
+            kinds=["ordinal", "continuous"],
+            names=["size", "hue"],
+            metrics="beta_vae_score",
+        )
+
+
+def test_json_has_only_finite_numbers_and_every_metric(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=[*QUICK, "d_lsbd"], names=("shape", "size", "hue"))
+    card.save(tmp_path / "scores.json")
+    content = json.loads((tmp_path / "scores.json").read_text(), parse_constant=pytest.fail)
+    assert list(content["metrics"]) == QUICK
+    assert content["skipped"].keys() == {"d_lsbd"}
+    for name, metric in content["metrics"].items():
+        assert metric["values"][metric["headline"]] == card.scored[name].headline
+        assert all(math.isfinite(value) for value in metric["values"].values())
+        assert metric["higher_is_better"] is METRICS[name].higher_is_better
+
+
+def test_frame_has_one_row_per_number() -> None:
+    pytest.importorskip("pandas")
+    frame = unbraid.score(CODES, FACTORS, metrics=["mig"], names=("shape", "size", "hue")).to_frame()
+    assert frame[frame.headline].value.tolist() == [unbraid.metrics.mig(CODES, FACTORS).score]
+    per_factor = frame[frame["name"] == "per_factor"].set_index("factor")["value"]
+    assert per_factor.to_dict() == pytest.approx(
+        dict(zip(("shape", "size", "hue"), unbraid.metrics.mig(CODES, FACTORS).per_factor, strict=True))
+    )
+
+
+def test_a_frame_says_of_every_number_which_way_is_better() -> None:
+    pytest.importorskip("pandas")
+    frame = unbraid.score(CODES, FACTORS, metrics=["dci_lasso", "factor_leakage", "explicitness", "mig"]).to_frame()
+    said = {(row["metric"], row["name"]): row["direction"] for row in frame.to_dict("records")}
+    assert said["dci_lasso", "disentanglement"] == said["dci_lasso", "completeness"] == "higher"
+    assert said["dci_lasso", "informativeness"] == said["dci_lasso", "nrmse"] == "lower"  # errors
+    assert direction(METRICS["dci_forest"], "error_rate") is False
+    assert direction(METRICS["dci_forest"], "informativeness") is False  # an error; that of DCI-ES is none
+    assert direction(METRICS["dci_es"], "informativeness") is True
+    assert direction(METRICS["infomec"], "compactness") is True
+    assert said["factor_leakage", "auc"] == said["factor_leakage", "per_factor"] == "lower"
+    assert said["explicitness", "auc"] == "higher"
+    assert said["mig", "ceiling"] == ""  # of which there is no better
+
+
+def test_a_representation_scores_as_its_arrays_do() -> None:
+    representation = unbraid.Representation(CODES, FACTORS, kinds=("categorical", "ordinal", "ordinal"))
+    apart = unbraid.score(CODES, FACTORS, kinds=("categorical", "ordinal", "ordinal"), metrics=QUICK)
+    assert str(unbraid.score(representation, metrics=QUICK)) == str(apart)
+    with pytest.raises(ValueError, match="brings its own factors"):
+        unbraid.score(representation, FACTORS)
+
+
+def test_a_preset_stands_for_its_metrics() -> None:
+    card = unbraid.score(
+        CODES, FACTORS, metrics=["symmetry", "mig", "d_lsbd"], kinds=("categorical", "ordinal", "cyclic")
+    )
+    assert list(choose(["symmetry", "mig", "d_lsbd"])) == ["d_lsbd", "independence_score", "mig"]
+    assert {*card.scored, *card.skipped} == {"d_lsbd", "independence_score", "mig"}
+    assert choose("all") == METRICS
+    assert set(PRESETS["standard"]) < set(METRICS), "what takes long or answers a rare question is asked for by name"
+    for names in PRESETS.values():
+        assert set(names) <= set(METRICS)
+    with pytest.raises(ValueError, match="unknown metric 'symmetri'; .*symmetry"):
+        choose("symmetri")
+
+
+def test_progress_names_each_metric_before_it_runs() -> None:
+    seen: list[tuple[str, int, int]] = []
+    unbraid.score(CODES, FACTORS, metrics=QUICK, progress=lambda *step: seen.append(step))
+    assert seen == [(name, i, len(QUICK)) for i, name in enumerate(QUICK)]
+
+
+def test_a_metric_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "my_lab.py").write_text(
+        '"""Lab."""\ndef spread(codes, factors):\n    """Spread of codes."""\n    return codes.std()\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "my_lab:spread"])
+    assert card["my_lab:spread"].score == pytest.approx(CODES.std())
+    assert card.scored["my_lab:spread"].metric.means == "Spread of codes."
+    for name in ("my_lab:absent", "no_lab:spread"):
+        with pytest.raises(ValueError, match=f"metric '{name}' cannot be imported"):
+            unbraid.score(CODES, FACTORS, metrics=[name])
+    sys.modules.pop("my_lab")
+
+
+@dataclass(frozen=True)
+class Own:
+    score: float
+    per_factor: object
+    arrays: object = None
+
+
+OWN = {
+    "gave score = nan; every number of a score must be finite": float("nan"),
+    "gave score = inf": Own(np.inf, [0.0, 1.0, 0.5]),
+    "gave per_factor[1] = nan": Own(0.5, [0.0, np.nan, 0.5]),
+    "gave per_factor of shape (2,); expected one number per factor": Own(0.5, np.zeros(2)),
+    "gave arrays[1, 0] = -inf": Own(0.5, np.zeros(3), np.array([[0.0, 1.0], [-np.inf, 2.0]])),
+    "gave dict; expected a number, or a dataclass with a float 'score'": {"score": 0.5},
+    "gave Own; expected a number": Own(np.zeros(3), np.zeros(3)),  # pyright: ignore[reportArgumentType]
+}
+
+
+@pytest.mark.parametrize("said", OWN)
+def test_what_a_metric_of_the_users_own_must_not_give_is_one_clear_line(said: str, monkeypatch) -> None:
+    monkeypatch.setattr("tests.scoring.test_score.own", lambda *_: OWN[said])
+    with pytest.raises(ValueError, match=re.escape("metric tests.scoring.test_score:own " + said)):
+        unbraid.score(CODES, FACTORS, metrics=["tests.scoring.test_score:own"])
+
+
+def test_what_a_metric_of_the_users_own_may_give_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = Own(0.5, [0.0, 1.0, 0.25], np.array(["a", "b"]))
+    monkeypatch.setattr("tests.scoring.test_score.own", lambda *_: given)
+    card = unbraid.score(CODES, FACTORS, metrics=["tests.scoring.test_score:own"], names=("shape", "size", "hue"))
+    card.save(tmp_path / "scores.json")
+    (kept,) = json.loads((tmp_path / "scores.json").read_text())["metrics"].values()
+    assert kept["values"] == {"score": 0.5}
+    assert kept["per_factor"] == {"shape": 0.0, "size": 1.0, "hue": 0.25}
+    assert kept["arrays"] == {"arrays": ["a", "b"]}
+
+
+@pytest.mark.parametrize("kinds", [None, ("ordinal",) * 3])
+def test_a_users_own_metric_may_reuse_its_arrays(kinds, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A permutation null in one buffer: sharing keyed by identity would give the same number each time."""
+    seen: list[list[float]] = []
+
+    def null(codes: np.ndarray, factors: np.ndarray) -> float:
+        buffer, rng = codes.copy(), np.random.default_rng(0)
+        draws = []
+        for _ in range(3):
+            rng.shuffle(buffer)
+            draws.append(unbraid.metrics.mig(buffer, factors, kinds=kinds).score)
+        seen.append(draws)
+        return draws[0]
+
+    monkeypatch.setattr("tests.scoring.test_score.own", null)
+    unbraid.score(CODES, FACTORS, metrics=["mig", "tests.scoring.test_score:own"])
+    null(CODES, FACTORS)
+    inside, outside = seen
+    assert inside == outside
+    assert len(set(inside)) == 3
+
+
+def test_a_users_own_gap_may_reuse_its_arrays() -> None:
+    seen: list[float] = []
+
+    def gap(factors: np.ndarray) -> np.ndarray:
+        buffer, rng = CODES.copy(), np.random.default_rng(0)
+        for _ in range(2):
+            rng.shuffle(buffer)
+            seen.append(unbraid.metrics.mig(buffer, FACTORS).score)
+        return (factors[:, 1] > 1) & (factors[:, 2] > 3)
+
+    unbraid.score(CODES, FACTORS, metrics=["zero_shot"], gap=gap)
+    assert len(set(seen)) == 2
+
+
+def test_a_users_own_metric_cannot_change_what_others_are_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    def centre(codes: np.ndarray, factors: np.ndarray, log_variances: np.ndarray) -> float:  # noqa: ARG001
+        for array in (codes, factors, log_variances):
+            with pytest.raises(ValueError, match="read-only"):
+                array -= array.mean(axis=0)
+        return 0.0
+
+    codes, factors, spread = CODES.copy(), FACTORS.astype(float), np.zeros_like(CODES)
+    monkeypatch.setattr("tests.scoring.test_score.own", centre)
+    card = unbraid.score(codes, factors, metrics=["tests.scoring.test_score:own", "mig"], log_variances=spread)
+    assert card["mig"].score == unbraid.metrics.mig(CODES, FACTORS).score
+    np.testing.assert_array_equal(codes, CODES)
+    codes += 1.0  # still the caller's to change
+
+
+def test_results_hold_no_array_of_each_other_or_of_the_caller() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=QUICK, kinds=("categorical", "ordinal", "cyclic"))
+    held = [(name, each) for name, scored in card.scored.items() for each in scored.arrays.values()]
+    for place, (name, one) in enumerate(held):
+        assert not np.shares_memory(one, CODES)
+        for other_name, other in held[:place]:
+            assert name == other_name or not np.shares_memory(one, other)
+
+
+def test_generators_of_scores_may_be_woven_together() -> None:
+    """A scope left open across a yield would be the other's, and be closed out of turn."""
+    representation = unbraid.Representation(CODES, FACTORS)
+    chosen = {name: METRICS[name] for name in ("mig", "med", "modularity")}
+    first, second = score_each(representation, chosen), score_each(representation, chosen)
+    woven = [next(first), next(second), next(second), next(first)]
+    assert [name for name, _ in woven] == ["mig", "mig", "med", "med"]
+    second.close()
+    buffer = CODES.copy()
+    before = unbraid.metrics.mig(buffer, FACTORS).score
+    np.random.default_rng(0).shuffle(buffer)
+    assert unbraid.metrics.mig(buffer, FACTORS).score != before
+    assert [name for name, _ in first] == ["modularity"]
+
+
+def test_a_generator_of_scores_may_be_closed_in_another_thread() -> None:
+    working = score_each(unbraid.Representation(CODES, FACTORS), {name: METRICS[name] for name in ("mig", "med")})
+    next(working)
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(working.close).result()
+
+
+def own(codes: object, factors: object) -> None:  # noqa: ARG001
+    """Replaced by each test."""
+
+
+def test_a_metric_of_ours_that_is_not_finite_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = replace(METRICS["mig"], function=lambda *_: float("nan"))
+    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", {**METRICS, "mig": row})
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "med"])
+    assert card.failed["mig"].reason.startswith("ValueError: metric mig gave score = nan")
+
+
+def test_skipped_metrics_are_named_with_their_reason() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "d_lsbd"])
+    with pytest.raises(KeyError, match="d_lsbd was skipped: needs at least one cyclic factor"):
+        card["d_lsbd"]
+
+
+def test_saving_under_another_suffix_or_into_no_folder_is_refused(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig"])
+    with pytest.raises(ValueError, match="saved as .json or .html"):
+        card.save(tmp_path / "scores.csv")
+    with pytest.raises(FileNotFoundError, match="the folder .*absent does not exist"):
+        card.save(tmp_path / "absent" / "scores.json")
+
+
+def test_shared_work_is_done_once_inside_a_card_and_anew_outside() -> None:
+    calls = []
+
+    @shared
+    def step(matrix: np.ndarray, bins: int = 3) -> int:
+        calls.append((matrix.shape, bins))
+        return len(calls)
+
+    first, second = np.zeros(3), np.zeros(3)
+    with sharing():
+        assert [step(first), step(first), step(second), step(first, bins=3), step(first, bins=4)] == [1, 1, 2, 3, 4]
+        # A temporary that has died must not lend its identity to the next one.
+        assert len({step(np.zeros(3)) for _ in range(50)}) == 50
+    assert step(first) != step(first)
+
+
+def test_standardised_leaves_a_constant_column_at_zero() -> None:
+    matrix = np.column_stack([np.arange(5.0), np.full(5, 0.1), np.full(5, 1e9 / 3)])
+    result = standardised(matrix)
+    np.testing.assert_allclose(result[:, 0].std(), 1.0)
+    np.testing.assert_array_equal(result[:, 1:], 0.0)
+
+
+def two_factor_dataset() -> ArrayDataset:
+    space = FactorSpace(("row", "hue"), (6, 8), ("ordinal", "cyclic"))
+    images = np.zeros((len(space), 4, 4, 1), dtype=np.uint8)
+    images[:, 0, 0, 0], images[:, 0, 1, 0] = space.grid().T
+    return ArrayDataset(images, space)
+
+
+def test_score_encoder_encodes_in_batches_and_keeps_the_names() -> None:
+    seen = []
+
+    def encode(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        seen.append(images.shape)
+        codes = images[:, 0, :2, 0].astype(float)
+        return codes, np.full_like(codes, -3.0)
+
+    card = unbraid.score_encoder(encode, two_factor_dataset(), batch_size=20, metrics=["mig"])
+    assert seen == [(20, 4, 4, 1), (20, 4, 4, 1), (8, 4, 4, 1)]
+    assert card["mig"].score == pytest.approx(1.0)
+    assert card.representation.kinds == ("ordinal", "cyclic")
+    assert card.representation.sizes == (6, 8)
+    assert card.representation.log_variances is not None
+
+
+def test_score_encoder_draws_without_replacement_from_a_larger_set() -> None:
+    def encode(images: np.ndarray) -> np.ndarray:
+        return images[:, 0, :2, 0].astype(float)
+
+    cards = [
+        unbraid.score_encoder(encode, two_factor_dataset(), n_samples=30, seed=s, metrics=["mig"]) for s in (0, 0, 1)
+    ]
+    drawn = [card.representation.factors.tolist() for card in cards]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert len({tuple(row) for row in drawn[0]}) == 30
+
+
+def test_score_encoder_takes_torch_tensors_and_refuses_wrong_rows() -> None:
+    torch = pytest.importorskip("torch")
+    layer = torch.nn.Linear(16, 3)
+    card = unbraid.score_encoder(
+        lambda images: layer(torch.from_numpy(images).float().flatten(1)), two_factor_dataset(), metrics=["mig"]
+    )
+    assert card.representation.codes.shape == (48, 3)
+    with pytest.raises(ValueError, match=r"encode must return \(n, n_codes\) for n images; got \(1, 3\) for 48"):
+        unbraid.score_encoder(lambda _: np.zeros((1, 3)), two_factor_dataset(), metrics=["mig"])
+
+
+def test_ctrl_c_within_a_compiled_metric_is_no_failed_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise SystemError("returned a result with an exception set") from KeyboardInterrupt()
+
+    row = replace(METRICS["mig"], function=interrupted)
+    monkeypatch.setattr("unbraid.metrics._shared.arguments.METRICS", {**METRICS, "mig": row})
+    with pytest.raises(KeyboardInterrupt):
+        unbraid.score(CODES, FACTORS, metrics=["mig", "modularity"])
+
+
+def test_an_encoder_is_scored_on_a_dataset_by_its_name() -> None:
+    def encode(images: np.ndarray) -> np.ndarray:
+        return images[..., 0].mean(axis=1)[:, ::16]
+
+    by_name = unbraid.score_encoder(encode, "square", n_samples=100, metrics=["mig"])
+    opened = unbraid.score_encoder(encode, unbraid.datasets.load("square"), n_samples=100, metrics=["mig"])
+    assert by_name["mig"].score == opened["mig"].score
+
+
+def test_collapsed_codes_are_said_to_be_so_whatever_metrics_score(tmp_path: Path) -> None:
+    """A posterior as wide as the prior around means that a thousandth of it apart follow the factors."""
+    factors = FactorSpace(("a", "b"), (5, 4), ("ordinal", "ordinal")).grid().repeat(10, axis=0)
+    wide = np.zeros(factors.shape)
+    whisper = unbraid.score(0.001 * factors, factors, metrics=["mig"], log_variances=wide)
+    assert whisper.scored["mig"].headline == pytest.approx(1.0)
+    (said,) = [note for note in whisper.notes if note.startswith("collapsed or untrained")]
+    assert "less than one bit" in said
+    assert said in str(whisper)
+    whisper.save(tmp_path / "card.json")
+    assert json.loads((tmp_path / "card.json").read_text())["input"]["collapsed"] is True
+    assert said in unbraid.ScoreCard.load(tmp_path / "card.json").notes
+    whisper.save(tmp_path / "card.html")
+    assert said in (tmp_path / "card.html").read_text()
+    for narrow in (wide - 16, None):  # as narrow as the means are close; or nothing known of it
+        card = unbraid.score(0.001 * factors, factors, metrics=["mig"], log_variances=narrow)
+        assert not any(note.startswith("collapsed") for note in card.notes)
+        assert "collapsed" not in card.to_dict()["input"]

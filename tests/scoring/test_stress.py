@@ -1,0 +1,171 @@
+"""The stress suite, by metrics that are wrong on purpose: each is caught where it is wrong, and nowhere else."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
+from unbraid import stress
+from unbraid.metrics import METRICS, NotDefined
+from unbraid.scoring.stress import DEMANDS, Stressed
+from unbraid.scoring.synthetic_codes import CASES
+
+
+def correlations(codes, factors):
+    varying = np.ptp(codes, axis=0) > 0
+    found = np.zeros((codes.shape[1], factors.shape[1]))
+    every = np.corrcoef(codes[:, varying].T, factors.T)
+    found[varying] = every[: varying.sum(), varying.sum() :]
+    return found
+
+
+def best(codes, factors):
+    """Blind to copies."""
+    return float(np.abs(correlations(codes, factors)).max(axis=0).mean())
+
+
+def gap(codes, factors):
+    ranked = np.sort(np.pad(np.abs(correlations(codes, factors)), ((1, 0), (0, 0))), axis=0)
+    return float((ranked[-1] - ranked[-2]).mean())
+
+
+def in_place(codes, factors):
+    """Believes that code k is of factor k, and positive."""
+    return float(np.diag(correlations(codes, factors)).mean())
+
+
+def covariance(codes, factors):
+    """Depends on the scale of codes."""
+    return float(
+        np.abs((codes - codes.mean(axis=0)).T @ (factors - factors.mean(axis=0)) / len(codes)).max(axis=0).mean()
+    )
+
+
+def fragile(codes, factors):
+    """Divides by the variance of a constant."""
+    with np.errstate(all="ignore"):
+        r = np.corrcoef(codes.T, factors.T)[: codes.shape[1], codes.shape[1] :]
+    return float(np.abs(r).max(axis=0).mean())
+
+
+def blocks_of_ten(codes, factors):
+    """Knows how many rows there are to be."""
+    return best(codes, factors) if len(codes) > 1000 else 0.0
+
+
+def greedy(codes, factors):
+    """In sample, with more to fit than rows of a few."""
+    known = np.column_stack([codes, np.random.default_rng(0).standard_normal((len(codes), 40))])
+    fitted = known @ np.linalg.lstsq(known, factors - factors.mean(axis=0), rcond=None)[0]
+    return float(fitted.var(axis=0).sum() / factors.var(axis=0).sum())
+
+
+def per_code(codes, factors):
+    """A mean over all codes, those that are idle or irrelevant among them."""
+    return float(np.abs(correlations(codes, factors)).max(axis=1).mean())
+
+
+def failures(*metrics, **options) -> list[set[str]]:
+    return [{check.situation for check in each.failed} for each in stress(*metrics, **options)]
+
+
+def test_metrics_that_are_wrong_are_caught_where_they_are_wrong() -> None:
+    wrong = {
+        best: {"twice"},
+        gap: {"dependent factors"},
+        fragile: {"twice", "with idle codes"},
+        blocks_of_ten: {"twice", "few rows"},
+        per_code: {"twice", "one lost", "with idle codes", "beside codes of noise"},
+    }
+    assert dict(zip(wrong, failures(*wrong, claims="compactness"), strict=True)) == wrong
+    of_place, of_scale, of_luck = failures(in_place, covariance, greedy)
+    assert "reordered and flipped" in of_place
+    assert "scaled" in of_scale
+    assert of_luck == {"few rows, noise"}
+    assert {"rotated", "continuous, rotated"} <= failures(best, claims="explicitness")[0]
+    assert "twice" in failures(gap, claims="modularity")[0]
+    for both in (["modularity", "compactness"], ["compactness", "modularity"]):  # what one forbids, no other allows
+        of_best, of_gap = failures(best, gap, claims=both)
+        assert "twice" in of_best - of_gap
+
+
+def test_a_metric_that_says_the_same_of_everything_fails_at_everything() -> None:
+    (only,) = stress(lambda *_: 0.5, claims="explicitness")
+    assert not only.passed
+    assert not only.n_passed
+    assert {check.why for check in only.checks} == {"perfect codes are not told from noise"}
+
+
+def test_the_direction_is_that_which_is_claimed() -> None:
+    less = lambda codes, factors: 1.0 - best(codes, factors)  # noqa: E731
+    assert failures(less, claims="compactness", higher_is_better=False) == [{"twice"}]
+    assert "perfect" in failures(less, claims="compactness")[0]
+
+
+def test_what_raises_fails_and_what_has_no_meaning_is_not_judged() -> None:
+    def raising(codes, factors):
+        if codes.shape[1] != 4:
+            raise RuntimeError("needs four codes")
+        return best(codes, factors)
+
+    def shy(codes, factors):
+        if codes.shape[1] != 4:
+            raise NotDefined("needs four codes")
+        return best(codes, factors)
+
+    (only,) = stress(raising, claims="compactness")
+    assert {"twice", "one lost", "split"} <= {check.situation for check in only.failed if "needs four" in check.why}
+    (only,) = stress(shy, claims="compactness")
+    unjudged = {check.situation for check in only.checks if check.passed is None}
+    assert {"twice", "one lost", "split", "with idle codes", "beside codes of noise"} == unjudged
+    assert only.passed
+
+
+def test_metrics_of_the_table_are_held_to_their_own_claims() -> None:
+    (mig,) = stress("mig")
+    assert mig.passed
+    assert mig.claims == ("compactness",)
+    assert 0.74 < mig.scores["one lost"] < 0.76  # type: ignore[operator]
+    assert {"rotated", "beside codes of noise"} <= failures("modularity")[0]
+    for name, row in METRICS.items():
+        assert all(claim in DEMANDS for claims in row.claims.values() for claim in claims), name
+    assert all(situation in CASES for demands in DEMANDS.values() for situation in demands)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("mig", "nonsense"), "unknown metric 'nonsense'"),
+        (("elbo_terms",), "elbo_terms claims neither modularity, compactness, alignment, explicitness"),
+        (("udr",), "udr compares several models"),
+        (("mig", "--claim", "modular"), "unknown claim 'modular'; did you mean 'modularity'?"),
+        (("no_such_module:metric",), "cannot be imported"),
+        (("mig", "--seed", "-1"), "seed"),
+        (("mig", "--json", "no/such/folder.json"), "folder"),
+    ],
+)
+def test_bad_input_is_one_line(unbraid_cli, arguments: tuple[str, ...], said: str) -> None:  # noqa: F811
+    code, _, error = unbraid_cli("stress", *arguments)
+    assert code == 2
+    assert said in error
+    assert len(error.splitlines()) == 1
+
+
+def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, monkeypatch) -> None:  # noqa: F811
+    monkeypatch.chdir(tmp_path)
+    Path("my_lab_stressed.py").write_text("def known(codes, factors):\n    return 0.5\n")
+    code, printed, error = unbraid_cli("stress", "my_lab_stressed:known", "med", "--json", "out.json")
+    assert code == 0, error
+    assert "my_lab_stressed:known" in printed
+    assert "few rows" in printed
+    first, second = json.loads(Path("out.json").read_text())["metrics"]
+    assert (first["metric"], first["claims"], first["passed"]) == ("my_lab_stressed:known", [], False)
+    assert second["scores"]["noise"] == pytest.approx(METRICS_MED_NOISE, abs=0.005)
+    code, printed, _ = unbraid_cli("stress", "my_lab_stressed:known")
+    assert "FAIL perfect" in printed
+    assert isinstance(stress("med")[0], Stressed)
+
+
+METRICS_MED_NOISE = 0.077  # as docs/behaviour.json has it

@@ -1,0 +1,89 @@
+"""Names that come from outside: each stays below its folder, or is refused."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from unbraid.storage.files import atomic_write, below, on_disk
+
+
+@pytest.mark.parametrize("name", ["a", "a/b.png", "a b/c", "./a/b", "a//b", "ä.png", "a..b/c...", "12:30.png", "a/"])
+def test_a_name_below_a_folder(name: str, tmp_path: Path) -> None:
+    assert below(tmp_path, name) == tmp_path / name
+    assert below(tmp_path, name).is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "", ".", "./", "..", "../x", "a/../../x", "a/..", "a/../b", "/etc/passwd", "//etc/passwd", ".hidden", "a/.b/c",
+        "C:/x", "C:x", "c:", "a\\b", "..\\x", "\\x", "\\\\server\\share\\x", "//server/share/x", "\\\\?\\C:\\x",
+        "a\0b", "\0", "a/./b", "a/.",
+    ],
+)  # fmt: skip
+def test_what_is_no_name_below_a_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"below|hidden or leads out"):
+        below(tmp_path, name)
+
+
+@pytest.mark.parametrize(
+    ("target", "stays"),
+    [
+        ("inside/x", True),
+        ("inside", True),
+        ("not/there", True),
+        ("../outside/x", False),
+        ("../outside", False),
+        ("inside/../../outside", False),
+        (".hidden/x", False),
+        ("link", False),  # to itself
+    ],
+)
+def test_a_link_stays_below_its_folder_or_is_refused(target: str, stays: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    for place in ("folder/inside", "folder/.hidden", "outside"):
+        (tmp_path / place).mkdir(parents=True, exist_ok=True)
+        (tmp_path / place / "x").write_text("x")
+    (folder / "link").symlink_to(target)
+    for name in ("link", "link/x"):
+        if stays:
+            assert below(folder, name) == folder / name
+        else:
+            with pytest.raises(ValueError, match=f"{name!r} is a link that leads out of"):
+                below(folder, name)
+    assert below(folder, "inside/x").read_text() == "x", "others are as they were"
+
+
+def test_a_folder_may_be_reached_by_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "x").write_text("x")
+    (tmp_path / "real" / "again").symlink_to(tmp_path / "real" / "x")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert below(tmp_path / "link", "again").read_text() == "x"
+
+
+def test_a_checkpoint_is_put_on_the_disk_when_it_is_written_and_not_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the two it may be all that there is of a training."""
+    for name in ("a", "b", "checkpoint"):
+        (tmp_path / name).touch()
+    put: list[str] = []
+    monkeypatch.setattr(os, "fsync", lambda file: put.append(Path(os.readlink(f"/proc/self/fd/{file}")).name))
+    on_disk(tmp_path, apart="checkpoint")
+    assert put == ["a", "b", tmp_path.name]
+
+
+def test_a_file_has_the_mode_that_the_user_gives_his_files_and_no_other_thread_sees_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patch:
+            patch.delattr(os, "umask")  # it is one for all threads: even to read it is to change it
+            with atomic_write(tmp_path / "a") as temporary:
+                temporary.write_text("a")
+        assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+    finally:
+        os.umask(before)

@@ -1,0 +1,106 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unbraid import Representation
+from unbraid.metrics import udr
+from unbraid.ranking.ranking import NothingToRank
+from unbraid.studies.rank import rank
+
+RNG = np.random.default_rng(0)
+CODES = RNG.normal(size=(300, 3))
+MODELS = {"one": CODES, "flipped": -CODES[:, ::-1], "noise": RNG.normal(size=(300, 3))}
+
+
+def test_arrays_by_name_score_what_udr_gives() -> None:
+    found = rank(MODELS, similarity="spearman")
+    assert (found.runs, set(found.best_first[:2])) == (("one", "flipped", "noise"), {0, 1})
+    assert found.scores == pytest.approx(udr(list(MODELS.values()), similarity="spearman").scores)
+
+
+def test_arrays_files_and_representations_may_be_mixed(tmp_path: Path) -> None:
+    factors = RNG.integers(0, 3, size=(300, 2))
+    Representation(CODES, factors).save(tmp_path / "one.npz")
+    found = rank([tmp_path / "one.npz", Representation(-CODES, factors), MODELS["noise"]], similarity="spearman")
+    assert found.runs == (str(tmp_path / "one.npz"), "model 1", "model 2")
+    assert found.scores == pytest.approx(rank(MODELS, similarity="spearman").scores)
+
+
+def test_groups_are_not_compared_with_each_other() -> None:
+    found = rank([CODES, -CODES, *RNG.normal(size=(2, 300, 3))], groups=["a", "a", "b", "b"], similarity="spearman")
+    assert np.isnan(found.pairs[:2, 2:]).all()
+    assert found.scores[:2].min() > 0.9
+    assert found.scores[2:].max() < 0.3
+
+
+def test_samples_of_other_rows_are_left_out_and_named() -> None:
+    found = rank({**MODELS, "short": CODES[:100]}, similarity="spearman")
+    assert list(found.left_out) == ["short"]
+    with pytest.raises(NothingToRank, match="no two models can be compared"):
+        rank({"one": CODES})
+
+
+@pytest.mark.parametrize(
+    ("models", "groups", "said"),
+    [
+        (MODELS, ["a"], "groups must have one label per model \\(3\\); got 1"),
+        ([CODES[:, 0], CODES], None, "model 0: codes must be \\(n_samples, n_codes\\) numbers"),
+        (["absent.npz", CODES], None, "absent.npz: no such file"),
+        (["a.npz", "a.npz"], None, "the same file; give each once"),
+    ],
+)
+def test_what_cannot_be_ranked_is_named(models, groups, said) -> None:
+    with pytest.raises((ValueError, FileNotFoundError), match=said):
+        rank(models, groups=groups)
+
+
+def turned(codes: np.ndarray, seed: int) -> np.ndarray:
+    """The same codes with a little noise of their own, randomly rotated."""
+    rng = np.random.default_rng(seed)
+    rotation = np.linalg.qr(rng.normal(size=(codes.shape[1],) * 2))[0]
+    return codes @ rotation + 0.1 * rng.normal(size=codes.shape)
+
+
+@pytest.mark.parametrize("similarity", ["lasso", "spearman"])
+def test_models_that_share_a_space_and_no_axes_crown_none(similarity) -> None:
+    """As untrained and hardly trained encoders do: each is the others up to a rotation, so that they agree somewhat."""
+    alike = {f"turned {seed}": turned(CODES, seed) for seed in range(6)}
+    found = rank(alike, similarity=similarity)
+    assert found.scores.max() > 0.2
+    assert found.best is None
+    assert "no better than randomly rotated latents do" in found.why_none()
+    assert found.best_by_informative() == {}
+    assert found.to_dict()["why_none"] == found.why_none()
+    sound = rank({**alike, **{f"right {seed}": CODES + 0.1 * RNG.normal(size=(300, 3)) for seed in range(7)}})
+    assert sound.best is not None
+    assert sound.best.startswith("right")
+    assert sound.why_none() == ""
+
+
+def test_a_single_latent_is_never_entangled_and_never_the_best() -> None:
+    assert "no model has two informative latents" in rank([CODES[:, :1], -CODES[:, :1], CODES[:, :1] ** 3]).why_none()
+
+
+def test_codes_alone_are_said_to_tell_nothing_of_training_unless_untrained_models_are_given() -> None:
+    assert any(note.startswith("codes alone do not tell") for note in rank(MODELS).notes)
+    untrained = [CODES[::-1] + 0.1 * RNG.normal(size=(300, 3)) for _ in range(3)]  # they agree as well
+    found = rank(MODELS, untrained=untrained)
+    assert not any(note.startswith("codes alone") for note in found.notes)
+    assert found.untrained is not None
+    assert found.untrained > found.scores.max()
+    assert found.why_none() == f"no model scores above untrained ones among each other ({found.untrained:.3f})"
+    assert rank(MODELS, untrained=list(RNG.normal(size=(3, 300, 3)))).best == "one"
+    with pytest.raises(ValueError, match="codes of two or more untrained models"):
+        rank(MODELS, untrained=untrained[:1])
+    with pytest.raises(ValueError, match=r"untrained\[1\] must be codes of the same 300 samples"):
+        rank(MODELS, untrained=[CODES, CODES[:5]])
+
+
+def test_copies_of_one_model_are_looked_for_beside_top_too() -> None:
+    models = [CODES, -CODES[:, ::-1], CODES[:, [1, 2, 0]], turned(CODES, 0), turned(CODES, 1)]
+    found = rank(models, groups=["copies"] * 3 + ["seeds"] * 2, top=2)
+    assert found.doubted == ("model 0", "model 1", "model 2")
+    assert any(note.startswith("every seed of copies gives the same codes") for note in found.notes)
+    assert found.likeness("copies") == pytest.approx(1.0)
+    assert found.likeness("seeds") < 0.99
