@@ -20,9 +20,10 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 FLOORS = (
     {"errors", "types", "_utils"},
     {"storage", "factors"},
-    {"representation", "metrics", "datasets", "models"},
-    {"plots", "objectives", "analysis", "confidence"},
-    {"families", "report"},
+    {"representation", "datasets", "models"},
+    {"metrics", "objectives"},
+    {"plots", "families", "analysis", "confidence"},
+    {"report"},
     {"scoring"},
     {"runs"},
     {"training", "ranking"},
@@ -159,7 +160,8 @@ import importlib.util, sys
 absent = ["torch", "matplotlib", "ray", "pandas", "rich", "typer", "pydantic"]
 assert not [name for name in absent if importlib.util.find_spec(name)]
 import numpy as np
-from unbraid import FactorSpace, metrics
+from unbraid import metrics
+from unbraid.factors import FactorSpace
 grid = np.tile(FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid(), (40, 1))
 for name, metric in metrics.METRICS.items():
     if not metric.needs:
@@ -209,8 +211,3 @@ def test_the_package_shows_what_it_promises_and_nothing_else() -> None:
     assert dir(unbraid) == sorted([*unbraid.__all__, "__version__"])
     for name in unbraid.__all__:
         assert getattr(unbraid, name) is not None
-
-
-def test_what_has_moved_is_still_found_and_says_where() -> None:
-    with pytest.warns(DeprecationWarning, match=r"unbraid\.FactorSpace is unbraid\.factors\.FactorSpace now"):
-        assert unbraid.FactorSpace is unbraid.factors.FactorSpace  # pyright: ignore[reportAttributeAccessIssue]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import get_type_hints
 
-from pages.formulas import METRIC_FORMULAS, SYMBOLS
+from pages.formulas import SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
 from unbraid.metrics import MEASURES, Metric
 from unbraid.metrics._shared.chance import chance_in_words
@@ -64,7 +64,7 @@ def overview() -> str:
 def page(name: str) -> str:
     """The page of one metric."""
     row = MEASURES[name]
-    latex, where = METRIC_FORMULAS[name]
+    latex, where = row.formula
     known = {
         "Headline": f"`{row.headline}`, {direction(row)} is better, {interval(row)}",
         "Perfect codes": f"{row.best:g}",

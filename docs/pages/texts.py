@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from unbraid._utils.references import CITED, REFERENCES, bibtex
+from unbraid._utils.references import REFERENCES
+from unbraid.report.citations import CITED, bibtex
 
 ROOT = Path(__file__).parents[2]
 # Files of the repository that are pages too, and where.

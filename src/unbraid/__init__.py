@@ -7,7 +7,6 @@ leave_current_folder()
 
 from importlib import import_module, metadata
 from typing import TYPE_CHECKING
-from warnings import warn
 
 from unbraid._utils.current_folder import guard
 
@@ -62,7 +61,6 @@ _HOMES = {
     "train": "unbraid.training.train",
 }
 _TRAINS = {"Run", "Study", "continue_run", "families", "load_run", "train"}
-_MOVED = {"FactorSpace": "unbraid.factors"}
 
 
 def __getattr__(name: str) -> object:
@@ -80,9 +78,6 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(_HOMES[name]), name)
     if name in __all__:
         return import_module(f"unbraid.{name}")
-    if name in _MOVED:
-        warn(f"unbraid.{name} is {_MOVED[name]}.{name} now", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(_MOVED[name]), name)
     raise AttributeError(f"module 'unbraid' has no attribute {name!r}")
 
 

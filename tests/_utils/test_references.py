@@ -8,10 +8,11 @@ import pytest
 import yaml
 
 import unbraid
-from unbraid._utils.references import CITED, ITSELF, REFERENCES, bibtex, keys_of, read_bibliography
+from unbraid._utils.references import ITSELF, REFERENCES, read_bibliography
 from unbraid.datasets import DATASETS
 from unbraid.families.table import FAMILIES
 from unbraid.metrics import MEASURES
+from unbraid.report.citations import CITED, bibtex, keys_of
 
 REQUIRED = {
     "article": {"journal"},

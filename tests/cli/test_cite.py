@@ -1,7 +1,7 @@
 import pytest
 
-from unbraid._utils.references import bibtex
 from unbraid.cli.app import main
+from unbraid.report.citations import bibtex
 
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> None:

@@ -264,7 +264,7 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
 @pytest.mark.lengthy
 def test_ctrl_c_says_so_with_130_and_leaves_no_file(tmp_path: Path) -> None:
     script = (
-        "import sys, time, unbraid.cli.app as app, unbraid.metrics._table as t, unbraid.scoring.score as s, dataclasses\n"
+        "import sys, time, unbraid.cli.app as app, unbraid.metrics as t, unbraid.scoring.score as s, dataclasses\n"
         "def slow(codes, factors):\n    print('at work', flush=True)\n    time.sleep(60)\n"
         "s._known = lambda name: dataclasses.replace(t.METRICS['mig'], function=slow)\n"
         f"sys.argv = ['unbraid', 'score', '--example', '--metrics', 'mig', '--json', {str(tmp_path / 'x.json')!r}]\n"

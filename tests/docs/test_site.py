@@ -17,11 +17,12 @@ from playwright.sync_api import Route
 import unbraid
 from tests.docs.conftest import ROOT
 from tests.report.browser import launched
-from unbraid._utils.references import CITED, REFERENCES
+from unbraid._utils.references import REFERENCES
 from unbraid.datasets import DATASETS
 from unbraid.families import FAMILIES
 from unbraid.figures import FIGURES
 from unbraid.metrics import MEASURES
+from unbraid.report.citations import CITED
 
 # One worker builds the site, which takes a minute where nothing else is at work; the other goes on.
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(1200)]

@@ -14,7 +14,6 @@ from matplotlib.collections import PolyCollection
 
 from tests.figures.examples import SPACE, codes_source, objects_source, representation, run_source, study_source
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
-from unbraid.figures._table import find_figure
 from unbraid.metrics import d_lsbd, mig
 from unbraid.studies.study import Study
 
@@ -371,8 +370,3 @@ def test_figures_of_a_study_on_disk(tmp_path: Path) -> None:
     assert table(drawn)["setting"] == ["latents=2", "latents=2", "latents=3", "latents=3"]
     np.testing.assert_allclose(np.sort(floats(drawn, "mig.score")), np.sort(source.study.results()["mig.score"]))
     assert len(draw("similarity", source).data["udr"]) == 12  # each of four models with the other three
-
-
-def test_former_names_of_figures_are_accepted_and_say_the_new_one() -> None:
-    with pytest.warns(FutureWarning, match="the figure once-around is called rotation-traversal now"):
-        assert find_figure("once-around") is FIGURES["rotation-traversal"]

@@ -197,17 +197,6 @@ def test_keep_factors_keeps_everything_about_them() -> None:
         small().keep_factors(["hue"])
 
 
-def test_former_names_are_taken_and_given_with_a_warning() -> None:
-    codes, factors = np.zeros((3, 2)), np.arange(6).reshape(3, 2)
-    with pytest.warns(FutureWarning, match="factor_kinds of a Representation is kinds now"):
-        made = Representation(codes, factors, factor_kinds=("cyclic", "ordinal"))  # pyright: ignore[reportCallIssue]
-    assert made.kinds == ("cyclic", "ordinal")
-    with pytest.warns(FutureWarning, match="factor_names of a Representation is names now"):
-        assert made.factor_names == made.names  # pyright: ignore[reportAttributeAccessIssue]
-    with pytest.raises(AttributeError, match="no attribute 'colour'"):
-        made.colour  # pyright: ignore[reportAttributeAccessIssue]  # noqa: B018
-
-
 def test_names_of_codes_are_those_of_the_columns_and_last(tmp_path: Path) -> None:
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(np.eye(4), columns=["V1/7", "V1/9", "MT 3", "x"])

@@ -21,6 +21,7 @@ def cite(
 
       unbraid cite unbraid mig dci_boosted beta_tcvae sprites > references.bib
     """
-    from unbraid._utils.references import ITSELF, bibtex
+    from unbraid._utils.references import ITSELF
+    from unbraid.report.citations import bibtex
 
     say(bibtex(*(names or [ITSELF])))

@@ -138,7 +138,7 @@ def udr(
         }
         texts[json] = json_format.dumps(content, indent=2, allow_nan=False) + "\n"
     if html is not None:
-        from unbraid.report.ranking import ranking_page
+        from unbraid.ranking.page import ranking_page
 
         texts[html] = ranking_page(ranking, grouped=groups is not None)
     for out, text in texts.items():

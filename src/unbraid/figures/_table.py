@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
-from warnings import warn
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.suggest import suggestion
@@ -62,8 +61,6 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "similarity": FigureRow(_studies.similarity, "study", "UDR fig. 6"),
     }
 )
-
-RENAMED = {"once-around": "rotation-traversal", "between-objects": "object-interpolation"}  # until version 0.2
 
 
 def draw(
@@ -122,9 +119,6 @@ def _with(source: Source, chosen: Chosen) -> Source:
 
 def find_figure(name: str) -> FigureRow:
     """The row of a figure; an unknown name raises a ValueError that offers the nearest."""
-    if name in RENAMED:
-        warn(f"the figure {name} is called {RENAMED[name]} now", FutureWarning, stacklevel=2)
-        return FIGURES[RENAMED[name]]
     if name not in FIGURES:
         raise ValueError(f"unknown figure {name!r}; {suggestion(name, FIGURES)}")
     return FIGURES[name]

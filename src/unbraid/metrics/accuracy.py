@@ -10,6 +10,7 @@ from scipy.special import ndtr
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, as_levels
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.probes import (
     adam_linear_predictions,
     best_linear_predictions,
@@ -202,3 +203,57 @@ def _named_on_noise(shares: FloatArray, freedom: float) -> FloatArray:
 
 def _inputs_per_row(inputs: Inputs) -> float:
     return inputs.n_codes / (TRAIN_FRACTION * inputs.n_samples)
+
+
+LINEAR_ACCURACY = Metric(
+    linear_accuracy,
+    title="Accuracy of a linear head",
+    question="told",
+    headline="score",
+    claims={"score": ("explicitness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=linear_of_noise,
+    means="How well a linear classifier on all codes names each factor's level, above chance.",
+    misses="Blind to rotation; noise scores above 0 where classes are uneven, and on few rows.",
+    source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+    version=3,
+    stochastic=True,
+    tolerance=2e-3,
+    aligned=False,
+    linear=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("mahon2023correcting",),
+    formula=(
+        r"\mathrm{score} = \frac{1}{K} \sum_{k=1}^{K} \max\left(0, \frac{a_k - r_k}{1 - r_k}\right)",
+        r"$a_k$ is the accuracy on test rows of softmax regression on all codes, $r_k$ that of guessing.",
+    ),
+)
+
+
+MLP_ACCURACY = Metric(
+    mlp_accuracy,
+    title="Accuracy of a perceptron head",
+    question="told",
+    headline="score",
+    claims={"score": ("explicitness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=mlp_of_noise,
+    means="How well a perceptron on all codes names each factor's level, above chance.",
+    misses="Blind to every tangle that a perceptron can undo; noise scores above 0 where classes are uneven.",
+    source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+    version=3,
+    stochastic=True,
+    tolerance=0.02,
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("mahon2023correcting",),
+    formula=(
+        r"\mathrm{score} = \frac{1}{K} \sum_{k=1}^{K} \max\left(0, \frac{a_k - r_k}{1 - r_k}\right)",
+        r"$a_k$ is the accuracy on test rows of a perceptron with one hidden layer of 256 on all codes, $r_k$ that "
+        r"of guessing.",
+    ),
+)

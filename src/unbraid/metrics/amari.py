@@ -7,7 +7,9 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.chance import one
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, check_matrix
+from unbraid.metrics._shared.metric import FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics.dci import Predicted, train_valid_test
 from unbraid.metrics.dci_boosted import boosted_predicted
@@ -128,3 +130,30 @@ def _predicted(inputs: Inputs, seed: int, importance: Predictor) -> Predicted:
         split = train_valid_test(inputs, seed, None, None, (2 / 3, 1 / 3))
         return boosted_predicted(split, seed, "histogram")
     raise ValueError(f"importance must be 'lasso', 'forest' or 'boosted'; got {importance!r}")
+
+
+METRIC = Metric(
+    amari,
+    title="Amari distance",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity", "compactness")},
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, 1.0),
+    chance=one,
+    means="How far the weights of linear regression are from one code per factor and one factor per code.",
+    misses="Sees linear relations only; a strong code beside a weak one for the same factor costs little.",
+    source="Eastwood & Williams 2018, eq. 1; Yang & Amari 1997, section 6.1",
+    version=2,
+    stochastic=True,
+    tolerance=1e-6,
+    interval=FIFTHS,
+    of_parts=amari_of_parts,
+    cites=("eastwood2018framework", "yang1997adaptive"),
+    formula=(
+        r"e = \sum_{i} \left( \frac{\sum_{j} R_{ij}}{\max_j R_{ij}} - 1 \right) + "
+        r"\sum_{j} \left( \frac{\sum_{i} R_{ij}}{\max_i R_{ij}} - 1 \right)",
+        r"$R$ is the importance matrix; the score is $e$ over the largest value that it can take.",
+    ),
+)

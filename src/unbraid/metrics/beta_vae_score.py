@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_draws
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.chance import even_guess, unreadable
 from unbraid.metrics._shared.flags import single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
 from unbraid.metrics._shared.interventions import (
@@ -16,6 +16,7 @@ from unbraid.metrics._shared.interventions import (
     mean_differences,
     training_and_test_groups,
 )
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 N_NEWTON = 100
@@ -202,3 +203,32 @@ def _hessian(extended: FloatArray, probabilities: FloatArray, ridge: FloatArray)
     hessian = hessian.reshape(n_classes * width, -1)
     hessian[np.diag_indices_from(hessian)] += ridge.T.ravel()
     return hessian
+
+
+METRIC = Metric(
+    beta_vae_score,
+    title="Beta-VAE score",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=even_guess,
+    means="How often a linear classifier tells, from how far codes differ, which factor sample pairs share.",
+    misses="Saturates: codes that mix factors or lack one can also score 1. Depends on the scale of codes.",
+    source="Higgins et al. 2017; Duan et al. 2020 (UDR), supplement",
+    version=2,
+    stochastic=True,
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    tolerance=1e-3,
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("higgins2017beta", "duan2020unsupervised"),
+    formula=(
+        r"\mathrm{score} = P\left( \hat{y}(\bar{d}) = y \right), \qquad "
+        r"\bar{d} = \frac{1}{B} \sum_{b=1}^{B} \left| z^{(b,1)} - z^{(b,2)} \right|",
+        r"The $B = 64$ pairs of a point share the level of factor $y$; $\hat{y}$ is a linear classifier trained on "
+        r"10 000 such points.",
+    ),
+)

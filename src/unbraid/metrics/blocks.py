@@ -1,5 +1,6 @@
 """R^2 and MCC of blocks: a factor, or a code, that is a vector."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import numpy as np
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, split_rows, standardised
+from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.regression import as_blocks, explained, least_squares, notes_on_blocks
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -192,3 +194,37 @@ def _r2(x: FloatArray, inputs: list[int], y: FloatArray, targets: list[int], fit
     known, true = x[:, inputs], y[:, targets]
     predicted = least_squares(known[fit], true[fit], known[judged])
     return float(explained(predicted, true[judged], np.zeros(len(targets), dtype=int))[0])
+
+
+BLOCK_R2 = Metric(
+    block_r2,
+    of="blocks",
+    title="R² of blocks",
+    question="identified",
+    headline="score",
+    best=1.0,
+    higher_is_better=True,
+    range=(-math.inf, 1.0),
+    means="How much of the variance of each block of factors its own block of codes predicts, on other rows.",
+    misses="Blind to rotation within blocks; look at leakage for what other blocks of codes tell.",
+    source="von Kügelgen et al. 2021, experiments",
+    needs="needs blocks of codes and factors",
+    stochastic=True,
+)
+
+
+BLOCK_MCC = Metric(
+    block_mcc,
+    of="blocks",
+    title="MCC of blocks",
+    question="identified",
+    headline="score",
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    means="Mean root of R² of each block of factors from a block of codes of its own, matched one to one.",
+    misses="Blind to rotation within blocks, and to all but straight lines.",
+    source="Khemakhem et al. 2020 (ICE-BeeM), of blocks",
+    needs="needs blocks of codes and factors",
+    stochastic=True,
+)

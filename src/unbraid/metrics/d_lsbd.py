@@ -13,6 +13,7 @@ from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._shared.interventions import combinations
+from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Norm = Literal["unit", "axes", "released"]
@@ -345,3 +346,33 @@ def _notes(
                 f"{np.degrees(plane_angles[one, other, 0]):.0f} degrees): a low score does not mean that they are apart"
             )
     return tuple(notes)
+
+
+METRIC = Metric(
+    d_lsbd,
+    title="Linear symmetry-based disentanglement",
+    question="symmetry",
+    headline="score",
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, 1.0),
+    chance=d_lsbd_of_noise,
+    means="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
+    misses="Cannot see variance outside that plane, nor that two factors share one; the result holds both, and "
+    "on which of three scales in use it is.",
+    source="Tonnaer et al. 2022 (LSBD), eq. 8-10, appendices C and E",
+    needs="needs at least one cyclic factor, and rows that fill the grid of the cyclic factors",
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    aligned=False,
+    whole_objects=True,
+    version=3,
+    interval=GRID,
+    cites=("tonnaer2022quantifying",),
+    formula=(
+        r"\mathcal{D}_{\mathrm{LSBD}} = \frac{1}{K} \sum_{k=1}^{K} \min_{\omega} \frac{1}{N} \sum_{n} "
+        r"\left\| \rho_{\omega}(g_n)^{-1} z_{n,k} - \frac{1}{N} \sum_{m} \rho_{\omega}(g_m)^{-1} z_{m,k} \right\|^2",
+        r"$z_{n,k}$ is code $n$, less its mean over factor $k$, in the plane of its two first principal axes and "
+        r"scaled to mean squared norm 1; $\rho_{\omega}(g)$ turns that plane by $\omega$ times the angle of the "
+        r"factor's level, $|\omega| \leq 10$. $K$ counts the cyclic factors.",
+    ),
+)

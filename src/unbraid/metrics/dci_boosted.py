@@ -5,8 +5,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid.metrics._shared.chance import nought
 from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
+from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.trial import constant_rates
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
@@ -159,3 +161,29 @@ def _scikit_learn(codes: RankedCodes, classes: IntArray, seed: int) -> Boosted:
         n_estimators=N_ITERATIONS, max_depth=DEPTH, learning_rate=LEARNING_RATE, random_state=seed
     ).fit(known, labels)
     return Boosted(np.asarray(model.feature_importances_), present, np.asarray(model.predict_proba(asked)))
+
+
+METRIC = Metric(
+    dci_boosted,
+    title="DCI, boosted trees",
+    question="one_factor",
+    headline="disentanglement",
+    claims=DCI_CLAIMS,
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=nought,
+    means="How nearly each code serves one factor only, by boosted trees, as in most published tables.",
+    misses="Grows with the number of rows; trees of depth 3 fit noise in every code, which lowers good scores.",
+    source="Eastwood & Williams 2018, section 2; Locatello et al. 2019 (disentanglement_lib)",
+    version=2,
+    stochastic=True,
+    tolerance=0.01,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("eastwood2018framework", "locatello2019challenging"),
+    formula=(
+        r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
+        r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}",
+        r"$R_{ij}$ is the total gain of code $i$ in 100 boosted trees of depth 3 that classify factor $j$.",
+    ),
+)

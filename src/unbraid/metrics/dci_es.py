@@ -9,7 +9,9 @@ import numpy as np
 from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features
+from unbraid.metrics._shared.chance import nought
 from unbraid.metrics._shared.inputs import check_inputs
+from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics.dci import dci_from_importance, train_valid_test
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -163,3 +165,35 @@ def _explicitness(capacities: FloatArray, losses: FloatArray, baselines: FloatAr
     """(n_factors,)"""
     pairs = zip(losses.T, baselines, strict=True)
     return np.array([explicitness_from_curve(capacities, curve, baseline) for curve, baseline in pairs])
+
+
+METRIC = Metric(
+    dci_es,
+    title="DCI-ES",
+    question="work",
+    headline="explicitness",
+    claims={**DCI_CLAIMS, "informativeness": ("explicitness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(-1.0, 1.0),
+    chance=nought,
+    means="How little depth a random forest needs to read each factor; with DCI and size beside it.",
+    misses="How well factors are read in the end: look at informativeness. Blind to rotation that trees undo.",
+    source="Eastwood et al. 2023 (DCI-ES)",
+    stochastic=True,
+    tolerance=0.03,
+    aligned=False,
+    linear=False,
+    standard=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("eastwood2023dci", "eastwood2018framework"),
+    formula=(
+        r"E = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{2}{(\kappa_{\max} - \kappa_{\min}) \, b_k} "
+        r"\int_{\kappa_{\min}}^{\kappa_{\max}} \left( \ell_k(\kappa) - \min \ell_k \right) d\kappa \right)",
+        r"$\ell_k(\kappa)$ is the least test loss of forests of depth up to $\kappa$, 1 to 32, for factor "
+        r"$k$: $1 - R^2$, or "
+        r"the rate of wrong classes; $b_k$ is that of a constant. Of other probes $\kappa$ is the logarithm "
+        r"of the number of "
+        r"parameters (`mlp`) or features (`rff`).",
+    ),
+)

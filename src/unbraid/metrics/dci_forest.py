@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unbraid.metrics._shared.chance import nought
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
+from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.trial import constant_rates
 from unbraid.metrics._solvers.forest import Importance, classification_forest, regression_forest
@@ -158,3 +160,31 @@ def _one_factor(split: TrainValidTest, column: int, seed: int, importance: Impor
     known_of = beats_luck(held_out[best], truth, split.inputs.n_factors, seed)
     classified = split.inputs.kinds[column] == "categorical"
     return _Found(forest.importance[best] * known_of, error if classified else float(np.sqrt(error)), best + 1)
+
+
+METRIC = Metric(
+    dci_forest,
+    title="DCI, random forest",
+    question="one_factor",
+    headline="disentanglement",
+    claims=DCI_CLAIMS,
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=nought,
+    means="How nearly each code serves one factor only, by the splits of random forests.",
+    misses="A factor that can barely be predicted still hands out its full share of importance.",
+    source="Eastwood & Williams 2018, sections 2 and 4.3",
+    version=3,
+    stochastic=True,
+    tolerance=0.03,
+    linear=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("eastwood2018framework",),
+    formula=(
+        r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
+        r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}",
+        r"$R_{ij}$ is the share of code $i$ in the decrease of impurity of a random forest of ten trees that "
+        r"predicts factor $j$.",
+    ),
+)

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import fdtrc
 
 from unbraid._utils.arguments import check_number
-from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.chance import nought, unreadable
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
+from unbraid.metrics._shared.metric import DCI_CLAIMS, FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_paths
@@ -269,3 +270,32 @@ def _luck(gram: FloatArray, moments: FloatArray, n_samples: int) -> tuple[int, F
     explained = np.clip(((axes[:, kept].T @ moments) ** 2 / variances[kept, None]).sum(axis=0), 0.0, 1.0)
     statistic = (explained / rank) / (np.maximum(1.0 - explained, 1e-300) / freedom)
     return rank, fdtrc(rank, freedom, statistic)
+
+
+METRIC = Metric(
+    dci_lasso,
+    title="DCI, lasso",
+    question="one_factor",
+    headline="disentanglement",
+    claims=DCI_CLAIMS,
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=nought,
+    means="How nearly each code serves one factor only, by the weights of linear regression.",
+    misses="Sees linear relations only; a cyclic factor is never read out whole by a line.",
+    source="Eastwood & Williams 2018, sections 2 and 4.3",
+    version=2,
+    stochastic=True,
+    tolerance=1e-6,
+    interval=FIFTHS,
+    of_parts=dci_lasso_of_parts,
+    cites=("eastwood2018framework",),
+    formula=(
+        r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
+        r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}, \qquad R_{ij} = |W_{ij}|",
+        r"$W$ are the weights of one lasso per factor on standardised codes; $H_K$ is entropy to the base $K$. "
+        r"Completeness is $C_j = 1 - H_D(\tilde{P}_{\cdot j})$ with columns made to sum to 1, informativeness the "
+        r"normalised error on test rows.",
+    ),
+)

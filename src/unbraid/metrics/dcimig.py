@@ -13,6 +13,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
 from unbraid.metrics._shared.information import factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
@@ -100,3 +101,28 @@ def _gaps(information: FloatArray) -> tuple[FloatArray, FloatArray]:
     per_code = gaps(np.swapaxes(information, -1, -2))
     mine = information.argmax(axis=-1)[..., None] == np.arange(information.shape[-1])
     return per_code, np.where(mine, per_code[..., None], 0.0).max(axis=-2)
+
+
+METRIC = Metric(
+    dcimig,
+    title="DCIMIG",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity", "compactness")},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=dcimig_of_noise,
+    means="How much each factor's best code knows of it and of no other factor.",
+    misses="Does not see whether other codes tell the same; factors of large entropy count more.",
+    source="Sepliarskaia et al. 2021",
+    strays=0.01,
+    standard=False,
+    interval=HALVES,
+    cites=("sepliarskaia2021measure",),
+    formula=(
+        r"\mathrm{DCIMIG} = \frac{\sum_k \max_{i: k_i = k} g_i}{\sum_k H(v_k)}, \qquad "
+        r"g_i = I(z_i; v_{k_i}) - \max_{l \ne k_i} I(z_i; v_l), \qquad k_i = \arg\max_k I(z_i; v_k)",
+        r"Codes are cut into 20 bins of equal width; a factor that no code knows most of adds 0.",
+    ),
+)

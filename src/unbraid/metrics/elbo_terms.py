@@ -1,5 +1,6 @@
 """The three parts of the KL term of the ELBO: index-code information, total correlation, dimension-wise KL."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,7 +9,6 @@ import numpy as np
 
 from unbraid._utils.arguments import check_draws, check_whole
 from unbraid._utils.repr import Shown
-from unbraid._utils.row_index import refuse_other_order
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
     deviations,
@@ -18,8 +18,10 @@ from unbraid.metrics._shared.aggregate import (
     look_up,
     panels,
 )
-from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.chance import nought, unreadable
 from unbraid.metrics._shared.inputs import NotDefined, check_inputs, check_matrix
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BLOCK = 128  # rows whose distance from a sample is bounded together
@@ -289,3 +291,33 @@ def _exponents(
         for row in range(len(terms)):
             away = value - centre[row]
             terms[row] += away * away * precision[row]
+
+
+METRIC = Metric(
+    elbo_terms,
+    title="Parts of the ELBO's KL term",
+    question="independent",
+    headline="total_correlation",
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, math.inf),
+    chance=nought,
+    strays=0.06,
+    means="How far the codes are from being independent of each other, in nats, over all posteriors together.",
+    misses="Independent is not informative: 0 also for codes that know nothing; grows as posteriors sharpen.",
+    source="Chen et al. 2018, eq. 1",
+    needs="needs the log-variances of the posterior",
+    stochastic=True,
+    invariant_to=frozenset({"permute", "flip"}),
+    tolerance=0.05,
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("chen2018isolating",),
+    formula=(
+        r"\frac{1}{N} \sum_n \mathrm{KL}\left( q(z|x_n) \,\|\, p(z) \right) = "
+        r"I_q(z; n) + \mathrm{KL}\left( q(z) \,\|\, \prod_j q(z_j) \right) + "
+        r"\sum_j \mathrm{KL}\left( q(z_j) \,\|\, p(z_j) \right)",
+        r"The three parts are the index-code information, the total correlation and the dimension-wise divergence; "
+        r"$q(z)$ is the mixture of the posteriors of all images.",
+    ),
+)

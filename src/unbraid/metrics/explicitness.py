@@ -10,6 +10,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.probes import linear_logits, notes_on_linear_heads
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.trial import TRAIN_FRACTION, Trial, standardised_codes, trial
@@ -132,3 +133,32 @@ def roc_areas(scores: FloatArray, positive: FloatArray, weights: FloatArray | No
     pairs = n_positive * n_negative
     wins = np.sum(places(scores, weights) * counted, axis=0) - n_positive**2 / 2
     return np.where(pairs > 0, wins / np.where(pairs > 0, pairs, 1.0), np.nan)
+
+
+METRIC = Metric(
+    explicitness,
+    title="Explicitness",
+    question="told",
+    headline="score",
+    claims={"score": ("explicitness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(-1.0, 1.0),
+    chance=explicitness_of_noise,
+    means="How well a line through all codes tells each level of a factor from the other levels.",
+    misses="Blind to rotation; one code cannot tell its middle levels by a line, so perfect codes of n steps "
+    "reach about 1/2.",
+    source="Ridgeway & Mozer 2018, section 3",
+    version=2,
+    stochastic=True,
+    tolerance=1e-4,
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("ridgeway2018learning",),
+    formula=(
+        r"\mathrm{Explicitness} = \frac{1}{K} \sum_{k=1}^{K} \frac{1}{V_k} \sum_{v} \left( 2 \, "
+        r"\mathrm{AUC}_{kv} - 1 \right)",
+        r"$\mathrm{AUC}_{kv}$ is the area under the ROC curve, on test rows, of a logistic regression on all codes "
+        r"that tells level $v$ of factor $k$ from the others.",
+    ),
+)

@@ -12,6 +12,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
@@ -121,3 +122,29 @@ def _relative_and_tails(ranked: FloatArray) -> tuple[FloatArray, FloatArray]:
 def _mean_of_others(ranked: FloatArray) -> FloatArray:
     """(..., n_factors) mean over all ranks but the first; 0 where there is no other."""
     return ranked[..., 1:, :].sum(axis=-2) / max(ranked.shape[-2] - 1, 1)
+
+
+METRIC = Metric(
+    factor_leakage,
+    title="Factor leakage",
+    question="own_code",
+    headline="nm_auc",
+    claims={"nm_auc": ("compactness",)},
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, 1.0),
+    chance=leakage_of_noise,
+    means="How much codes other than the best know about each factor, relative to the best.",
+    misses="A factor that rightly takes two codes, as a cyclic one does, counts as leaking.",
+    source="Painter et al. 2020; definition as in the authors' code",
+    version=2,
+    strays=0.01,
+    invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
+    interval=HALVES,
+    cites=("painter2020linear",),
+    formula=(
+        r"\mathrm{leakage} = \frac{1}{D - 1} \sum_{i=1}^{D-1} \frac{1}{K (D - i)} \sum_{k=1}^{K} \sum_{r > i} "
+        r"\frac{I_{(r)k}}{I_{(1)k}}",
+        r"$I_{(r)k}$ is the information about factor $k$ of the code that ranks $r$-th for it.",
+    ),
+)

@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_draws, check_number, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.chance import even_guess, unreadable
 from unbraid.metrics._shared.flags import single_code, single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
 from unbraid.metrics._shared.interventions import (
@@ -17,6 +17,7 @@ from unbraid.metrics._shared.interventions import (
     training_and_test_groups,
     votes_of_least,
 )
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 PER_ROW = 2  # numbers: one that is drawn, and the row
@@ -158,3 +159,32 @@ def _notes_on_rows(levels: Levels, batch_size: int) -> tuple[str, ...]:
         return ()
     few = int(min(counts.min() for counts in counts_of_levels(levels)))
     return (unreadable(f"noise is told by the rows of levels, down to {few}; held_out=True draws others to score"),)
+
+
+METRIC = Metric(
+    factor_vae_score,
+    title="FactorVAE score",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=even_guess,
+    strays=0.06,
+    means="How often the code that varies least tells which factor was held fixed.",
+    misses="Saturates: a rotated code can also score 1. Codes of variance below 0.05 are ignored.",
+    source="Kim & Mnih 2018; Duan et al. 2020 (UDR), supplement",
+    version=2,
+    stochastic=True,
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("kim2018disentangling", "duan2020unsupervised"),
+    formula=(
+        r"\mathrm{score} = P\left( \hat{y}(j) = y \right), \qquad "
+        r"j = \arg\min_j \frac{\mathrm{Var}(z_j | v_y = v)}{\mathrm{Var}(z_j)}",
+        r"Each vote draws 64 rows with one level $v$ of one factor $y$; $\hat{y}(j)$ is the factor for which code "
+        r"$j$ was chosen most often in 10 000 votes.",
+    ),
+)

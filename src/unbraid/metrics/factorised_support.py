@@ -1,5 +1,6 @@
 """Hausdorff factorised support: whether codes take all combinations of their values."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
+from unbraid.metrics._shared.metric import Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 
@@ -121,3 +123,27 @@ def _farthest(one: FloatArray, other: FloatArray, order: IntArray) -> float:
                 worst = max(worst, least)
         total += worst
     return total / len(one)
+
+
+METRIC = Metric(
+    factorised_support,
+    title="Hausdorff factorised support",
+    question="support",
+    headline="score",
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, math.inf),
+    means="How far recombined values of two codes lie from those that occur together; needs no factors.",
+    misses="Whether codes know anything; grows with the number of codes, and few rows keep it far from 0.",
+    source="Roth et al. 2023",
+    stochastic=True,
+    aligned=False,
+    standard=False,
+    interval="it is a distance between extremes, which parts of the rows miss",
+    cites=("roth2023disentanglement",),
+    formula=(
+        r"\mathrm{HFS} = \frac{1}{|B|} \sum_{b \in B} \sum_{i < j} \max_{m, n \in b} \min_{r \in b} "
+        r"\left\| (z_i^{(m)}, z_j^{(n)}) - (z_i^{(r)}, z_j^{(r)}) \right\|^2",
+        r"$B$ are batches of 128 rows; codes are standardised.",
+    ),
+)

@@ -9,6 +9,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._shared.interventions import combinations
+from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.metrics.d_lsbd import cyclic_sizes
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -216,3 +217,31 @@ def _angle(matrix: FloatArray) -> float:
     """By how much the plane turns that the matrix moves: the argument of the eigenvalue farthest from 1."""
     values = np.linalg.eigvals(matrix)
     return float(np.abs(np.angle(values[np.abs(values - 1).argmax()])))
+
+
+METRIC = Metric(
+    independence_score,
+    title="Independence score",
+    question="symmetry",
+    chance=independence_of_noise,
+    headline="score",
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    means="How orthogonal the directions are in which steps along different factors move the codes.",
+    misses="Noise scores high when there are many codes. Does not ask whether a step is a rotation.",
+    source="Painter et al. 2020",
+    needs="needs two cyclic or ordinal factors along which rows have neighbours",
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    aligned=False,
+    linear=False,
+    version=3,
+    interval=GRID,
+    cites=("painter2020linear",),
+    formula=(
+        r"I = 1 - \frac{1}{m (m-1)} \sum_{g \ne h} \mathbb{E}_z \left| \max_{a \in G_g, \, b \in G_h} "
+        r"d_a(z) \cdot d_b(z) \right|, \qquad d_a(z) = \frac{z - \rho_a z}{\| z - \rho_a z \|}",
+        r"$G_g$ are the steps along factor $g$, one level up and one down, and $\rho_a$ is the linear map of rank 2 "
+        r"beside the identity that fits step $a$ best.",
+    ),
+)

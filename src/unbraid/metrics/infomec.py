@@ -12,6 +12,7 @@ from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
 from unbraid.metrics._shared.inputs import Inputs, Levels, as_levels, check_inputs, standardised
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.neighbours import neighbour_information
 from unbraid.metrics._shared.regression import as_blocks, explained, least_squares
 from unbraid.metrics._shared.sharing import shared
@@ -215,3 +216,33 @@ def _notes(inputs: Inputs, active: IntArray, shares: FloatArray, explicit: float
             "nothing, and noise has as much"
         )
     return tuple(notes)
+
+
+METRIC = Metric(
+    infomec,
+    title="InfoMEC",
+    question="identified",
+    headline="modularity",
+    claims={name: (name,) for name in ("modularity", "compactness", "explicitness")},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    means="How much of the information in each code is about one factor, by nearest neighbours.",
+    misses="How much information there is: noise beats a rotation. Read explicitness beside it.",
+    source="Hsu et al. 2023 (Latent Quantization); Hsu et al. 2024 (Tripod)",
+    stochastic=True,
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    tolerance=0.02,
+    aligned=False,
+    standard=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("hsu2023disentanglement", "hsu2024tripod"),
+    formula=(
+        r"M = \frac{1}{|A|} \sum_{i \in A} \frac{\max_k S_{ik} / \sum_k S_{ik} - 1/K}{1 - 1/K}, \qquad "
+        r"S_{ik} = \frac{I(z_i; v_k)}{H(v_k)}, \qquad E = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "
+        r"\frac{\mathrm{CE}_k}{\mathrm{CE}_0} \right)",
+        r"$A$ are the active codes, $M$ modularity and $E$ explicitness; compactness is $M$ with factors and active "
+        r"codes in each other's place. $I$ is estimated by 10 nearest neighbours, $\mathrm{CE}$ is the cross-entropy "
+        r"of logistic regression on all codes, and on none.",
+    ),
+)

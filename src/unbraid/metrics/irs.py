@@ -1,5 +1,6 @@
 """Interventional robustness score (IRS)."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, Part, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.metric import EXTREME, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -278,3 +280,32 @@ def _quantile(values: FloatArray, quantile: float) -> FloatArray:
     high = min(low + 1, values.shape[1] - 1)
     ordered = np.partition(values, (low, high), axis=1)
     return ordered[:, low] + (place - low) * (ordered[:, high] - ordered[:, low])
+
+
+METRIC = Metric(
+    irs,
+    title="Interventional robustness score",
+    question="changes",
+    headline="score",
+    claims={"score": ("modularity",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(-math.inf, 1.0),
+    chance=irs_of_noise,
+    means="How little each code moves when every factor but its own changes.",
+    misses="Noise scores far above 0, not far below a rotated code. Codes of large spread count most.",
+    source="Suter et al. 2019, section 4",
+    version=2,
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    aligned=False,
+    interval=EXTREME,
+    of_parts=irs_of_parts,
+    cites=("suter2019robustly",),
+    formula=(
+        r"\mathrm{IRS} = \frac{\sum_j M_j \max_k R_{jk}}{\sum_j M_j}, \qquad "
+        r"R_{jk} = 1 - \frac{1}{V_k} \sum_{v} \frac{Q_{.99}\left( |z_j - \mathbb{E}[z_j | v_k = v]| \; | \; "
+        r"v_k = v \right)}{M_j}",
+        r"$M_j$ is the largest deviation of code $j$ from its mean, $V_k$ the number of levels of factor $k$, "
+        r"$Q_{.99}$ the 99 % quantile.",
+    ),
+)

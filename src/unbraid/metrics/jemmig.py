@@ -13,6 +13,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_code
 from unbraid.metrics._shared.information import Tables, code_entropy, factor_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
+from unbraid.metrics._shared.metric import EXTREME, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Normalise: TypeAlias = Literal["bins", "entropy"]
@@ -115,3 +116,28 @@ def jemmig_of_noise(inputs: Inputs) -> Noise:
     levels = as_levels(inputs)
     noise = Tables(information_of_noise(inputs), code_entropy(inputs), factor_entropy(levels), levels)
     return drawn(_scores(noise, 20, "bins")[1].mean(axis=-1))
+
+
+METRIC = Metric(
+    jemmig,
+    title="Joint entropy minus mutual information gap",
+    question="own_code",
+    headline="score",
+    claims={"score": ("modularity", "compactness")},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=jemmig_of_noise,
+    means="How little each factor's best code holds beside the factor, and the second-best code knows of it.",
+    misses="Where its floor is: codes that fill few bins score high knowing nothing.",
+    source="Do & Tran 2020",
+    strays=0.01,
+    standard=False,
+    interval=EXTREME,
+    cites=("do2020theory",),
+    formula=(
+        r"\mathrm{JEMMIG} = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{H(z_{i_k}, v_k) - I(z_{i_k}; v_k) + "
+        r"I(z_{s_k}; v_k)}{H(v_k) + \log B} \right), \qquad i_k = \arg\max_i I(z_i; v_k)",
+        r"$s_k$ is the code that knows second most of factor $k$; codes are cut into $B = 20$ bins of equal width.",
+    ),
+)

@@ -10,6 +10,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, standardised
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.regression import (
     Blocks,
     as_blocks,
@@ -311,3 +312,30 @@ def _notes_on_fit(inputs: Inputs, sizes: Sequence[int] | None, alignment: Alignm
         return ("fitted and judged on the same rows",)
     noise = mcc_of_noise(inputs, sizes, "all")
     return (f"matched and judged on the same rows: noise would score {noise.score:.2f}",)
+
+
+METRIC = Metric(
+    mcc,
+    title="Mean correlation coefficient",
+    question="identified",
+    headline="score",
+    claims={"score": ("alignment",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(-1.0, 1.0),
+    chance=mcc_of_noise,
+    means="How well each factor correlates with a code of its own, on rows that took no part in the matching.",
+    misses="Whether other codes tell the same; straight lines only: no code reads an unordered factor whole.",
+    source="Khemakhem et al. 2020 (ICE-BeeM), experiments; Hyvärinen & Morioka 2016",
+    stochastic=True,
+    version=2,
+    interval=HALVES,
+    cites=("khemakhem2020ice", "hyvarinen2016unsupervised"),
+    formula=(
+        r"\mathrm{MCC} = \frac{1}{K} \sum_{k=1}^{K} s_k \, r'_{\pi(k) k}, \qquad "
+        r"\pi = \arg\max_{\pi \text{ one to one}} \sum_k |r_{\pi(k) k}|, \qquad s_k = \mathrm{sign} \, r_{\pi(k) k}",
+        r"$r_{jk}$ is the correlation of $z_j$ and $v_k$ on one half of the rows, $r'_{jk}$ that on the other "
+        r"half; the "
+        r"halves change places, and the score is the mean of both.",
+    ),
+)

@@ -10,6 +10,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
+from unbraid.metrics._shared.metric import FIFTHS, Metric
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -86,3 +87,29 @@ def med(
 def med_of_noise(inputs: Inputs) -> Noise:
     """Near 0 for factors of about as many levels, more the more these differ; 1 for a single factor."""
     return drawn([dci_from_importance(each).disentanglement for each in information_of_noise(inputs)])
+
+
+METRIC = Metric(
+    med,
+    title="Entropy disentanglement by mutual information",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=med_of_noise,
+    means="How nearly each code carries information on one factor only.",
+    misses="Cannot see information that only several codes carry together; factors of many levels weigh more.",
+    source="Cao et al. 2022; Mahon et al. 2023 (SNC/NK), table 1",
+    version=2,
+    strays=0.01,
+    interval=FIFTHS,
+    cites=("cao2022empirical", "mahon2023correcting"),
+    formula=(
+        r"\mathrm{MED} = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad "
+        r"P_{ik} = \frac{I(z_i; v_k)}{\sum_l I(z_i; v_l)}, \qquad \rho_i = \frac{\sum_k I(z_i; "
+        r"v_k)}{\sum_{ik} I(z_i; v_k)}",
+        r"Disentanglement of DCI with information in place of importance.",
+    ),
+)

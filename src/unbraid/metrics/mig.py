@@ -18,6 +18,7 @@ from unbraid.metrics._shared.information import (
     mutual_information,
 )
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 
@@ -101,3 +102,28 @@ def mig_of_noise(inputs: Inputs) -> Noise:
     """About 0 on many rows; more for a single code."""
     left = np.stack([gaps(draw) for draw in information_of_noise(inputs)]) / factor_entropy(as_levels(inputs))
     return drawn(left.mean(axis=-1))
+
+
+METRIC = Metric(
+    mig,
+    title="Mutual information gap",
+    question="own_code",
+    headline="score",
+    claims={"score": ("compactness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=mig_of_noise,
+    means="How much more the best code knows about a factor than the second best does.",
+    misses="Cannot see information that only several codes carry together; two factors may share one code.",
+    source="Chen et al. 2018, eq. 4; Duan et al. 2020 (UDR), eq. 14",
+    version=2,
+    strays=0.01,
+    interval=HALVES,
+    cites=("chen2018isolating", "duan2020unsupervised"),
+    formula=(
+        r"\mathrm{MIG} = \frac{1}{K} \sum_{k=1}^{K} \frac{1}{H(v_k)} "
+        r"\left( I(z_{j_k}; v_k) - \max_{j \ne j_k} I(z_j; v_k) \right), \qquad j_k = \arg\max_j I(z_j; v_k)",
+        r"Codes are cut into 20 bins of equal width; $I$ is the plug-in estimate over rows.",
+    ),
+)

@@ -8,7 +8,6 @@ import numpy as np
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.repr import Shown
-from unbraid._utils.row_index import refuse_other_order
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
     deviations,
@@ -18,10 +17,12 @@ from unbraid.metrics._shared.aggregate import (
     sum_up,
 )
 from unbraid.metrics._shared.alignment import gaps
-from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.chance import nought, unreadable
 from unbraid.metrics._shared.flags import notes_on_dependence, single_code
 from unbraid.metrics._shared.information import factor_entropy
 from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, exponents, in_unit
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 DRAWS = 1_500_000  # held at once
@@ -193,3 +194,31 @@ def _draws(
                 chosen = rows[at + rng.integers(size, size=n_samples)]
                 draws[piece - 1] = means[chosen] + scales[chosen] * draws[piece - 1]
     return draws
+
+
+METRIC = Metric(
+    mig_exact,
+    title="Mutual information gap, exact",
+    question="own_code",
+    headline="score",
+    claims={"score": ("compactness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=nought,
+    means="How much more the posterior of the best latent tells about a factor than that of the second best.",
+    misses="Cannot see information that only several latents carry together; sharp posteriors over few rows "
+    "look informed.",
+    source="Chen et al. 2018, eq. 4 with eq. 8 and section 5.5",
+    needs="needs the log-variances of the posterior",
+    stochastic=True,
+    tolerance=0.01,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("chen2018isolating",),
+    formula=(
+        r"I(z_j; v_k) = \sum_{v} p(v) \, \mathrm{KL}\left( q(z_j | v_k = v) \,\|\, q(z_j) \right), \qquad "
+        r"q(z_j | v_k = v) = \frac{1}{N_v} \sum_{n: v_k^{(n)} = v} q(z_j | x_n)",
+        r"The score is the gap of MIG with this $I$. $q(z_j | x_n)$ is the Gaussian posterior of one image, and "
+        r"$q(z_j)$ the mixture over all $N$.",
+    ),
+)

@@ -14,6 +14,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
 from unbraid.metrics._shared.information import code_entropy, information_of_noise, tables
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_deviation
+from unbraid.metrics._shared.metric import EXTREME, Metric
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 Normalise: TypeAlias = Literal["code", "factor"]
@@ -119,3 +120,29 @@ def mig_sup_of_noise(inputs: Inputs) -> Noise:
 def _per_code(information: FloatArray, entropy: FloatArray) -> FloatArray:
     """(..., n_codes); 0 for a code that is constant."""
     return gaps(np.swapaxes(information, -1, -2)) / np.where(entropy > 0, entropy, 1.0)
+
+
+METRIC = Metric(
+    mig_sup,
+    title="Mutual information gap between factors",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=mig_sup_of_noise,
+    means="How much more each code knows about its first factor than about its second.",
+    misses="A factor that no code knows costs nothing; idle codes cost as much as bad ones.",
+    source="Li et al. 2020",
+    strays=0.01,
+    invariant_to=frozenset({"permute", "flip", "scale"}),  # it averages over all codes
+    standard=False,
+    interval=EXTREME,
+    cites=("li2020progressive",),
+    formula=(
+        r"\mathrm{MIG\text{-}sup} = \frac{1}{D} \sum_{i=1}^{D} \frac{1}{H(z_i)} "
+        r"\left( I(z_i; v_{k_i}) - \max_{l \ne k_i} I(z_i; v_l) \right), \qquad k_i = \arg\max_k I(z_i; v_k)",
+        r"Codes are cut into 20 bins of equal width; a constant code adds 0.",
+    ),
+)

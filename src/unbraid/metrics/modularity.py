@@ -13,6 +13,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins, notes_on_dependence, single_factor
 from unbraid.metrics._shared.information import binned_information, information_of_noise
 from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
+from unbraid.metrics._shared.metric import THIRDS, Metric
 from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
@@ -125,3 +126,31 @@ def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:
     relative = information / np.where(alive, largest, 1.0)[..., None]
     others = ((relative**2).sum(axis=-1) - 1.0) / max(information.shape[-1] - 1, 1)
     return np.where(alive, np.clip(1.0 - others, 0.0, 1.0), 0.0), alive
+
+
+METRIC = Metric(
+    modularity,
+    title="Modularity",
+    question="one_factor",
+    headline="score",
+    claims={"score": ("modularity",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=modularity_of_noise,
+    means="How far the information in each code is about one factor only, averaged over codes.",
+    misses="Whether all factors are known. Noise codes score high, so a rotated code can beat a perfect one "
+    "beside noise.",
+    source="Ridgeway & Mozer 2018, section 2",
+    version=2,
+    strays=0.01,
+    aligned=False,
+    interval=THIRDS,
+    cites=("ridgeway2018learning",),
+    formula=(
+        r"\mathrm{Modularity} = \frac{1}{D} \sum_{j=1}^{D} \left( 1 - "
+        r"\frac{\sum_{k \ne k_j} I(z_j; v_k)^2}{(K - 1) \, I(z_j; v_{k_j})^2} \right), \qquad "
+        r"k_j = \arg\max_k I(z_j; v_k)",
+        r"Codes without any information are left out of the mean.",
+    ),
+)

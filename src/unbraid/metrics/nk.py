@@ -9,6 +9,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align_live, beyond_luck, training_information
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
 from unbraid.metrics._shared.trial import (
     ChanceRule,
@@ -134,3 +135,30 @@ def _alignment(rows: Trial, full: Perceptrons, seed: int) -> tuple[IntArray, lis
         for factor in np.flatnonzero(alignment < 0)
     ]
     return alignment, notes
+
+
+METRIC = Metric(
+    nk,
+    title="Neuron knockout",
+    question="needed",
+    headline="score",
+    claims={"score": ("compactness", "alignment")},
+    best=1.0,
+    higher_is_better=True,
+    range=(-1.0, 1.0),
+    chance=nk_of_noise,
+    means="How much accuracy a perceptron on all codes loses without the factor's own code.",
+    misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
+    source="Mahon et al. 2023 (SNC/NK), section 4.3",
+    version=5,
+    stochastic=True,
+    tolerance=0.03,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("mahon2023correcting",),
+    formula=(
+        r"\mathrm{NK} = \frac{1}{K} \sum_{k=1}^{K} \left( A_k(z) - A_k(z_{-\pi(k)}) \right), \qquad "
+        r"A = \max\left(0, \frac{a - r}{1 - r}\right)",
+        r"$a$ is the accuracy of a perceptron with one hidden layer of 256, once on all codes and once without the "
+        r"code $\pi(k)$ that is aligned with factor $k$; $r$ is that of guessing.",
+    ),
+)

@@ -17,6 +17,7 @@ from unbraid.metrics._shared.inputs import (
     mean_and_deviation,
     standardised,
 )
+from unbraid.metrics._shared.metric import GRID, Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Pooling: TypeAlias = Literal["avg", "max"]
@@ -176,3 +177,31 @@ def _kept(inputs: Inputs, levels: IntArray, factor: int) -> tuple[FloatArray, fl
         spread = partners @ centred**2
         kept[code] = np.clip(products / spread, -1.0, 1.0) if spread > 1e-12 * total else 1.0
     return kept, float(total / 2)
+
+
+METRIC = Metric(
+    omes,
+    title="Overlap and multiple encoding score",
+    question="changes",
+    headline="score",
+    claims={"score": ("modularity", "compactness")},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    means="How nearly a change of one factor alone changes one code alone.",
+    misses="Noise seems to encode every factor; where levels are few, a rotation can beat perfect codes.",
+    source="Dapueto et al. 2024",
+    needs="needs pairs of rows that differ in one factor only",
+    invariant_to=frozenset({"permute", "flip", "dead"}),
+    aligned=False,
+    standard=False,
+    interval=GRID,
+    cites=("dapueto2024disentangled",),
+    formula=(
+        r"\mathrm{OMES} = \frac{1}{K} \sum_{k} \frac{\sum_i S_{ik}^2 \, (o_{ik} + m_{ik})}{2 \sum_i S_{ik}}, \qquad "
+        r"o_{ik} = 1 - \frac{1}{K} \sum_{l} \left| [k = l] - S_{il} \right|, \qquad "
+        r"m_{ik} = 1 - \frac{1}{D} \sum_{j} \left| [i = j] - S_{jk} \right|",
+        r"$S_{ik}$ is 1 less the absolute correlation of code $i$ between the rows of all pairs that differ in factor "
+        r"$k$ only.",
+    ),
+)

@@ -1,5 +1,6 @@
 """Coefficient of determination (R^2)."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,6 +12,7 @@ from unbraid._utils.arguments import check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, unreadable
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
 from unbraid.metrics._shared.resampling import permutation
 from unbraid.metrics._solvers.kernel import best_setting, kernel_ridge
@@ -184,3 +186,33 @@ def _notes_on_freedom(n_rows: int, n_codes: int) -> tuple[str, ...]:
     if n_rows >= max(ROWS_PER_CODE * n_codes, n_codes + 4):
         return ()
     return (unreadable(f"least squares on {n_codes} codes fits {n_rows} rows whatever they hold"),)
+
+
+METRIC = Metric(
+    r2,
+    title="Coefficient of determination",
+    question="identified",
+    headline="score",
+    claims={"score": ("explicitness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(-math.inf, 1.0),
+    chance=r2_of_noise,
+    means="How much of each factor's variance a line through all codes predicts, on held-out rows.",
+    misses="Blind to rotation and to all but straight lines; below 0 where codes are many and rows few.",
+    source="von Kügelgen et al. 2021, experiments",
+    stochastic=True,
+    aligned=False,
+    version=2,
+    interval=HALVES,
+    cites=("vonkugelgen2021self",),
+    formula=(
+        r"R^2 = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "
+        r"\frac{\sum_n (v_k^{(n)} - a_k - w_k^{\top} z^{(n)})^2}{\sum_n (v_k^{(n)} - \bar{v}_k)^2} \right)",
+        r"The intercept $a_k$ and the weights $w_k$ are fitted to one half of the rows, the sums run over the "
+        r"other half; "
+        r"the halves change places, and the score is the mean of both. With `regressor` a kernel or a "
+        r"perceptron takes "
+        r"the place of the line.",
+    ),
+)

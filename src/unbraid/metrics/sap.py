@@ -12,6 +12,7 @@ from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.trial import (
     TRAIN_FRACTION,
@@ -423,3 +424,30 @@ def _below(values: FloatArray, sums: FloatArray, slope: float, limit: float) -> 
     if slope < 0.0:
         return sums[-1] - sums[np.searchsorted(values, limit / slope, side="right")]
     return sums[-1] if limit > 0.0 else sums[0]
+
+
+METRIC = Metric(
+    sap,
+    title="Separated attribute predictability",
+    question="own_code",
+    headline="score",
+    claims={"score": ("compactness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=sap_of_noise,
+    means="How much better the best code alone predicts a factor than the second best does.",
+    misses="Sees straight lines only; two factors may share one code; an SVM on one code misses middle levels.",
+    source="Kumar et al. 2018, section 3; Mahon et al. 2023 (SNC/NK), section 2",
+    version=2,
+    stochastic=True,
+    interval=HALVES,
+    of_parts=sap_of_parts,
+    cites=("kumar2018variational", "mahon2023correcting"),
+    formula=(
+        r"\mathrm{SAP} = \frac{1}{K} \sum_{k=1}^{K} \left( S_{j_k k} - \max_{j \ne j_k} S_{jk} \right), \qquad "
+        r"S_{jk} = \frac{\mathrm{Cov}(z_j, v_k)^2}{\mathrm{Var}(z_j) \, \mathrm{Var}(v_k)}",
+        r"For categorical factors $S_{jk}$ is the accuracy of a linear support vector machine on $z_j$ alone; "
+        r"$j_k$ is the code of largest $S_{jk}$.",
+    ),
+)

@@ -16,6 +16,7 @@ from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins
 from unbraid.metrics._shared.information import mutual_information
 from unbraid.metrics._shared.inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
+from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.trial import (
     TRAIN_FRACTION,
@@ -358,3 +359,30 @@ def _owners(found: FloatArray, places: IntArray) -> IntArray:
     np.add.at(served, (interval[chosen], owner[columns]), gain[chosen, columns])
     # Rounding may leave an interval without any place: it says what most of its rows are.
     return np.where((served >= 0).any(axis=1), served.argmax(axis=1), found.argmax(axis=1))
+
+
+METRIC = Metric(
+    snc,
+    title="Single-neuron classification",
+    question="own_code",
+    headline="score",
+    claims={"score": ("alignment",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=snc_of_noise,
+    means="How well each factor's own code, cut into intervals, names the factor's level.",
+    misses="Does not see whether other codes tell the same; a level in several intervals of its code.",
+    source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
+    version=3,
+    stochastic=True,
+    interval=HALVES,
+    of_parts=snc_of_parts,
+    cites=("mahon2023correcting",),
+    formula=(
+        r"\mathrm{SNC} = \frac{1}{K} \sum_{k=1}^{K} \max\left(0, \frac{a_k - r_k}{1 - r_k}\right), \qquad "
+        r"\pi = \arg\max_{\pi \text{ one to one}} \sum_k I(z_{\pi(k)}; v_k)",
+        r"$a_k$ is the accuracy on test rows with which intervals of the one code $z_{\pi(k)}$ name the level of "
+        r"factor $k$, $r_k$ that of guessing.",
+    ),
+)

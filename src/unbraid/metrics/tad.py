@@ -1,5 +1,6 @@
 """TAD: total AUROC difference of binary attributes."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,8 +9,10 @@ import numpy as np
 from unbraid._utils.arguments import check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
+from unbraid.metrics._shared.chance import nought
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
 from unbraid.metrics._shared.inputs import NotDefined, as_levels, check_inputs
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics.explicitness import roc_areas
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -101,3 +104,29 @@ def tad(
             for factor in dropped
         ),
     )
+
+
+METRIC = Metric(
+    tad,
+    binary=True,
+    title="Total AUROC difference",
+    question="attributes",
+    headline="score",
+    claims={"score": ("compactness",)},
+    best=1.0,  # of two attributes: half their number
+    higher_is_better=True,
+    range=(0.0, math.inf),
+    chance=nought,
+    means="How much better one code alone tells each binary attribute than the next does, summed.",
+    misses="A sum: lists of other attributes do not compare. An attribute in two codes counts nothing.",
+    source="Yeats et al. 2022 (NashAE)",
+    needs="needs binary factors",
+    standard=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("yeats2022nashae",),
+    formula=(
+        r"\mathrm{TAD} = \sum_{k: \, a_{i_k k} \geq .75, \; \max_j I(v_j; v_k) \leq .2 H(v_k)} "
+        r"\left( a_{i_k k} - \max_{i \ne i_k} a_{ik} \right), \qquad i_k = \arg\max_i a_{ik}",
+        r"$a_{ik}$ is the area under the ROC curve of code $i$ for attribute $k$, in the better direction.",
+    ),
+)

@@ -1,5 +1,6 @@
 """T-MEX: how many cells of the table of codes and factors depend otherwise than they should."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, split_rows, standardised
+from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.regression import Blocks, as_blocks, least_squares, notes_on_blocks
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -132,3 +134,31 @@ def _statistics(codes: FloatArray, columns: FloatArray, blocks: Blocks) -> tuple
         largest[:, factor] = t.max(axis=1)
         p_values[:, factor] = np.minimum(1.0, own.shape[1] * 2 * ndtr(-largest[:, factor]))
     return largest, p_values
+
+
+METRIC = Metric(
+    tmex,
+    title="Test-based measurement exclusivity",
+    question="changes",
+    headline="score",
+    claims={"score": ("modularity", "compactness")},
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, math.inf),
+    means="In how many cells a code depends on a factor where it should not, or fails to where it should.",
+    misses="How strong a leak is: with rows enough any is found. Sees linear dependence only.",
+    source="Yao et al. 2025",
+    stochastic=True,
+    aligned=False,
+    standard=False,
+    interval="it counts tests, which fewer rows pass more seldom",
+    cites=("yao2025third", "shah2020hardness"),
+    formula=(
+        r"\mathrm{T\text{-}MEX} = \sum_{ik} \left| W_{ik} - E_{ik} \right|, \qquad W_{ik} = \left[ \, 2 "
+        r"\Phi(-|T_{ik}|) "
+        r"\leq .05 \, \right], \qquad T_{ik} = \sqrt{N} \, \frac{\mathrm{mean}(r_i r_k)}{\mathrm{sd}(r_i r_k)}",
+        r"$r_i$ and $r_k$ are the residuals of code $i$ and of factor $k$ by least squares from all other "
+        r"factors; $E$ "
+        r"is what should depend, by default a code of its own for each factor, matched on other rows.",
+    ),
+)

@@ -1,5 +1,6 @@
 """Unsupervised disentanglement ranking (UDR): models that agree with their siblings are disentangled."""
 
+import math
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -9,9 +10,10 @@ import numpy as np
 
 from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.repr import Shown
-from unbraid._utils.row_index import refuse_other_order
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, standardised
+from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.pairs import FIXED, SPEARMAN, VALIDATED, Columns, Comparison, Pairs, compare_pairs
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
 Similarity = Literal["lasso", "spearman"]
@@ -364,3 +366,28 @@ def _ranks(columns: FloatArray) -> FloatArray:
     from scipy.stats import rankdata
 
     return standardised(rankdata(columns, axis=0)) if columns.shape[1] else columns
+
+
+METRIC = Metric(
+    udr,
+    of="models",
+    title="Unsupervised disentanglement ranking",
+    headline="scores",
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, math.inf),
+    means="How well the latents of a model match those of its siblings one to one; needs no labels.",
+    misses="Models that agree for another reason, as PCA of the same data does, also score high.",
+    source="Duan et al. 2020 (UDR), eq. 2-3",
+    needs="needs the codes of several models",
+    stochastic=True,
+    interval="it compares models, of which these are all there are",
+    cites=("duan2020unsupervised",),
+    formula=(
+        r"\mathrm{UDR}_{ij} = \frac{1}{d_i + d_j} \left( \sum_b \frac{r_b^2 \, I_{\mathrm{KL}}(b)}{\sum_a R(a, b)} + "
+        r"\sum_a \frac{r_a^2 \, I_{\mathrm{KL}}(a)}{\sum_b R(a, b)} \right)",
+        r"$R(a, b)$ says how much latent $b$ of model $j$ matters for latent $a$ of model $i$; $r_a$ and $r_b$ are "
+        r"the largest entries of its rows and columns, $I_{\mathrm{KL}}$ is 1 for latents whose KL is above 0.01, "
+        r"and $d$ counts these. A model's score is the median over the models $j$ that it is compared with.",
+    ),
+)

@@ -7,9 +7,9 @@ import numpy as np
 
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
-from unbraid._utils.row_index import refuse_other_order
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.udr import UDR, compared
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import FloatArray
 
 Correlation = Literal["pearson", "spearman"]

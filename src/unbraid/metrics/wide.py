@@ -10,7 +10,6 @@ import numpy as np
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
 from unbraid._utils.repr import Shown
-from unbraid._utils.row_index import refuse_other_order
 from unbraid.metrics._shared.alignment import align, gaps
 from unbraid.metrics._shared.bins import bin_codes
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
@@ -32,6 +31,7 @@ from unbraid.metrics.mig import MIG
 from unbraid.metrics.modularity import modularity_of
 from unbraid.metrics.sap import SAP
 from unbraid.metrics.snc import snc
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 20

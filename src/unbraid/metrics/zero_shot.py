@@ -1,5 +1,6 @@
 """Prediction of factor combinations that were kept out of training."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
@@ -8,6 +9,7 @@ import numpy as np
 
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._solvers.forest import regression_forest
 from unbraid.metrics.dci import notes_on_kinds
 from unbraid.metrics.dci_forest import N_TREES
@@ -184,3 +186,31 @@ def _by_forest(
         errors = ((answers[:, : len(valid)] - values[valid]) ** 2).mean(axis=1)
         predicted[:, column] = answers[np.argmin(errors), len(valid) :]
     return predicted, ()
+
+
+METRIC = Metric(
+    zero_shot,
+    title="Zero-shot error",
+    question="unseen",
+    headline="score",
+    claims={"score": ("explicitness",)},
+    best=0.0,
+    higher_is_better=False,
+    range=(0.0, math.inf),
+    means="How far off linear regression is on combinations of factors that were kept out of its training.",
+    misses="Tests the regressor, unless the encoder, too, was trained without the gap.",
+    source="Eastwood & Williams 2018, appendix B.2",
+    needs="needs a gap: a predicate over the factors",
+    version=2,
+    stochastic=True,
+    tolerance=1e-3,
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("eastwood2018framework",),
+    formula=(
+        r"\mathrm{error} = \frac{1}{K} \sum_{k=1}^{K} "
+        r"\sqrt{ \frac{1}{|G|} \sum_{n \in G} \frac{(\hat{v}_k^{(n)} - v_k^{(n)})^2}{\sigma_k^2} }",
+        r"$G$ are the rows of the gap, which the regressors never saw, $\sigma_k$ the standard deviation of factor "
+        r"$k$ over the training rows.",
+    ),
+)

@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._former import former_names
 from unbraid._utils.arguments import LONGEST_NAME, check_names, check_whole
 from unbraid._utils.arrays import as_array, check_weights, column_names, is_wide, too_large
 from unbraid._utils.optional import require
 from unbraid._utils.repr import Shown, printable
-from unbraid._utils.row_index import match_rows
 from unbraid._utils.suggest import suggestion
 from unbraid.representation.labels import check_groups, columns_of, note_on_guesses, read_labels
+from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, seal
 from unbraid.storage.files import atomic_write
 from unbraid.storage.tables import (
@@ -54,7 +53,6 @@ STORED = (
 )  # in a file
 
 
-@former_names(factor_names="names", factor_kinds="kinds", factor_sizes="sizes")
 @dataclass(frozen=True, eq=False, repr=False)
 class Representation(Shown):
     """What an encoder makes of a dataset, with the factors of the dataset where they are known.

@@ -12,7 +12,6 @@ from unbraid._utils.arguments import check_entries, check_number, check_whole
 from unbraid._utils.arrays import array_digest, as_array, as_full, check_weights, column_names, in_full, is_wide
 from unbraid._utils.memory import BY_COLUMNS, COPIES, check_memory
 from unbraid._utils.repr import with_names
-from unbraid._utils.row_index import match_rows
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
@@ -25,6 +24,7 @@ from unbraid.metrics._shared.resampling import Resampling
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
+from unbraid.representation.row_index import match_rows
 from unbraid.scoring.blocks import Blocks, Given, blocks_of
 from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored
 from unbraid.scoring.columnwise import score_wide

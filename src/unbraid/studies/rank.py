@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from unbraid._utils.arrays import as_array
-from unbraid._utils.row_index import match_rows
 from unbraid.metrics.udr import Similarity
 from unbraid.metrics.udr_wide import Correlation, wide_udr
 from unbraid.ranking.ranking import (
@@ -21,6 +20,7 @@ from unbraid.ranking.ranking import (
     without_copies,
 )
 from unbraid.representation import Representation
+from unbraid.representation.row_index import match_rows
 from unbraid.runs.folder import find_codes, read_codes, read_folder
 from unbraid.storage.run_files import CONFIG
 from unbraid.storage.tables import read_sparse

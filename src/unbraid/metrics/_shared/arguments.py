@@ -12,7 +12,8 @@ from typing import Any, get_type_hints
 from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, ValidationError
 
 from unbraid._utils.suggest import suggestion
-from unbraid.metrics._table import METRICS, PRESETS, Metric
+from unbraid.metrics import METRICS, PRESETS
+from unbraid.metrics._shared.metric import Metric
 
 LONGEST = 200  # letters of a name
 # Not to be chosen: they come with the codes, or once for all metrics.

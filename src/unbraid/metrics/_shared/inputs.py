@@ -11,13 +11,13 @@ import numpy as np
 
 from unbraid._utils.arguments import check_entries, check_whole
 from unbraid._utils.arrays import CELLS, ROWS, as_array, check_weights, row_slices
-from unbraid._utils.row_index import refuse_other_order
 from unbraid._utils.suggest import suggestion
 from unbraid.errors import UnbraidError
 from unbraid.metrics._shared.bins import bin_equal_width
 from unbraid.metrics._shared.resampling import Numbers, permutation
 from unbraid.metrics._shared.sharing import P, R, alone, hand_out, shared
 from unbraid.representation.labels import check_groups
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import KIND_WORDS, KINDS, ArrayLike, FloatArray, IntArray, Kind
 
 CONTINUOUS_BINS = 20

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from unbraid.metrics._table import Metric
+from unbraid.metrics._shared.metric import Metric
 from unbraid.storage.score_file import Decision
 
 _SOURCES: dict[int, tuple[Any, str]] = {}

@@ -7,7 +7,6 @@ from typing import Literal, TypeAlias, get_args
 import numba
 import numpy as np
 
-from unbraid._utils.row_index import refuse_other_order
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import (
     Inputs,
@@ -21,6 +20,7 @@ from unbraid.metrics._shared.inputs import (
 )
 from unbraid.metrics._shared.sharing import remarks, shared
 from unbraid.metrics._solvers.trees import as_seen, order_of
+from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TRAIN_FRACTION = 0.8

@@ -1,0 +1,97 @@
+"""One row of the table of metrics, which stands at the end of the metric's own file."""
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+from unbraid.metrics._shared.chance import Chance
+from unbraid.metrics._shared.inputs import OfParts
+from unbraid.metrics._shared.resampling import Resampling
+
+HALVES = Resampling()
+THIRDS = Resampling(one_in=3)  # where bins reach to the extremes, of which halves lose too many
+FIFTHS = Resampling(one_in=5)  # the same, and where half of the rows tell too much less than all
+EXTREME = Resampling(one_in=5, freedom=3)  # the same, where so few rows decide that they hardly tell how far they stray
+UNCHECKED_HALVES = Resampling(checked=False)
+FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
+Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
+DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",), "completeness": ("compactness",)}
+GRID = "rows drawn anew leave gaps in the grid that it needs"
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One row: how to call a metric, how to read its headline value, and which laws it obeys."""
+
+    function: Callable[..., Any]
+    title: str
+    headline: str  # the field of the Result that is quoted
+    best: float  # the headline value of a perfect code
+    higher_is_better: bool
+    range: tuple[float, float]  # of the headline; infinities where it is unbounded
+    means: str  # one line: what the number says
+    misses: str  # one line: what it does not see
+    source: str  # paper and equation
+    chance: Chance | None = None  # what independent noise scores; None where only shuffled rows can tell
+    strays: float = 0.05  # and 4 spreads: how far noise strays from that, unless a note says that it cannot be read
+    version: int = 1  # raised whenever the same input gives another number
+    needs: str = ""  # what it needs beyond codes and factors, as a phrase for "skipped"
+    stochastic: bool = False  # depends on the seed
+    # Changes of the codes that leave the headline as it is; "dead" appends a constant code.
+    invariant_to: frozenset[str] = frozenset({"permute", "flip", "scale", "dead"})
+    tolerance: float = 1e-9  # of those invariances; for trained probes their seed spread
+    aligned: bool = True  # claims axis alignment: perfect > noisy > rotated > random
+    linear: bool = True  # cost grows linearly with the number of samples
+    standard: bool = True  # scored where none is named; others answer a rarer question, or take long
+    interval: Resampling | str = UNCHECKED_HALVES  # how one is found, or why there is none
+    question: str = ""  # that it answers, a key of QUESTIONS
+    # What each value says of the codes, by which `unbraid.stress` judges it; higher is better of all but the headline.
+    claims: Mapping[str, tuple[Claim, ...]] = field(default_factory=dict, hash=False)
+    binary: bool = False  # reads attributes of two values only
+    whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
+    of_parts: OfParts | None = None  # a quicker way to the numbers of many parts
+    of: Literal["codes", "blocks", "models"] = "codes"  # what it measures: of one model, its blocks, or several models
+    cites: tuple[str, ...] = ()  # keys of references.bib, the paper to cite first in front
+    formula: tuple[str, str] = ("", "")  # in LaTeX, and a sentence on its symbols
+
+    @property
+    def name(self) -> str:
+        """By which it is asked for."""
+        return self.function.__name__
+
+    @property
+    def needs_factors(self) -> bool:
+        """Whether it says nothing about codes alone."""
+        factors = inspect.signature(self.function).parameters.get("factors")
+        return factors is None or factors.default is not None
+
+
+# What people ask, in the order of docs/which-metric.md, and what to know of the answers: cards are grouped by these.
+QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "own_code": ("Does each factor sit in one code of its own?", "Copies and rotations cost."),
+        "one_factor": ("Is each code about one factor only?", "Silent on factors that no code knows."),
+        "identified": ("Are the factors identified?", "One by one, or by all codes together (r2)."),
+        "work": ("How much work is it to read the factors?", "Says little of factors that cannot be read."),
+        "attributes": ("How well does each code alone tell attributes of two values?", ""),
+        "changes": ("Which changes of factors change which codes?", ""),
+        "support": ("Do the codes take all combinations of their values?", "Needs no factors."),
+        "needed": ("Is the factor's own code needed?", "Or do others tell the same?"),
+        "told": ("Do the codes tell the factors at all?", "Whatever the axes: a rotated code may score as high."),
+        "symmetry": ("What do the codes do when a cyclic factor takes a step?", ""),
+        "unseen": ("Do the codes hold on combinations never seen?", ""),
+        "independent": ("How independent are the codes of each other?", "Independent is not informative."),
+        "": ("Your own", "Functions that were named by their import path."),
+    }
+)
+
+
+def by_question(rows: Mapping[str, Metric]) -> list[tuple[str, str, list[str]]]:
+    """Names by the question that their metric answers, those of one's own last: question, what to know, names."""
+    groups = [
+        (title, about, [name for name, row in rows.items() if row.question == question])
+        for question, (title, about) in QUESTIONS.items()
+    ]
+    return [group for group in groups if group[2]]
