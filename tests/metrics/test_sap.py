@@ -112,7 +112,7 @@ def test_the_notes_name_the_branch_of_each_factor() -> None:
     notes = sap(FACTORS, FACTORS, kinds=KINDS).notes
     assert notes[0] == "factor 0 (categorical): balanced accuracy above chance of a linear SVM"
     assert notes[1] == "factor 1 (ordinal): squared correlation"
-    assert notes[2].startswith("factor 2 (cyclic): squared correlation, its levels as steps")
+    assert notes[2].startswith("factor 2 (cyclic): squared correlation, treated as linear, not circular")
     mixed = sap(FACTORS, FACTORS, kinds=KINDS)
     np.testing.assert_allclose(mixed.per_factor[1:], 1.0)
     assert mixed.per_factor[0] == pytest.approx(1.0)

@@ -40,8 +40,9 @@ def test_blocks_are_scored_beside_columns(code_blocks: Any, factor_blocks: Any, 
     assert card["block_r2"].leakage == block_r2(CODES, FACTORS, **alone).leakage
     assert card["block_mcc"].score == block_mcc(CODES, FACTORS, **alone).score
     assert card["mig"].score == mig(CODES, FACTORS, kinds=kinds, seed=3).score
-    assert "block_r2 and block_mcc read blocks (codes 0+2,1; factors " in card.notes[-1]
-    assert "all other metrics single columns" in card.notes[-1]
+    said = next(note for note in card.notes if "read blocks" in note)
+    assert "block_r2 and block_mcc read blocks (codes 0+2,1; factors " in said
+    assert "all other metrics single columns" in said
     assert card.decided_by["block_r2"]["code_blocks"] == "0+2,1"
     assert "code_blocks" not in card.decided_by["mig"]
     card.save(tmp_path / "scores.json")

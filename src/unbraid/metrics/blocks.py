@@ -160,11 +160,12 @@ def _checked(
     factor_blocks: Columns,
 ) -> tuple[Inputs, list[list[int]], list[list[int]]]:
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
-    own = _columns("code_blocks", code_blocks, inputs.n_codes, "codes")
-    return inputs, own, _columns("factor_blocks", factor_blocks, inputs.n_factors, "factors")
+    own = check_blocks("code_blocks", code_blocks, inputs.n_codes, "codes")
+    return inputs, own, check_blocks("factor_blocks", factor_blocks, inputs.n_factors, "factors")
 
 
-def _columns(name: str, blocks: Columns, n_columns: int, of: str) -> list[list[int]]:
+def check_blocks(name: str, blocks: Columns, n_columns: int, of: str) -> list[list[int]]:
+    """Columns of each block, or a ValueError that says which is not there, or is named twice."""
     if len(blocks) > n_columns:
         raise ValueError(f"{name} has {len(blocks)} blocks for {n_columns} {of}")
     if not len(blocks):

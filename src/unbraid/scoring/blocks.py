@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from unbraid.metrics import BLOCKED, Metric
+from unbraid.metrics.blocks import check_blocks
 from unbraid.representation import Representation
 
 Given: TypeAlias = str | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]] | None
@@ -52,6 +53,8 @@ def blocks_of(representation: Representation, code_blocks: Given, factor_blocks:
         raise ValueError("blocks need factors, and these codes have none")
     codes = _columns("code_blocks", code_blocks, representation.code_names, representation.codes.shape[1])
     factors = _columns("factor_blocks", factor_blocks, representation.names, len(representation.names))
+    check_blocks("code_blocks", [columns for _, columns in codes], representation.codes.shape[1], "codes")
+    check_blocks("factor_blocks", [columns for _, columns in factors], len(representation.names), "factors")
     return Blocks(
         tuple(columns for _, columns in codes),
         tuple(columns for _, columns in factors),
@@ -112,7 +115,7 @@ def _column(argument: str, member: int | str, names: tuple[str, ...], count: int
             there = ", ".join(names) if names else f"columns 0 to {count - 1}"
             raise ValueError(f"{argument} names no {of} {member!r}; there are {there}")
         return names.index(member)
-    return member  # a metric says which columns there are
+    return member
 
 
 def _as_text(blocks: Named, names: tuple[str, ...]) -> str:
