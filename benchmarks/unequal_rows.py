@@ -24,7 +24,7 @@ import numpy as np
 from interval_coverage import SOURCES, noisy  # fixes the number of threads as well
 
 from unbraid import Representation, compare
-from unbraid.scoring import equal_rows as _as_many_rows
+from unbraid.scoring import equal_rows
 
 METRICS = ("mig", "med", "jemmig", "snc", "sap", "dci_lasso", "mcc", "modularity")
 SIZES = ((300, 3000), (1000, 10_000), (500, 700))
@@ -104,7 +104,7 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="a file of lines to go on from")
     given = parser.parse_args()
     if given.whole:
-        _as_many_rows.AS_MANY = np.inf
+        equal_rows.AS_MANY = np.inf
     sizes = [(int(few), int(many)) for few, many in (each.split("/") for each in given.rows.split(","))]
     lines = given.keep.read_text(encoding="utf-8").splitlines() if given.keep and given.keep.exists() else []
     found = [json.loads(line) for line in lines]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unbraid.metrics._shared import luck as _luck
+from unbraid.metrics._shared import luck
 from unbraid.metrics._shared.luck import beats_luck
 from unbraid.types import FloatArray, IntArray
 
@@ -22,7 +22,7 @@ def test_predictions_that_know_nothing_pass_as_often_as_stated(
     monkeypatch: pytest.MonkeyPatch, n_factors: int, rare: bool
 ) -> None:
     """One in twenty of all factors together, whether classes are even or one has three rows of sixty."""
-    monkeypatch.setattr(_luck, "SIGNIFICANCE", 0.05)
+    monkeypatch.setattr(luck, "SIGNIFICANCE", 0.05)
     rng = np.random.default_rng(0)
     classes = np.repeat([0, 1], [57, 3]) if rare else np.arange(60) % 2
     passed = []

@@ -13,7 +13,7 @@ from tests.examples import (
     rotated_codes,
 )
 from unbraid.metrics import METRICS, NotDefined, mig_exact
-from unbraid.metrics._shared import aggregate as _aggregate
+from unbraid.metrics._shared import aggregate
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(repeats=4)
@@ -148,7 +148,7 @@ def test_tables_taken_in_small_pieces_give_the_same_number(method: str, monkeypa
     codes, log_variances = entangled_codes(FACTORS), rng.uniform(-12, 0, FACTORS.shape)
     arguments = {"log_variances": log_variances, "method": method, "n_samples": 300}
     whole = mig_exact(codes, FACTORS, **arguments)
-    monkeypatch.setattr(_aggregate, "TABLE", 3000)
+    monkeypatch.setattr(aggregate, "TABLE", 3000)
     pieces = mig_exact(codes, FACTORS, **arguments)
     assert pieces.mutual_information == pytest.approx(whole.mutual_information, abs=1e-9)
 

@@ -10,7 +10,7 @@ import pytest
 import unbraid._utils.arrays
 from unbraid import Representation, score
 from unbraid._utils.arrays import array_digest
-from unbraid.metrics._shared import inputs as _inputs
+from unbraid.metrics._shared import inputs
 from unbraid.metrics._shared.inputs import finite_matrix
 from unbraid.metrics._solvers import trees
 
@@ -52,7 +52,7 @@ def test_scores_by_columns_are_those_of_all_codes_at_once(dtype: str, monkeypatc
     assert len(at_once) == len(BY_COLUMNS)
     monkeypatch.setattr(trees, "FIRST", 1)
     for columns in (2, 4):
-        monkeypatch.setattr(_inputs, "AT_ONCE", columns * ROWS)
+        monkeypatch.setattr(inputs, "AT_ONCE", columns * ROWS)
         assert numbers(held, BY_COLUMNS) == at_once
 
 
@@ -64,7 +64,7 @@ def test_weighted_scores_by_columns_are_those_of_all_codes_at_once(monkeypatch: 
     held = Representation(held.codes, held.factors, kinds=("ordinal",) * 3, weights=weights)
     names = ("mig", "mig(binning='mass')", "jemmig", "sap")
     at_once = numbers(held, names)
-    monkeypatch.setattr(_inputs, "AT_ONCE", 2 * ROWS)
+    monkeypatch.setattr(inputs, "AT_ONCE", 2 * ROWS)
     assert numbers(held, names) == at_once
 
 
@@ -83,7 +83,7 @@ def beside(name: str, n_rows: int) -> float:
 
 
 def test_memory_beside_tall_codes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_inputs, "AT_ONCE", 2 * 4000)
+    monkeypatch.setattr(inputs, "AT_ONCE", 2 * 4000)
     monkeypatch.setattr(sys.modules["unbraid.metrics.irs"], "NULL_ROWS", 200)
     found = {name: beside(name, 4000) for name in BESIDE}
     assert {name: each for name, each in found.items() if each > BESIDE[name]} == {}
@@ -111,6 +111,6 @@ def test_codes_are_kept_as_precise_as_they_came() -> None:
 
 @pytest.mark.slow
 def test_memory_beside_codes_of_very_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_inputs, "AT_ONCE", 4 * 100_000)
+    monkeypatch.setattr(inputs, "AT_ONCE", 4 * 100_000)
     found = {name: beside(name, 100_000) for name in BESIDE | SLOW}
     assert {name: each for name, each in found.items() if each > (BESIDE | SLOW)[name] + 0.2} == {}

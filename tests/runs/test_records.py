@@ -13,7 +13,7 @@ from unbraid.families.table import FAMILIES
 from unbraid.runs.folder import read_folder
 from unbraid.runs.records import RunRecord, StatusRecord
 from unbraid.runs.run import open_run
-from unbraid.storage import json_records as _records
+from unbraid.storage import json_records
 from unbraid.storage.run_files import CONFIG, STATUS
 
 CONTENT: dict[str, Any] = {
@@ -267,11 +267,11 @@ def test_a_lone_surrogate_is_no_text(folder: Path) -> None:
 
 
 def test_a_file_that_is_too_large_or_no_file_is_not_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_records, "LARGEST", 100)
+    monkeypatch.setattr(json_records, "LARGEST", 100)
     with pytest.raises(ValueError, match=r"config.json is damaged \(it is larger than"):
         read_folder(folder)
-    monkeypatch.setattr(_records, "LARGEST", 1 << 20)
-    monkeypatch.setattr(_records, "MOST_VALUES", 10)
+    monkeypatch.setattr(json_records, "LARGEST", 1 << 20)
+    monkeypatch.setattr(json_records, "MOST_VALUES", 10)
     with pytest.raises(ValueError, match=r"config.json is damaged \(it holds too much\)"):
         read_folder(folder)
     monkeypatch.undo()

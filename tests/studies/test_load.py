@@ -13,8 +13,7 @@ import torch
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run, train
 from unbraid.families.table import FAMILIES
-from unbraid.storage import json_records as _records
-from unbraid.storage import score_file
+from unbraid.storage import json_records, score_file
 from unbraid.storage.run_files import CHECKPOINT, LASTING
 from unbraid.studies import index, store
 from unbraid.studies.standing import standings
@@ -51,7 +50,7 @@ def test_what_a_study_costs_for_each_run(tmp_path: Path, monkeypatch: pytest.Mon
     # To ask what there is, and for the table of it, each record is read once.
     for ask in (study.runs, study.results):
         with monkeypatch.context() as patch:
-            read = counting(patch, _records, "read_whole", lambda path: Path(path).name)
+            read = counting(patch, json_records, "read_whole", lambda path: Path(path).name)
             scores = counting(patch, score_file, "read_whole", lambda path: Path(path).name)
             ask()
         assert {name: (read + scores)[name] for name in FILES} == dict.fromkeys(FILES, n)
@@ -67,7 +66,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
 
     def asked() -> tuple[list[index.Standing] | None, Counter[str]]:
         with monkeypatch.context() as patch:
-            read = counting(patch, _records, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
+            read = counting(patch, json_records, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
             scores = counting(patch, score_file, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
             return index.remembered(folder), read + scores
 

@@ -14,7 +14,7 @@ import pytest
 import unbraid
 from unbraid import Representation, load_run
 from unbraid.metrics import METRICS, Metric, NotDefined
-from unbraid.metrics._shared import provenance as deciding
+from unbraid.metrics._shared import provenance
 from unbraid.storage.run_files import SCORES
 from unbraid.storage.trust import Trusted, UntrustedCode
 from unbraid.studies.kept_scores import missing_metrics, read_scores
@@ -165,7 +165,7 @@ def test_a_metric_that_is_exported_by_another_module_counts_by_both(
         complete_scores(run, [Trusted(f"{outer}:{METRIC}")])
         digests.add(saved(run)["decided_by"][f"{outer}:{METRIC}"]["source"])
     assert len(digests) == 3
-    assert deciding.source_digest("math:fsum", sum)  # built in, so that no file tells
+    assert provenance.source_digest("math:fsum", sum)  # built in, so that no file tells
 
 
 def test_what_only_looks_imports_nothing(run: Path, own: Callable[[str], str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import unbraid
 from tests.training.examples import TINY
-from unbraid.metrics._shared import provenance as deciding
+from unbraid.metrics._shared import provenance
 from unbraid.runs.run import open_run
 
 SOURCE = """
@@ -31,7 +31,7 @@ def written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     def write(activation: str, more: str = "") -> None:
         (tmp_path / "mynet_of_a_test.py").write_text(SOURCE.format(activation=activation) + more)
         sys.modules.pop("mynet_of_a_test", None)
-        deciding._SOURCES.clear()
+        provenance._SOURCES.clear()
 
     yield write
     sys.modules.pop("mynet_of_a_test", None)

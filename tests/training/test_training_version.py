@@ -16,7 +16,7 @@ from unbraid._utils.device import faster_in_bfloat16, gains_by_bfloat16
 from unbraid.families.building import weights_of
 from unbraid.families.table import FAMILIES
 from unbraid.families.vae import VAE
-from unbraid.metrics._shared import provenance as deciding
+from unbraid.metrics._shared import provenance
 from unbraid.runs.folder import run_id
 from unbraid.runs.run import Run
 
@@ -177,7 +177,7 @@ def test_a_study_follows_the_source_of_its_network(tmp_path, monkeypatch) -> Non
     for text in (source, source + "# a remark\n"):
         (tmp_path / "net_of_a_study.py").write_text(text)
         sys.modules.pop("net_of_a_study", None)
-        deciding._SOURCES.clear()
+        provenance._SOURCES.clear()
         (run,) = Study.load(yaml, out=tmp_path / "out").run(processes=0)
         found.append(run.id)
         sys.modules.pop("net_of_a_study", None)
