@@ -56,9 +56,10 @@ def interval(row: Metric) -> str:
 def overview() -> str:
     """All metrics in one table."""
     rows = [
-        (row_link(name), f"{direction(row)}, {interval(row)}", row.means, row.misses) for name, row in MEASURES.items()
+        (row_link(name), f"{direction(row)}, {interval(row)}", row.means, row.misses, row.source)
+        for name, row in MEASURES.items()
     ]
-    return table("metric | better | what it says | what it misses", "llll", rows)
+    return table("metric | better | what it says | what it misses | paper", "lllll", rows)
 
 
 def page(name: str) -> str:
