@@ -66,6 +66,7 @@ from unbraid.metrics.blocks import (
     block_mcc as block_mcc,
     block_r2 as block_r2,
 )
+from unbraid.metrics.own import own as own
 from unbraid.metrics.dci import dci_from_importance as dci_from_importance
 from unbraid.metrics.seed_consistency import seed_consistency as seed_consistency
 from unbraid.metrics.slot_matching import match_slots as match_slots

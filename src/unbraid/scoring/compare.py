@@ -20,7 +20,7 @@ from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.engine import Gap
 from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
-from unbraid.scoring.score import FEWEST_PARTS, check_confidence, check_enough, score
+from unbraid.scoring.score import FEWEST_PARTS, Named, check_confidence, check_enough, score
 from unbraid.storage.files import atomic_write
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
@@ -200,7 +200,7 @@ class ModelComparison:
 def compare(
     models: Models,
     *,
-    metrics: str | Sequence[str] = "standard",
+    metrics: Named | Sequence[Named] = "standard",
     confidence: float = 0.95,
     resamples: int | None = None,
     seed: int = 0,

@@ -55,14 +55,14 @@ def score_each(
         seen, store, held = inputs, work, None
         try:
             try:
-                result = call(name, metric, inputs, context, store)
+                result = call(metric, inputs, context, store)
             except NotDefined:
                 unable = "cyclic" not in inputs.kinds or representation.weights is not None
                 if not metric.whole_objects or objects is None or unable:
                     raise
                 held = objects()
                 seen, store = inputs_of(held), {}
-                result = call(name, metric, seen, context_of(held, seed, None), store)
+                result = call(metric, seen, context_of(held, seed, None), store)
             with sharing(store):
                 stated = metric.chance if noise and representation.weights is None else None
                 chance = None if stated is None else stated(seen)
@@ -108,7 +108,7 @@ def inputs_of(representation: Representation) -> Inputs:
     return check_inputs(codes, factors, representation.kinds, groups=representation.groups)
 
 
-def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
+def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
     accepted = inspect.signature(metric.function).parameters
     if "weights" in context and "weights" not in accepted:
         raise NotDefined("takes no weights of rows")
@@ -119,7 +119,7 @@ def call(name: str, metric: Metric, inputs: Inputs, context: Mapping[str, Any], 
         chosen.pop("kinds", None)
         with interruptible(), sharing(store):
             result = _of_its_own(metric.function(inputs.codes, **chosen))
-    elif ":" in name:
+    elif metric.own:
         codes, factors = _read_only(inputs.codes), _read_only(inputs.factors)
         chosen |= {name: check_matrix(chosen[name], name, "n_codes") for name in POSTERIOR if name in chosen}
         chosen = {name: _read_only(value) if isinstance(value, np.ndarray) else value for name, value in chosen.items()}

@@ -57,7 +57,7 @@ def part_scorer(
         return found
 
     def _numbers(name: str, part: Inputs, context: Mapping[str, object], store: Store) -> Numbers:
-        each = Scored(chosen[name], call(name, chosen[name], part, context, store), 0.0)
+        each = Scored(chosen[name], call(chosen[name], part, context, store), 0.0)
         refuse_unsound(name, each, part.n_factors)
         return numbers_of(each)
 

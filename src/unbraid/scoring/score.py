@@ -1,7 +1,7 @@
 """Score codes against factors by many metrics at once."""
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -16,11 +16,11 @@ from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.confidence.null import asked_shuffle, shuffle_of
-from unbraid.metrics import BLOCKED, LABEL_FREE, PRESETS, Metric, NotDefined
+from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, Metric, NotDefined
 from unbraid.metrics._shared.arguments import find_metric, full_name, metric_hint
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, finite_matrix
 from unbraid.metrics._shared.provenance import decision
-from unbraid.metrics._shared.resampling import Resampling
+from unbraid.metrics.own import own, row_of
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.labels import check_groups, is_plain
 from unbraid.representation.representation import grouped_by
@@ -38,18 +38,18 @@ from unbraid.types import ArrayLike, FloatArray, Kind, Progress
 if TYPE_CHECKING:
     from unbraid.datasets.base import FactorDataset
 
+Named: TypeAlias = str | Metric | Callable[..., Any]
 Baselines: TypeAlias = Mapping[str, Baseline | Representation | ArrayLike]
 
 UNKEPT_GAP = "an array or a function"  # in place of a gap that was not given as text
 FEWEST_PARTS = 2  # whose spread can be told
-OWN = Resampling(times=20, checked=False)  # of a metric of the user's own, which may take long
 
 
 def score(
     codes: ArrayLike | Representation,
     factors: Any = None,
     *,
-    metrics: str | Sequence[str] = "standard",
+    metrics: Named | Sequence[Named] = "standard",
     seed: int = 0,
     log_variances: ArrayLike | None = None,
     kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
@@ -85,8 +85,9 @@ def score(
             matched by it, and so are those of all other arguments that have one; all else goes by position.
         metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
-            "disentanglement", "symmetry", "all", ...); or "package.module:function" for a function of your own that
-            takes (codes, factors) and returns a number or a Result with a `score`.
+            "disentanglement", "symmetry", "all", ...). A function of your own is taken as well, itself or as
+            "package.module:function": from (codes, factors) to a number or a Result with a `score`, higher is better;
+            `unbraid.metrics.own` says another direction.
         seed: same seed, same numbers.
         log_variances: (n_samples, n_codes) of the posterior; `mig_exact` and `elbo_terms` need them.
         kinds: kind of each factor, in order or by name, {"hue": "cyclic"}; see `unbraid.metrics`. Others are guessed,
@@ -179,7 +180,7 @@ def score(
             raise ValueError(
                 f"{asked}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
             )
-        chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)))
+        chosen = choose(trusting(metrics))
         return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
     about = (factors, kinds, names, sizes, period, missing, weights, groups)
     representation = _representation(codes, factors, log_variances, *about[1:])
@@ -189,7 +190,7 @@ def score(
         representation = replace(representation, notes=(*representation.notes, blocks.note))
     if confidence is not None:
         check_enough(representation)
-    chosen = choose(trusting(metrics if isinstance(metrics, str) else list(metrics)), blocks)
+    chosen = choose(trusting(metrics), blocks)
     if not {name.partition("(")[0] for name in chosen} <= {*BY_COLUMNS}:
         advice = f"give fewer rows, or metrics that hold few columns at a time ({', '.join(BY_COLUMNS)})"
         check_memory(8 * COPIES * representation.codes.size, advice)
@@ -393,7 +394,7 @@ def takes_groups(metric: Metric) -> bool:
 
 def _blind(chosen: Mapping[str, Metric]) -> list[str]:
     """Metrics of the user's own that may part rows, and take no groups."""
-    return [name for name, metric in chosen.items() if is_code(name) and not takes_groups(metric)]
+    return [name for name, metric in chosen.items() if metric.own and not takes_groups(metric)]
 
 
 def check_enough(representation: Representation) -> None:
@@ -441,20 +442,38 @@ def _kept(codes: Any) -> FloatArray:
     return codes if codes.dtype.kind == "f" else codes.astype(np.float64)
 
 
-def choose(metrics: str | Sequence[str], blocks: Blocks | None = None) -> dict[str, Metric]:
-    """The rows of the metrics named, alone or by a preset; the user's own as `Trusted` names only.
+def choose(metrics: Named | Sequence[Named], blocks: Blocks | None = None) -> dict[str, Metric]:
+    """The rows of the metrics named, alone or by a preset; the user's own as functions, rows, or `Trusted` names.
 
     With `blocks`, those that read blocks as well, in front.
 
     Raises:
-        ValueError: a name is unknown, cannot be imported, or was not given by the user.
+        ValueError: a name is unknown, cannot be imported, was not given by the user, or is that of two metrics.
     """
-    names = [metrics] if isinstance(metrics, str) else list(metrics)
-    if not names:
+    asked = [metrics] if isinstance(metrics, str | Metric) or callable(metrics) else list(metrics)
+    if not asked:
         raise ValueError("metrics is empty; name at least one, or say 'all'")
     rows = {} if blocks is None else blocks.rows
-    named = [name for name in without_presets(names) if name not in rows]
-    return rows | {name: _own(name) if is_code(name) else _known(name) for name in named}
+    found: dict[str, Metric] = {}
+    for each in asked:
+        for name, row in _rows(each, rows):
+            if name in found and found[name] != row:
+                raise ValueError(f"two metrics are called {name!r}; name one otherwise by unbraid.metrics.own")
+            found[name] = row
+    return rows | found
+
+
+def _rows(asked: Named, blocked: Container[str]) -> Iterator[tuple[str, Metric]]:
+    """Names and rows of what was asked for: a name, of one or a preset, a function, or a row."""
+    if isinstance(asked, str):
+        for name in without_presets([asked]):
+            if name not in blocked:
+                yield name, _own(name) if is_code(name) else _known(name)
+        return
+    row = asked if isinstance(asked, Metric) else own(asked)
+    if row.own and (row.name in MEASURES or row.name in BLOCKED or row.name in PRESETS):
+        raise ValueError(f"{row.name!r} is a metric of unbraid; name yours otherwise by unbraid.metrics.own")
+    yield row.name, row
 
 
 def without_presets(names: Sequence[str]) -> tuple[str, ...]:
@@ -474,23 +493,7 @@ def _known(name: str) -> Metric:
 
 
 def _own(name: str) -> Metric:
-    return own_metric(imported(name, "metric", f"name it yourself: metrics=[{name!r}]"), name)
-
-
-def own_metric(function: Callable[..., Any], name: str) -> Metric:
-    """A row for a function of the user's: only what its caller can know."""
-    return Metric(
-        function,
-        title=name,
-        headline="score",
-        best=np.nan,
-        higher_is_better=True,
-        range=(-np.inf, np.inf),
-        means=(inspect.getdoc(function) or "A metric of your own.").splitlines()[0],
-        misses="",
-        source=name,
-        interval=OWN,
-    )
+    return row_of(imported(name, "metric", f"name it yourself: metrics=[{name!r}]"), name)
 
 
 def check_confidence(confidence: float | None) -> None:

@@ -13,10 +13,11 @@ from unbraid._utils.arguments import check_whole
 from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import METRICS, Claim, Metric, NotDefined
+from unbraid.metrics.own import row_of
 from unbraid.representation import Representation
 from unbraid.scoring.card import Scored
 from unbraid.scoring.engine import score_each
-from unbraid.scoring.score import choose, own_metric
+from unbraid.scoring.score import Named, choose
 from unbraid.scoring.synthetic_codes import CASES, CHANGES, GAP, in_halves
 from unbraid.storage.trust import trusting
 from unbraid.types import Progress
@@ -120,7 +121,7 @@ class Stressed(Shown):
 
 
 def stress(
-    *metrics: str | Callable[..., Any],
+    *metrics: Named,
     claims: str | Sequence[str] | None = None,
     higher_is_better: bool = True,
     seed: int = 0,
@@ -184,22 +185,22 @@ def scored_each(case: Representation, chosen: Mapping[str, Metric], *, seed: int
     return results
 
 
-def _rows(
-    metrics: Sequence[str | Callable[..., Any]], claims: tuple[Claim, ...] | None, higher_is_better: bool
-) -> dict[str, Metric]:
+def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_better: bool) -> dict[str, Metric]:
     if not metrics:
         metrics = [name for name, row in METRICS.items() if row.standard and row.claims]
     rows: dict[str, Metric] = {}
     for each in metrics:
-        if callable(each):
+        if callable(each) and not isinstance(each, Metric):
             name = f"{each.__module__}:{getattr(each, '__qualname__', type(each).__qualname__)}"
-            named = {name: own_metric(each, name)}
+            named = {name: row_of(each, name)}
         else:
             named = choose(trusting([each]))
         for name, row in named.items():
             own = name not in METRICS
             if own:
-                row = replace(row, higher_is_better=higher_is_better, claims={row.headline: ()})
+                row = replace(
+                    row, higher_is_better=higher_is_better and row.higher_is_better, claims={row.headline: ()}
+                )
             if claims is not None:
                 row = replace(row, claims={row.headline: claims})
             if not row.claims:

@@ -53,13 +53,14 @@ class Metric:
     whole_objects: bool = False  # judges every turn of an object, which images drawn at random do not hold
     of_parts: OfParts | None = None  # a quicker way to the numbers of many parts
     of: Literal["codes", "blocks", "models"] = "codes"  # what it measures: of one model, its blocks, or several models
+    own: bool = False  # a function of the user's, which is given arrays that it cannot change and shares nothing
     cites: tuple[str, ...] = ()  # keys of references.bib, the paper to cite first in front
     formula: tuple[str, str] = ("", "")  # in LaTeX, and a sentence on its symbols
 
     @property
     def name(self) -> str:
         """By which it is asked for."""
-        return self.function.__name__
+        return self.title if self.own else self.function.__name__
 
     @property
     def needs_factors(self) -> bool:

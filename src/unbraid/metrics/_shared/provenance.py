@@ -22,7 +22,7 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, gap: str | None
         seed: of those that are stochastic, as a function of the user's may be.
         gap: rows kept out of training, of those that take one, as a function of the user's may.
     """
-    if ":" in name or metric is None:
+    if metric is None or metric.own:
         source = None if metric is None else source_digest(name, metric.function)
         found = {"seed": int(seed), "gap": gap, "source": source}
     else:

@@ -1,0 +1,88 @@
+"""A function of the user's own as a metric."""
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+from unbraid.metrics._shared.metric import Metric
+from unbraid.metrics._shared.resampling import Resampling
+
+PARTS = Resampling(times=20, checked=False)  # which may take long
+
+
+def own(
+    function: Callable[..., Any],
+    *,
+    name: str | None = None,
+    direction: Literal["higher", "lower"] = "higher",
+    range: Sequence[float] = (-math.inf, math.inf),  # noqa: A002 (as the rows of the table call it)
+) -> Metric:
+    """A function of your own as a metric: wherever a metric is named, such as `unbraid.score(metrics=["mig", own(f)])`.
+
+    A function itself is taken there too, as one of which higher is better.
+
+    Args:
+        function: takes codes (n_samples, n_codes) and factors (n_samples, n_factors), float64 and read-only, and
+            returns a number, or a dataclass with a float `score`. It is also given `kinds`, `sizes`, `log_variances`,
+            `weights`, `groups`, `gap` and `seed` where it has arguments of these names.
+        name: by which it stands on cards. Default: that of the function.
+        direction: which way is better, "higher" or "lower".
+        range: (lowest, highest) value; infinite where there is no end.
+
+    Raises:
+        ValueError: the name is no identifier, as that of a lambda; the direction or the range is none.
+        TypeError: it cannot be called.
+
+    Example:
+        >>> from unbraid import score
+        >>> def spread(codes, factors):
+        ...     return float(codes.std())
+        >>> grid = np.repeat(FactorSpace(("a", "b"), (2, 2), ("ordinal", "ordinal")).grid(), 2, axis=0)
+        >>> print(score(grid, grid, metrics=[own(spread, direction="lower", range=(0, np.inf))], kinds=["ordinal"] * 2))
+        spread                   0.500   lower is better, 0 to inf
+    """
+    if not callable(function):
+        raise TypeError(f"a metric of your own is a function of codes and factors; got {type(function).__name__}")
+    called = _name_of(function) if name is None else name
+    if not called.isidentifier():
+        wanted = "give one, such as unbraid.metrics.own(function, name='my_metric')"
+        raise ValueError(f"{called or 'a partial'!r} is no name for a metric: {wanted}")
+    if direction not in ("higher", "lower"):
+        raise ValueError(f"direction must be 'higher' or 'lower'; got {direction!r}")
+    low, high = range
+    if not low < high:
+        raise ValueError(f"range must be (lowest, highest); got {tuple(range)}")
+    return row_of(function, called, higher_is_better=direction == "higher", limits=(float(low), float(high)))
+
+
+def row_of(
+    function: Callable[..., Any],
+    name: str,
+    *,
+    higher_is_better: bool = True,
+    limits: tuple[float, float] = (-math.inf, math.inf),
+) -> Metric:
+    """The row of a function, or the row that the user made of one by `own`, under this name."""
+    if isinstance(function, Metric):
+        return replace(function, title=name, source=name) if function.own else function
+    return Metric(
+        function,
+        title=name,
+        headline="score",
+        best=math.nan,
+        higher_is_better=higher_is_better,
+        range=limits,
+        means=(inspect.getdoc(function) or "A metric of your own.").splitlines()[0],
+        misses="",
+        source=name,
+        interval=PARTS,
+        own=True,
+    )
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    while not hasattr(function, "__name__") and hasattr(function, "func"):  # a partial
+        function = function.func  # pyright: ignore[reportFunctionMemberAccess]
+    return getattr(function, "__name__", type(function).__name__)

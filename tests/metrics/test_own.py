@@ -1,0 +1,99 @@
+"""Functions of the user's own, where names of metrics are taken."""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import unbraid
+from tests.examples import entangled_codes, grid_factors
+from unbraid.cli.app import app
+from unbraid.metrics import METRICS, own
+
+FACTORS = np.repeat(grid_factors(2), 3, axis=0)
+CODES = entangled_codes(FACTORS)
+
+
+def distance(codes: Any, factors: Any, power: int = 1) -> float:
+    """How far codes lie from factors: 0 is best."""
+    width = min(codes.shape[1], factors.shape[1])
+    return float((np.abs(codes[:, :width] - factors[:, :width]) ** power).mean())
+
+
+NEAR = own(distance, name="near", direction="lower", range=(0, np.inf))  # named as module:NEAR below
+
+
+def test_a_function_stands_where_a_name_does() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", distance])
+    assert list(card) == ["mig", "distance"]
+    assert card["distance"].score == distance(CODES, FACTORS)
+    assert "higher is better" in str(card).splitlines()[-2 if card.notes else -1]
+    assert unbraid.score(CODES, FACTORS, metrics=distance)["distance"].score == distance(CODES, FACTORS)
+    assert unbraid.score(CODES, FACTORS, metrics=METRICS["mig"])["mig"].score == card["mig"].score
+
+
+def test_lower_is_better_everywhere(tmp_path: Path) -> None:
+    """Codes that are the factors are nearest to them: by the null, the winner of a comparison, file and page."""
+    nearest = own(distance, direction="lower", range=(0, np.inf))
+    exact = unbraid.Representation(FACTORS.astype(float), FACTORS)
+    card = unbraid.score(exact, metrics=[nearest], null=19, seed=1)
+    null = card.scored["distance"].null
+    assert null is not None
+    assert null.p == pytest.approx(1 / 20)  # none of 19 shuffles lies as near; were higher better, p were 1
+    noisy = unbraid.Representation(FACTORS + np.random.default_rng(0).normal(0, 0.3, FACTORS.shape), FACTORS)
+    compared = unbraid.compare({"exact": exact, "noisy": noisy}, metrics=[nearest])
+    assert [each.better for each in compared.differences] == ["exact"]
+    assert compared.table()[1][0][0] == "distance ↓"
+    card.save(tmp_path / "scores.json")
+    again = unbraid.ScoreCard.load(tmp_path / "scores.json")
+    assert not again.scored["distance"].metric.higher_is_better
+    card.save(tmp_path / "scores.html")
+
+
+def test_a_partial_is_called_as_its_function_and_a_lambda_wants_a_name() -> None:
+    squared = partial(distance, power=2)
+    assert unbraid.score(CODES, FACTORS, metrics=[squared])["distance"].score == squared(CODES, FACTORS)
+    with pytest.raises(ValueError, match=r"'<lambda>' is no name for a metric: give one"):
+        unbraid.score(CODES, FACTORS, metrics=[lambda codes, factors: 1.0])  # noqa: ARG005
+    named = own(lambda codes, factors: len(codes), name="rows")  # noqa: ARG005
+    assert unbraid.score(CODES, FACTORS, metrics=["mig", named])["rows"].score == len(CODES)
+
+
+@pytest.mark.parametrize(
+    ("metrics", "said"),
+    [
+        ([distance, partial(distance, power=2)], "two metrics are called 'distance'"),
+        ([own(distance, name="mig")], "'mig' is a metric of unbraid"),
+        ([own(distance, name="udr")], "'udr' is a metric of unbraid"),
+    ],
+)
+def test_no_two_metrics_have_one_name(metrics: Any, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        unbraid.score(CODES, FACTORS, metrics=metrics)
+
+
+def test_what_is_no_metric_is_refused() -> None:
+    for given, said in (({"direction": "down"}, "direction must be"), ({"range": (1, 0)}, "range must be")):
+        with pytest.raises(ValueError, match=said):
+            own(distance, **given)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(TypeError, match="a metric of your own is a function of codes and factors; got int"):
+        unbraid.score(CODES, FACTORS, metrics=["mig", 3])  # pyright: ignore[reportArgumentType]
+
+
+def test_a_row_is_named_by_where_it_stands() -> None:
+    name = f"{__name__}:NEAR"
+    card = unbraid.score(CODES, FACTORS, metrics=[name])
+    assert not card.scored[name].metric.higher_is_better
+    assert card[name].score == distance(CODES, FACTORS)
+    found = unbraid.stress(NEAR, claims="modularity")
+    assert found[0].metric == "near"
+
+
+def test_the_command_line_takes_a_row(tmp_path: Path) -> None:
+    unbraid.Representation(CODES, FACTORS).save(tmp_path / "codes.npz")
+    told = CliRunner().invoke(app, ["score", str(tmp_path / "codes.npz"), "--metrics", f"{__name__}:NEAR"])
+    assert told.exit_code == 0
+    assert "lower" in told.output
