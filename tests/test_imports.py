@@ -18,7 +18,7 @@ SOURCE = Path(__file__).parent.parent / "src" / "unbraid"
 
 # The floors of the package: a room imports those of lower floors, and itself.
 FLOORS = (
-    {"errors", "types", "_utils"},
+    {"errors", "types", "_utils", "_version"},
     {"storage", "factors"},
     {"representation", "datasets", "models"},
     {"metrics", "objectives"},

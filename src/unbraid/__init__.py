@@ -5,10 +5,11 @@ from unbraid._utils.safe_path import leave_current_folder
 
 leave_current_folder()
 
-from importlib import import_module, metadata
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from unbraid._utils.current_folder import guard
+from unbraid._version import VERSION
 
 guard("numba.core.config")
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
 
-__version__ = metadata.version("unbraid")
+__version__ = VERSION
 
 __all__ = [
     "Representation",

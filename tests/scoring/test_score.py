@@ -4,6 +4,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -100,6 +101,18 @@ def test_a_representation_scores_as_its_arrays_do() -> None:
     assert str(unbraid.score(representation, metrics=QUICK)) == str(apart)
     with pytest.raises(ValueError, match="brings its own factors"):
         unbraid.score(representation, FACTORS)
+
+
+def test_a_card_is_a_mapping_of_results() -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "modularity", "d_lsbd"])
+    assert isinstance(card, Mapping)
+    assert dict(card) == {name: card[name] for name in ("mig", "modularity")}
+    assert len(card) == 2
+    assert card.get("mig") is card["mig"]
+    assert card.get("d_lsbd") is None
+    assert "mig" in card
+    assert "d_lsbd" not in card
+    assert [name for name, result in card.items() if result.score >= 0] == list(card)
 
 
 def test_a_preset_stands_for_its_metrics() -> None:

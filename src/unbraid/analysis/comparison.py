@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-import unbraid
 from unbraid._utils.arguments import check_number
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
+from unbraid._version import VERSION
 from unbraid.analysis.alike import check_alike
 from unbraid.analysis.by_setting import setting_means
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
@@ -99,7 +99,7 @@ class Comparison:
         return (
             f"{each} {self.over}{seeds} per {self.by}; mean ± half of its {100 * self.confidence:g} % interval "
             f"(Student's t); bold: better than all others (rank test, Holm over {n} comparison{'s' * (n != 1)}); "
-            f"unbraid {unbraid.__version__}."
+            f"unbraid {VERSION}."
         )
 
     def to_frame(self) -> DataFrame:

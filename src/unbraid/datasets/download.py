@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-import unbraid
+from unbraid._version import VERSION
 from unbraid.datasets._official import CHUNK, FOLDER, OfficialFile, digest, mismatch
 from unbraid.datasets.base import ReadingProgress
 from unbraid.errors import UnbraidError
@@ -100,7 +100,7 @@ def _one_attempt(file: OfficialFile, part: Path, progress: ReadingProgress | Non
     """
     start, tag = _size(part), _tag_of(part)
     known = tag.read_text() if tag.exists() else ""
-    headers = {"User-Agent": f"unbraid/{unbraid.__version__}"}
+    headers = {"User-Agent": f"unbraid/{VERSION}"}
     if start and (known or file.checksum):
         # Without a tag the whole is checked in the end; without either, two files could be glued together.
         headers |= {"Range": f"bytes={start}-"} | ({"If-Range": known} if known else {})

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-import unbraid
 from unbraid._utils.repr import printable
+from unbraid._version import VERSION
 from unbraid.plots import plot_similarity
 from unbraid.ranking.verdicts import group_verdicts, model_verdict
 from unbraid.report.content import number_text
@@ -39,7 +39,7 @@ def ranking_page(ranking: Any, *, grouped: bool) -> str:
         for model in ranking.best_first
     ]
     content = {
-        "version": unbraid.__version__,
+        "version": VERSION,
         "notes": [printable(note) for note in ranking.notes],
         "verdicts": [printable(line) for line in (group_verdicts if grouped else model_verdict)(ranking)],
         "grouped": grouped,

@@ -12,8 +12,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-import unbraid
 from unbraid._utils.optional import require
+from unbraid._version import VERSION
 from unbraid.runs.run import Run
 from unbraid.storage.files import atomic_write
 
@@ -62,7 +62,7 @@ def export_onnx(run: Run, path: str | Path, *, part: Part = "decoder") -> float 
         reason = str(error).strip().splitlines()[0]
         raise ValueError(f"{run.path}: its {part} cannot be written as ONNX ({reason})") from error
     proto = program.model_proto
-    onnx.helper.set_model_props(proto, {"unbraid": unbraid.__version__, "config": json.dumps(dict(run.config))})
+    onnx.helper.set_model_props(proto, {"unbraid": VERSION, "config": json.dumps(dict(run.config))})
     with atomic_write(path) as temporary:
         onnx.save(proto, temporary)
         difference = _difference(temporary, network, example)

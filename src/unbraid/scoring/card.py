@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-import unbraid
 from unbraid._utils.arguments import check_number
 from unbraid._utils.arrays import array_digest
 from unbraid._utils.optional import require
 from unbraid._utils.repr import with_names
+from unbraid._version import VERSION
 from unbraid.confidence.baselines import told as baselines_told
 from unbraid.confidence.interval import Interval, Intervals, rows_needed
 from unbraid.confidence.null import Null
@@ -150,13 +150,14 @@ ON_ERROR: Mapping[str, OnError] = {"keep": kept, "raise": raised}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ScoreCard:
+class ScoreCard(Mapping[str, Any]):
     """The scores of one representation.
 
-    `card["mig"]` is the Result of one metric, and `list(card)` the ids of all that were scored; `scored` maps each to
-    its result and the seconds it took, `skipped` each metric that has no meaning here to the reason, and `failed` each
-    that raised an error to a `FailedMetric`, with the `reason` in one line and the traceback. `decided_by` says
-    of each what its number depends on beside codes and factors (see `unbraid.metrics._shared.provenance`).
+    A mapping from the id of each metric that was scored to its Result: `card["mig"]`, `card.get("mig")`,
+    `"mig" in card`, `dict(card)`. `scored` maps each to its result and the seconds it took, `skipped` each metric that
+    has no meaning here to the reason, and `failed` each that raised an error to a `FailedMetric`, with the `reason` in
+    one line and the traceback. `decided_by` says of each what its number depends on beside codes and factors (see
+    `unbraid.metrics._shared.provenance`).
     """
 
     representation: Representation
@@ -190,9 +191,6 @@ class ScoreCard:
     def __len__(self) -> int:
         return len(self.scored)
 
-    def __contains__(self, metric: object) -> bool:
-        return metric in self.scored
-
     def __getitem__(self, metric: str) -> Any:
         if metric in self.skipped:
             raise KeyError(f"{metric} was skipped: {self.skipped[metric]}")
@@ -205,7 +203,7 @@ class ScoreCard:
         names = self.representation.names
         factors = {"factors": list(self.chosen_factors)} if self.chosen_factors else {}
         return {
-            "unbraid": unbraid.__version__,
+            "unbraid": VERSION,
             "seed": int(self.seed),
             **({} if self.gap is None else {"gap": self.gap}),
             "input": self._input(),
@@ -218,7 +216,7 @@ class ScoreCard:
     def contents(self) -> dict[str, Any]:
         """What a page shows of the card, as a plain dictionary; see `unbraid.report.page`."""
         return {
-            "unbraid": unbraid.__version__,
+            "unbraid": VERSION,
             "representation": self.representation,
             "scored": {name: scored.contents() for name, scored in self.scored.items()},
             "skipped": dict(self.skipped),

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-import unbraid
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.optional import require
+from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
 from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.metrics import Metric
@@ -95,7 +95,7 @@ class ModelComparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists and numbers; the cards by the names of the models."""
         return {
-            "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "unbraid": VERSION, "confidence": self.confidence, "paired": self.paired,
             "compared": {name: asdict(each) for name, each in self.compared.items()},
             "differences": [asdict(each) for each in self.differences], "notes": list(self.notes),
             "models": {name: card.to_dict() for name, card in self.cards.items()},
@@ -151,7 +151,7 @@ class ModelComparison:
             f"± half of the {100 * self.confidence:g} % interval; bold: better than all others "
             f"(Holm over {n} comparison{'s' * (n != 1)})",
             *unchecked(self.cards),
-            f"seed {card.seed}; unbraid {unbraid.__version__}.",
+            f"seed {card.seed}; unbraid {VERSION}.",
         ]
         return "; ".join(said)
 
@@ -191,7 +191,7 @@ class ModelComparison:
             shown = {"metric": name, "means": metric.means, "higher_is_better": metric.higher_is_better}
             scores.append({**shown, "cells": cells})
         return {
-            "unbraid": unbraid.__version__, "confidence": self.confidence, "paired": self.paired,
+            "unbraid": VERSION, "confidence": self.confidence, "paired": self.paired,
             "notes": self.notes, "footnote": self.footnote, "models": list(self.cards), "columns": head[1:],
             "scores": scores, "differences": [asdict(each) for each in self.differences],
         }  # fmt: skip

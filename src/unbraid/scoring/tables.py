@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import unbraid
 from unbraid._utils.repr import WITHIN
+from unbraid._version import VERSION
 from unbraid.confidence.baselines import MARK, no_better
 from unbraid.storage.files import atomic_write
 
@@ -82,7 +82,7 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
     if beside := dict.fromkeys(name for each in scored for name in each.baselines):
         said.append(f"{MARK} no better than the best of {', '.join(beside)}")
     said.append(f"seed {', '.join(map(str, seeds))} of the metrics")
-    return f"{'; '.join(said)}; unbraid {unbraid.__version__}."
+    return f"{'; '.join(said)}; unbraid {VERSION}."
 
 
 def unchecked(cards: "Mapping[str, ScoreCard]") -> list[str]:

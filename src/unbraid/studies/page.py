@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import unbraid
+from unbraid._version import VERSION
 from unbraid.analysis.settings import with_brief_settings
 from unbraid.confidence.baselines import ABOVE, MARK
 from unbraid.report.content import number_text
@@ -90,7 +90,7 @@ def page_content(
     return {
         "name": study.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
-        "version": unbraid.__version__,
+        "version": VERSION,
         "yaml": study.text,
         "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "live": live is not None,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-import unbraid
 from unbraid._utils.natural_order import natural
+from unbraid._version import VERSION
 from unbraid.analysis.by_setting import Box, quartiles
 from unbraid.analysis.columns import by_label
 from unbraid.analysis.settings import with_brief_settings
@@ -29,7 +29,7 @@ def studies_page(study: StudyRecord, frame: DataFrame, addresses: Mapping[str, s
     tables = {label: with_brief_settings(rows) for label, rows in by_label(frame).items()}
     content = {
         "name": study.config.name,
-        "version": unbraid.__version__,
+        "version": VERSION,
         "yaml": study.text,
         "reproduce": shlex.join(
             ["unbraid", "study", "run", "study.yaml", "--out", study.known_folder().resolve().name]

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import unbraid
+from unbraid._version import VERSION
 from unbraid.analysis.columns import higher_is_better
 from unbraid.metrics._shared.arguments import arguments_of, find_metric
 from unbraid.scoring.card import direction
@@ -103,7 +103,7 @@ def _record(
             "source_organization_name": organisation,
             "evaluator_relationship": "first_party",
         },
-        "eval_library": {"name": "unbraid", "version": unbraid.__version__},
+        "eval_library": {"name": "unbraid", "version": VERSION},
         "model_info": {
             "name": " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}"))),
             "id": model,

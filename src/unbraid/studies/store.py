@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import unbraid
+from unbraid._version import VERSION
 from unbraid.storage.checksum import sealed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.json_records import check_record, read_object, read_record
@@ -91,7 +91,7 @@ def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironmen
 def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:
     write_json(
         folder / ABOUT,
-        {"format": FORMAT, "unbraid": unbraid.__version__, "source": _plain(source), **asdict(around)},
+        {"format": FORMAT, "unbraid": VERSION, "source": _plain(source), **asdict(around)},
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from safetensors.torch import save
 
-import unbraid
 from unbraid._utils.optional import require
+from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, completed, make_supply, structural_settings
 from unbraid.families.table import find_family
@@ -60,7 +60,7 @@ def write_run(
         "reason": trained.diverged.reason if trained.diverged else None,
         "seconds": round(trained.seconds, 3),
         "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
-        "unbraid": unbraid.__version__,
+        "unbraid": VERSION,
         "provenance": provenance(config["device"], trained.began, time.time(), trained.together),
     }
     if trained.held_out:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeAlias
 
-import unbraid
+from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
 from unbraid.storage.files import below
 from unbraid.storage.remote import carried
@@ -48,8 +48,8 @@ def work(order: Order, datasets: Mapping[str, FactorDataset], tell: Callable[[Ta
         OSError: the object store cannot be reached from here.
         KeyboardInterrupt: cancelled; checkpoints are saved where they outlast this node.
     """
-    if order.version != unbraid.__version__:
-        reason = f"its node has unbraid {unbraid.__version__}, the study was started with {order.version}"
+    if order.version != VERSION:
+        reason = f"its node has unbraid {VERSION}, the study was started with {order.version}"
         return Answer({task.id: Outcome(task.id, "failed", reason) for task in order.tasks}, {})
 
     def do(tasks: Sequence[Task]) -> Mapping[str, Outcome]:

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import unbraid
 from unbraid._utils.device import worker_variables
 from unbraid._utils.optional import require
+from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
 from unbraid.storage.files import atomic_write, below
 from unbraid.storage.remote import address_of, mirror_of
@@ -271,7 +271,7 @@ class _Submitted:
             self.marked.add(folder)
         if files is None and not any(path.exists() for task in tasks for path in (task.target, task.working)):
             files = {}
-        order = Order(tuple(tasks), self.mark, address_of(folder.parent), files, unbraid.__version__, scored)
+        order = Order(tuple(tasks), self.mark, address_of(folder.parent), files, VERSION, scored)
         on_node = self.remote.options(num_gpus=share)
         self.running[on_node.remote(order, self.datasets, self.board)] = tasks, scored
 
