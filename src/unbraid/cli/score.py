@@ -48,6 +48,14 @@ def score(
             show_default=False,
         ),
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Column that names the rows, in the tables of codes and of --labels both: rows are matched by it.",
+            show_default=False,
+        ),
+    ] = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
     metrics: Annotated[str, typer.Option(help="Comma-separated ids and presets, see `unbraid metrics`.")] = "standard",
     factors: Annotated[
@@ -237,7 +245,7 @@ def score(
             given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
             cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
             continue
-        representation, chosen_factors = labelled(path, labels, factors, about, weights, groups, dense=dense)
+        representation, chosen_factors = labelled(path, labels, factors, about, weights, groups, dense=dense, key=key)
         names = representation.names
 
         def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
@@ -315,6 +323,7 @@ def labelled(
     groups: str | None = None,
     *,
     dense: bool = False,
+    key: str | None = None,
 ) -> "tuple[Representation, tuple[str, ...]]":
     """Codes with the factors asked for, and their names where they are not all."""
     from unbraid._utils.arrays import as_full
@@ -322,8 +331,16 @@ def labelled(
     from unbraid.runs.folder import read_codes
     from unbraid.storage.tables import read_columns, read_sparse
 
+    columns, notes = {}, ()
     sparse = read_sparse(path) if dense and path.is_file() else None
-    held = read_codes(path) if sparse is None else Representation(as_full(sparse))
+    if sparse is not None:
+        held, columns = Representation(as_full(sparse)), {} if labels is None else dict(read_columns(labels))
+    elif labels is not None:
+        held, columns, notes = _matched(path, labels, key)
+    elif key is not None:
+        raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
+    else:
+        held = read_codes(path)
     chosen = None if factors is None else listed(factors)
     if labels is None and not about:
         every = held.names
@@ -331,12 +348,10 @@ def labelled(
             held = held if column is None else _taken_for(option, held, column, path)
         names = held.names if chosen is None else tuple(chosen)
         return held.keep_factors(names), () if names == every else names
-    columns: dict[str, Any] = dict(zip(held.names, held.factors.T, strict=True))
-    if labels is not None:
-        columns = read_columns(labels)
-    elif not columns:
-        raise ValueError(f"{path}: it holds codes alone; --labels FILE gives them factors")
-    else:
+    if labels is None:
+        columns = dict(zip(held.names, held.factors.T, strict=True))
+        if not columns:
+            raise ValueError(f"{path}: it holds codes alone; --labels FILE gives them factors")
         known = {
             name: kind for name, kind in zip(held.names, held.kinds, strict=True) if name not in about.get("period", {})
         }
@@ -360,7 +375,39 @@ def labelled(
         )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{labels or path}: {error}") from error
-    return made, () if chosen is None else tuple(chosen)
+    return replace(made, notes=(*notes, *made.notes)), () if chosen is None else tuple(chosen)
+
+
+def _matched(path: Path, labels: Path, key: str | None) -> "tuple[Representation, dict[str, Any], tuple[str, ...]]":
+    """Codes, and the columns of labels in the order of their rows; notes where rows were matched, or could not be.
+
+    Without a key by the index that pandas wrote to both tables, if it did.
+    """
+    from unbraid.representation.representation import read_table
+    from unbraid.representation.row_index import UNNAMED, note_on_order, order_of, taken
+    from unbraid.runs.folder import read_codes
+    from unbraid.storage.tables import read_columns
+
+    columns = dict(read_columns(labels))
+    table = path.suffix.lower() in (".csv", ".parquet")
+    keys = UNNAMED if key is None else (key,)
+    names = next((columns.pop(each) for each in keys if each in columns), None)
+    lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
+    if key is not None and names is None:
+        raise ValueError(f"{labels}: {lacking}")
+    if table and (names is not None or key is not None or path.suffix.lower() == ".parquet"):
+        held, rows = read_table(path, keys)
+    else:
+        held, rows = read_codes(path), None
+    if rows is not None and names is not None:
+        order = order_of(str(path), rows, str(labels), names, key or "index")
+        notes = () if order is None else (note_on_order(str(path), str(labels), order, key or "index"),)
+        return held, columns if order is None else taken(columns, order), notes
+    if key is not None:
+        raise ValueError(f"{path}: {lacking}")
+    left = [file for file, found in ((labels, names), (path, rows)) if found is not None]
+    said = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
+    return held, columns, tuple(f"{file}: {said}" for file in left)
 
 
 def _taken_for(option: str, held: "Representation", column: str, path: Path) -> "Representation":

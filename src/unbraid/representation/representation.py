@@ -22,6 +22,7 @@ from unbraid.storage.files import atomic_write
 from unbraid.storage.tables import (
     map_npy,
     names_in,
+    read_columns,
     read_csv,
     read_npy,
     read_npz,
@@ -339,6 +340,10 @@ class Representation(Shown):
             arrays = read(path)
         except ValueError as error:
             raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from error
+        return cls._of_file(path, arrays)
+
+    @classmethod
+    def _of_file(cls, path: Path, arrays: Arrays) -> "Representation":
         if "codes" not in arrays:
             raise ValueError(f"{path}: no array 'codes'; found {', '.join(arrays) or 'nothing'}")
         try:
@@ -414,6 +419,22 @@ def write_codes(representation: Representation, path: Path) -> None:
 
 def example_path() -> Path:
     return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
+
+
+def read_table(path: Path, keys: Sequence[str]) -> tuple[Representation, Any]:
+    """The codes of a .csv or .parquet file, and what the first of `keys` that it has calls their rows; None without.
+
+    Raises:
+        FileNotFoundError, ValueError: as `Representation.load`.
+    """
+    columns = dict(read_columns(path))
+    names = next((columns.pop(key) for key in keys if key in columns), None)
+    numbers = {name: np.asarray(column) for name, column in columns.items()}
+    try:
+        arrays = split_columns(numbers, list(numbers))
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return Representation._of_file(path, arrays), names
 
 
 def read_wide(path: Path) -> Any:

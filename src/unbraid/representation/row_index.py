@@ -9,6 +9,7 @@ from unbraid._utils.arrays import as_array
 from unbraid.types import IntArray
 
 SHOWN = 3  # names of rows in a message
+UNNAMED = ("", "__index_level_0__")  # what the index is called that pandas writes to a .csv or .parquet file
 
 
 def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[str, Any], tuple[str, ...]]:

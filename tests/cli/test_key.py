@@ -1,0 +1,90 @@
+"""Tables of codes and of labels whose rows are matched by a column that names them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from tests.examples import entangled_codes, grid_factors
+from unbraid.cli.app import app
+from unbraid.metrics import mig
+
+FACTORS = np.repeat(grid_factors(2), 3, axis=0)
+CODES = entangled_codes(FACTORS)
+CELLS = [f"cell-{k}" for k in range(len(CODES))]
+ORDER = np.random.default_rng(0).permutation(len(CODES))
+
+
+def written(folder: Path, codes: pd.DataFrame, labels: pd.DataFrame, suffix: str, *, index: bool = False) -> list[str]:
+    paths = [folder / f"codes{suffix}", folder / f"labels{suffix}"]
+    for path, frame in zip(paths, (codes, labels), strict=True):
+        frame.to_csv(path, index=index) if suffix == ".csv" else frame.to_parquet(path, index=index)
+    return ["score", str(paths[0]), "--labels", str(paths[1]), "--metrics", "mig"]
+
+
+@pytest.fixture
+def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
+    codes = pd.DataFrame(CODES, columns=[f"unit{k}" for k in range(CODES.shape[1])])
+    labels = pd.DataFrame(FACTORS, columns=["shape", "size", "hue"]).iloc[ORDER]
+    return codes, labels
+
+
+def scored(arguments: list[str], folder: Path) -> tuple[float, list[str]]:
+    told = CliRunner().invoke(app, [*arguments, "--json", str(folder / "scores.json")])
+    assert told.exit_code == 0, told.exception or told.output
+    card = json.loads((folder / "scores.json").read_text())
+    return card["metrics"]["mig"]["values"]["score"], card["input"].get("notes", [])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_rows_are_matched_by_the_column_named(
+    suffix: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    codes, labels = frames
+    arguments = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), suffix)
+    score, notes = scored([*arguments, "--key", "cell"], tmp_path)
+    right = mig(CODES, FACTORS).score
+    assert score == pytest.approx(right)
+    assert any("by 'cell'" in note and "stood in another order" in note for note in notes)
+    assert mig(CODES, FACTORS[ORDER]).score < right / 2  # as it would be by position
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_the_index_that_pandas_wrote_to_both_is_taken_without_a_key(
+    suffix: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    codes, labels = frames
+    codes.index, labels.index = pd.Index(CELLS), pd.Index(np.array(CELLS)[ORDER])
+    score, notes = scored(written(tmp_path, codes, labels, suffix, index=True), tmp_path)
+    assert score == pytest.approx(mig(CODES, FACTORS).score)
+    assert any("stood in another order" in note for note in notes)
+
+
+def test_an_index_of_one_table_alone_is_no_factor_and_it_is_said(
+    frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    codes, labels = frames
+    arguments = written(tmp_path, codes, labels, ".csv")
+    labels.set_axis(CELLS).to_csv(tmp_path / "labels.csv")
+    score, notes = scored(arguments, tmp_path)
+    assert score == pytest.approx(mig(CODES, FACTORS[ORDER]).score)
+    assert any("a column without a name was left out" in note for note in notes)
+
+
+def test_wrong_keys_end_in_one_line(frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> None:
+    codes, labels = frames
+    arguments = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), ".csv")
+
+    def said(*given: str) -> str:
+        told = CliRunner().invoke(app, list(given))
+        assert told.exit_code != 0
+        return str(told.exception)
+
+    assert f"{tmp_path / 'labels.csv'}: no column 'barcode' to match rows by" in said(*arguments, "--key", "barcode")
+    assert "give --labels, too" in said("score", arguments[1], "--metrics", "mig", "--key", "cell")
+    other = labels.assign(cell=[f"other-{k}" for k in range(len(labels))])
+    other.to_csv(tmp_path / "labels.csv", index=False)
+    assert "name different rows by 'cell'" in said(*arguments, "--key", "cell")
