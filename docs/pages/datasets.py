@@ -41,7 +41,7 @@ datasets.load("my-images/")  # a folder with factors.csv and images.npy or pictu
 datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 
-Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` says otherwise.
+Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` changes that.
 Rows that are every combination of the levels once, in any order, become a grid. The column `file` names pictures below
 the folder, with `/` between its parts: a name that is absolute or hidden, or that leads out of the folder by `..` or by
 a link, is refused, so that a table from elsewhere cannot have other pictures of yours trained on.

@@ -1,4 +1,4 @@
-"""Scores beside those of what nobody learnt, of the same images."""
+"""Baselines without training, scored on the same images."""
 
 import json
 from collections.abc import Iterator

@@ -176,7 +176,7 @@ def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) 
     assert row[["low", "high", "deviation", "bias"]].tolist() == [low, high, deviation, bias]
     share = (known.by_seed or {})["score"]
     assert row["by_seed"] == share
-    assert f"{100 * share:.0f} % of the variance behind its interval is that from seed to seed" in str(card)
+    assert f"{100 * share:.0f} % of its variance comes from the metric's seed" in str(card)
     assert np.isfinite(frame["low"].to_numpy()).all()
     card.save(tmp_path / "card.json")
     card.save(tmp_path / "card.html")
@@ -223,7 +223,7 @@ def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
     given = Representation(codes, grid, names=("x", "y"), kinds=("cyclic", "cyclic"))
     card = unbraid.score(given, metrics=["d_lsbd", "mig"], confidence=0.9, resamples=5)
     assert card.scored["d_lsbd"].intervals is None
-    reason = "no interval: rows drawn anew leave gaps in the grid that it needs"
+    reason = "no interval: resampled rows leave gaps in the grid that it needs"
     assert reason in card.scored["d_lsbd"].notes
     assert card.to_dict()["metrics"]["d_lsbd"]["no_interval"] == METRICS["d_lsbd"].interval
     card.save(tmp_path / "card.json")
@@ -277,12 +277,12 @@ def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_th
     assert checked <= measured
     given = Representation(CODES, FACTORS, log_variances=np.full(CODES.shape, -2.0))
     card = unbraid.score(given, metrics=["mig", "beta_vae_score"], confidence=0.9, resamples=2)
-    assert "no simulation has checked its interval" in card.scored["beta_vae_score"].notes
-    assert "no simulation has checked its interval" not in card.scored["mig"].notes
+    assert "interval not validated" in card.scored["beta_vae_score"].notes
+    assert "interval not validated" not in card.scored["mig"].notes
     names = ["mig", "beta_vae_score"]
     compared = unbraid.compare({"a": given, "b": given.keep_rows(np.arange(200))}, metrics=names, resamples=2)
     for foot in (footnote({"a": card}), compared.footnote):
-        assert "; no simulation has checked the intervals of beta_vae_score; seed 0" in foot
+        assert "; intervals not validated: beta_vae_score; seed 0" in foot
 
 
 def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -292,5 +292,5 @@ def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> 
     )
     with metric_progress() as progress:
         unbraid.score(CODES, FACTORS, metrics="mig", confidence=0.9, resamples=3, progress=progress)
-    assert "mig, rows drawn anew" in shown.getvalue()
+    assert "mig, resampled rows" in shown.getvalue()
     assert " left " in shown.getvalue()

@@ -121,7 +121,7 @@ def test_all_codes_dropped_scores_zero_with_a_note() -> None:
     result = factor_vae_score(1e-3 * perfect_codes(FACTORS), FACTORS)
     assert result.score == 0.0
     assert not result.votes.any()
-    assert "nothing votes" in result.notes[-1]
+    assert "no code is active" in result.notes[-1]
 
 
 def test_score_is_of_test_votes() -> None:

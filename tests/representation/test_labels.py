@@ -41,7 +41,9 @@ def test_text_is_scored_as_its_levels_are_and_keeps_their_names() -> None:
         assert card.to_dict()["input"]["factors"] == [
             {"name": "shape", "kind": "categorical", "size": 3, "levels": ["ellipse", "heart", "square"]}
         ]
-        assert card.notes == ("kinds guessed: shape categorical (ellipse, heart, square); kinds= says otherwise",)
+        assert card.notes == (
+            "kinds guessed: shape categorical (ellipse, heart, square); pass kinds= (--kinds) to change",
+        )
 
 
 def test_an_ordered_categorical_keeps_its_own_order() -> None:
@@ -307,4 +309,6 @@ def test_from_three_encoders_and_a_frame_with_gaps_to_a_table_for_a_paper(tmp_pa
 
 def test_two_whole_numbered_levels_are_said_to_be_two() -> None:
     held = Representation.of(np.eye(4), {"on": [0, 1, 0, 1], "size": [0, 1, 2, 0], "far": [0, 2, 0, 2]})
-    assert held.notes == ("kinds guessed: on ordinal (two levels), size ordinal, far ordinal; kinds= says otherwise",)
+    assert held.notes == (
+        "kinds guessed: on ordinal (two levels), size ordinal, far ordinal; pass kinds= (--kinds) to change",
+    )

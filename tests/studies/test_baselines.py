@@ -1,4 +1,4 @@
-"""What nobody learnt beside the runs of a study: scored once, shown everywhere, compared with nothing."""
+"""Baselines without training beside the runs of a study: scored once, shown everywhere, compared with nothing."""
 
 import json
 import shutil
@@ -197,7 +197,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_pat
     ]
     assert [(each["baseline"], each["number"]) for each in data["baselines"]][-1] == (TITLES[2], 2)
     assert [each["id"] for each in data["columns"] if each["shown"]][-2:] == ["above_baselines", "collapsed"]
-    assert "What nobody learnt" in render("study.html", content)
+    assert "Baselines without training" in render("study.html", content)
     assert table(study, frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
     invoke("study", "export", folder, "--out", tmp_path / "all.csv")
     merged = merge_tables({"a": read_table(tmp_path / "all.csv"), "b": read_table(folder / "results.parquet")})

@@ -10,7 +10,7 @@ from unbraid.metrics._shared.arguments import find_metric
 from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
-PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best of what nobody learnt
+PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best baseline
 HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
 LEAST_RUNS = 3  # of a correlation
 

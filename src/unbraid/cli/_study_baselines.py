@@ -1,4 +1,4 @@
-"""What nobody learnt, beside the ranking of a study."""
+"""Baselines without training, next to the ranking of a study."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,7 +9,9 @@ from rich.table import Table
 
 def baselines_table(kinds: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
     """One row for each kind of baseline and number of codes, as `summaries` has them, by these columns."""
-    shown = Table(box=SIMPLE_HEAD, pad_edge=False, title="what nobody learnt", title_justify="left", title_style="")
+    shown = Table(
+        box=SIMPLE_HEAD, pad_edge=False, title="baselines without training", title_justify="left", title_style=""
+    )
     shown.add_column("baseline", no_wrap=True)
     for name in ("codes", "number", *(column.rpartition(".")[0] for column in columns)):
         shown.add_column(name, justify="right", no_wrap=True)

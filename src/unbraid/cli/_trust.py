@@ -20,7 +20,7 @@ TrustCode = Annotated[
     typer.Option(
         "--trust-code",
         metavar="MODULE:FUNCTION",
-        help="Execute this code of your own where the folder names it; may be repeated.",
+        help="Allow this module:function, named in the folder, to run; may be repeated.",
         show_default=False,
         callback=_checked,
     ),
@@ -32,7 +32,7 @@ TrustData = Annotated[
     typer.Option(
         "--trust-data",
         metavar="PATH",
-        help="Read these images of your own where the folder names them; may be repeated.",
+        help="Allow these images, named in the folder, to be read; may be repeated.",
         show_default=False,
     ),
 ]

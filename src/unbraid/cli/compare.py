@@ -24,17 +24,19 @@ def compare(
         list[Path],
         typer.Argument(metavar="FILE...", help="Files of codes with factors, or folders of runs.", show_default=False),
     ],
-    metrics: Annotated[str, typer.Option(help="Comma-separated ids or presets (see `unbraid metrics`).")] = "standard",
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    metrics: Annotated[
+        str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")
+    ] = "standard",
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     resamples: Annotated[
         int | None,
-        typer.Option(help="Parts of the rows that are scored; default by metric, 200 or 20.", show_default=False),
+        typer.Option(help="Number of subsamples; default 200, or 20 for metrics that train.", show_default=False),
     ] = None,
     paired: Annotated[
         bool | None,
         typer.Option(
             "--paired/--unpaired",
-            help="Whether row k of every file is of one image; default where their factors match.",
+            help="Whether row k of every file is the same image; default: yes if their factors match.",
             show_default=False,
         ),
     ] = None,
@@ -42,7 +44,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Factor of the files that says how many rows each row stands for; it is none then.",
+            help="Factor with weights: how many rows each row stands for. It is not scored as a factor.",
             show_default=False,
         ),
     ] = None,
@@ -50,7 +52,7 @@ def compare(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Factor of the files that says of which trial, animal, video or session each row is; it is none then.",
+            help="Factor with groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
             show_default=False,
         ),
     ] = None,
@@ -61,12 +63,12 @@ def compare(
     markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write them to this .csv file.")] = None,
 ) -> None:
-    """Compare models on the same images, or on other images of the same source: which is better, and how sure is it?
+    """Compare models on the same images, or on other images of the same source: is the difference significant?
 
-    The sampling unit is the image. Scores depend on the number of rows: of a file with more rows than the others,
-    disjoint subsets of as many rows are scored, and the mean is compared. Differences have intervals; p values are
-    corrected for all comparisons shown (Holm), and a model is called better where that leaves no doubt. Whether
-    a family is better than another takes several seeds of both: see `unbraid study compare`.
+    The sampling unit is the image. Every difference has a confidence interval, and p values are corrected for all
+    comparisons shown (Holm). A model is called better only if that difference is significant. Files with more rows than
+    the smallest are scored on disjoint subsets of its size, because scores depend on the number of rows. To compare
+    families, train several seeds of each and use `unbraid study compare`.
 
     Examples:
 

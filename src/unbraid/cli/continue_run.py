@@ -12,11 +12,11 @@ from unbraid.cli.train import print_runs, training_progress
 
 def continue_run(
     run: Annotated[Path, typer.Argument(help="Folder of a finished run, as `unbraid train` makes it.")],
-    steps: Annotated[int, typer.Option(help="Training steps in all, those taken included.")],
-    dataset: Annotated[
-        str | None, typer.Option(help="The images of the training; default the ones that the run names.")
+    steps: Annotated[int, typer.Option(help="Total training steps, including those already taken.")],
+    dataset: Annotated[str | None, typer.Option(help="Training images; default those named in the run.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the new run; default the one that holds this run.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the run folders; default that of the run.")] = None,
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,

@@ -37,7 +37,7 @@ Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="OPTION=VALUE", help="An option of the dataset (see info); may be repeated."),
 ]
-NoVerify = Annotated[bool, typer.Option("--no-verify", help="Take a file of another checksum or size as it is.")]
+NoVerify = Annotated[bool, typer.Option("--no-verify", help="Accept a file whose checksum or size differs.")]
 Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
@@ -78,7 +78,7 @@ def list_datasets(json: Json = False) -> None:
 
 @data_app.command("info")
 def info(name: Name, json: Json = False) -> None:
-    """Tell all about one: factors, options, files, notes.
+    """Show details of one dataset: factors, options, files, notes.
 
     Examples:
 
@@ -108,19 +108,19 @@ def info(name: Name, json: Json = False) -> None:
 def render(
     name: Name,
     out: Annotated[Path | None, typer.Option(help="Write images and factors to this new folder.")] = None,
-    limit: Annotated[int | None, typer.Option(help="With --out: only the first so many images.")] = None,
+    limit: Annotated[int | None, typer.Option(help="With --out: number of images, the first ones.")] = None,
     png: Annotated[bool, typer.Option("--png", help="With --out: .png files instead of images.npy.")] = False,
     file: Annotated[
-        Path | None, typer.Option(help="Where the official file is, if not in `unbraid data path`.")
+        Path | None, typer.Option(help="Path of the official file, if it is not in `unbraid data path`.")
     ] = None,
     no_verify: NoVerify = False,
     sets: Sets = None,
 ) -> None:
     """Draw a dataset, or convert its official file.
 
-    What takes long is stored, and opens at once from then on. With --out, write a folder for other programs
-    instead: images.npy (n, height, width, channels), or with --png images/000000.png and so on, and factors.csv with
-    one row of levels per image. `unbraid.datasets.load`, and every command that takes a dataset, opens it by its path.
+    Images that take long to make are stored and open at once the next time. With --out, write a folder for other
+    programs instead: images.npy (n, height, width, channels), or with --png images/000000.png and so on, and
+    factors.csv with one row of levels per image. Every command that takes a dataset opens this folder by its path.
 
     Examples:
 
@@ -154,7 +154,7 @@ def render(
 @data_app.command("get")
 def get(
     name: Annotated[str, typer.Argument(help="A dataset of `unbraid data list`.")],
-    file: Annotated[str | None, typer.Option(help="Which of its files (see info); by default the first.")] = None,
+    file: Annotated[str | None, typer.Option(help="One of its files (see info); default the first.")] = None,
     no_verify: NoVerify = False,
 ) -> None:
     """Download the official file of a dataset.
@@ -183,7 +183,7 @@ def get(
 
 @data_app.command("path")
 def path() -> None:
-    """Print the folder of everything stored.
+    """Print the folder where datasets are stored.
 
     It is UNBRAID_DATA, or else the platform's cache folder. Official files are looked for there and in its folder
     "official".
@@ -202,8 +202,8 @@ def path() -> None:
 @data_app.command("show")
 def show(
     name: Name,
-    out: Annotated[Path, typer.Option(help="Write the sheet to this .png file.")],
-    columns: Annotated[int, typer.Option(help="At most so many images in a row.")] = 10,
+    out: Annotated[Path, typer.Option(help="Output .png file.")],
+    columns: Annotated[int, typer.Option(help="Maximum number of images in a row.")] = 10,
     scale: Annotated[int, typer.Option(help="Pixels of the sheet per pixel of an image.")] = 2,
     sets: Sets = None,
 ) -> None:

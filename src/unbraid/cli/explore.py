@@ -24,10 +24,10 @@ def explore(
 ) -> None:
     """Serve the page of a study or a run, on localhost, until Ctrl-C.
 
-    The address that it prints ends in a token, new each time, without which nobody is answered.
+    The printed address ends in a token, new each time and required for access.
 
-    The page is that of `unbraid report` and more: every run has its page with live traversals, beside that of another
-    where wanted; metrics are scored on demand and kept in the run's folder; results of a study that is still running
+    The page shows what `unbraid report` shows, and more. Every run has a page with live traversals, and you can put two
+    runs next to each other. Metrics are computed on demand and kept in the run's folder. Results of a running study
     appear by themselves.
 
     Examples:

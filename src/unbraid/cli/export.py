@@ -12,7 +12,7 @@ from unbraid.cli._trust import TrustCode
 def export(
     run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
     onnx: Annotated[Path, typer.Option(help="Write this .onnx file.")],
-    part: Annotated[str, typer.Option(help="decoder or encoder.")] = "decoder",
+    part: Annotated[str, typer.Option(help="Part of the model: decoder or encoder.")] = "decoder",
     trust_code: TrustCode = None,
 ) -> None:
     """Write the decoder or the encoder of a run as ONNX.

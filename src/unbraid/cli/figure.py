@@ -15,7 +15,7 @@ from unbraid.cli.score import about_labels, labelled
 
 
 def figure(
-    name: Annotated[str | None, typer.Argument(help="Which figure (see --list).", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of the figure (see --list).", show_default=False)] = None,
     path: Annotated[
         Path | None,
         typer.Argument(
@@ -24,17 +24,15 @@ def figure(
             help="Folder of a run or of a study, or a representation file.",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Write it to this .png, .svg or .pdf file.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")] = None,
     width: Annotated[
         float | None,
-        typer.Option(metavar="MM", help="As wide as this; a column is 89, a page 183.", show_default="of the figure"),
+        typer.Option(metavar="MM", help="Width in mm (column 89, page 183).", show_default="of the figure"),
     ] = None,
     codes: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Show these codes, by name or number, with commas between.")
+        str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
     ] = None,
-    factors: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Show these factors, with commas between.")
-    ] = None,
+    factors: Annotated[str | None, typer.Option(metavar="NAMES", help="Comma-separated factors to show.")] = None,
     labels: Annotated[
         Path | None,
         typer.Option(help="Table of labels (.csv, .parquet, .npz, .npy) of the codes.", show_default=False),
@@ -47,14 +45,14 @@ def figure(
         typer.Option(metavar="NAME=NUMBER,...", help="Period of angles: hue=360.", show_default=False),
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(metavar="VALUE,...", help="What stands for no label.", show_default=False)
+        str | None, typer.Option(metavar="VALUE,...", help="Values that mean 'missing'.", show_default=False)
     ] = None,
     top: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Show so many codes, most important first.", show_default="24 of many"),
+        typer.Option(metavar="N", help="Number of codes to show, most important first.", show_default="24 of many"),
     ] = None,
-    theme: Annotated[Literal["light", "dark"], typer.Option(help="The page it is for.")] = "light",
-    data: Annotated[Path | None, typer.Option(help="Write the numbers that it shows to this .csv file.")] = None,
+    theme: Annotated[Literal["light", "dark"], typer.Option(help="Background that the colours are for.")] = "light",
+    data: Annotated[Path | None, typer.Option(help="Write the plotted numbers to this .csv file.")] = None,
     sets: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the figure (see --list).")
     ] = None,
@@ -65,11 +63,11 @@ def figure(
 ) -> None:
     """Draw a figure of a run, of a study or of a file of codes.
 
-    It is drawn at the width of a column or of a page of a journal, with text of 7 to 8 points. Of hundreds of codes it
-    shows those that matter most, and says of how many.
+    The figure has the width of a column or a page of a journal and text of 7 to 8 points. Of hundreds of codes
+    it shows the most important ones, and says how many there are.
 
-    In .pdf fonts are embedded, in .svg text is drawn as outlines; both look the same everywhere. Colours are told
-    apart by all common kinds of colour vision.
+    Fonts are embedded in .pdf, and text is outlines in .svg, so both look the same everywhere. The colours are safe for
+    common forms of colour blindness.
 
     Examples:
 

@@ -13,9 +13,9 @@ MOST = 10_000  # images of one picture
 
 def generate(
     run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
-    out: Annotated[Path, typer.Option(help="Write the picture to this .png file.")],
-    n: Annotated[int, typer.Option("--n", help="How many images.")] = 16,
-    seed: Annotated[int, typer.Option(help="Same seed, same images; of more the first are the same.")] = 0,
+    out: Annotated[Path, typer.Option(help="Output .png file.")],
+    n: Annotated[int, typer.Option("--n", help="Number of images.")] = 16,
+    seed: Annotated[int, typer.Option(help="Seed of the samples; a larger --n begins with the same images.")] = 0,
     scale: Annotated[int, typer.Option(help="Pixels of the picture per pixel of an image.")] = 1,
     trust_code: TrustCode = None,
 ) -> None:

@@ -18,10 +18,10 @@ def report(
     path: Annotated[Path, typer.Argument(help="Folder of a study or of a run, or the .json file of scores.")],
     out: Annotated[
         Path | None,
-        typer.Option(help="Write this .html file; default report.html in the folder, or beside the file."),
+        typer.Option(help="Output .html file; default report.html in the folder, or next to the file."),
     ] = None,
     compare: Annotated[
-        Path | None, typer.Option(help="Another run of the same images, moved by the same sliders.")
+        Path | None, typer.Option(help="Second run on the same images, controlled by the same sliders.")
     ] = None,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,

@@ -35,16 +35,16 @@ def score(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="File of codes (.npz, also a sparse one of SciPy, .npy, .safetensors, .parquet, .csv), folder of such "
-            "files, or folder of a run; several are put side by side.",
+            help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, or a sparse .npz of SciPy), folder of such "
+            "files, or run folder. Several are compared in one table.",
             show_default=False,
         ),
     ] = None,
     labels: Annotated[
         Path | None,
         typer.Option(
-            help="Table of labels (.csv, .parquet, .npz, .npy), row by row those of the codes; in place of factors "
-            "beside the codes.",
+            help="Table of labels (.csv, .parquet, .npz, .npy) with one row per row of codes, for codes without "
+            "factors in their file.",
             show_default=False,
         ),
     ] = None,
@@ -57,18 +57,18 @@ def score(
         ),
     ] = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
-    metrics: Annotated[str, typer.Option(help="Comma-separated ids and presets, see `unbraid metrics`.")] = "standard",
+    metrics: Annotated[
+        str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")
+    ] = "standard",
     factors: Annotated[
         str | None,
-        typer.Option(
-            "--factors", "--columns", help="Comma-separated names of the factors to score against; default all."
-        ),
+        typer.Option("--factors", "--columns", help="Comma-separated factors to score against; default all."),
     ] = None,
     kinds: Annotated[
         str | None,
         typer.Option(
             metavar="NAME=KIND,...",
-            help="categorical, ordinal, continuous or cyclic, of factors by name; others are guessed, and it is said.",
+            help="Kinds of factors: categorical, ordinal, continuous or cyclic. Others are guessed, with a note.",
             show_default=False,
         ),
     ] = None,
@@ -81,14 +81,14 @@ def score(
     missing: Annotated[
         str | None,
         typer.Option(
-            metavar="VALUE,...", help="What stands for no label, beside empty cells and NaN.", show_default=False
+            metavar="VALUE,...", help="Values that mean 'missing', besides empty cells and NaN.", show_default=False
         ),
     ] = None,
     weights: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Label that says how many rows each row stands for; it is no factor.",
+            help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
             show_default=False,
         ),
     ] = None,
@@ -96,8 +96,7 @@ def score(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Label that says of which trial, animal, video or session each row is, where rows of one hang "
-            "together; it is no factor.",
+            help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
             show_default=False,
         ),
     ] = None,
@@ -105,7 +104,7 @@ def score(
         str | None,
         typer.Option(
             metavar="0-1,2,4+7",
-            help="Codes that belong together, blocks with commas between: adds block_r2 and block_mcc.",
+            help="Comma-separated blocks of codes that belong together; adds block_r2 and block_mcc.",
             show_default=False,
         ),
     ] = None,
@@ -113,55 +112,59 @@ def score(
         str | None,
         typer.Option(
             metavar="position=x+y,shape",
-            help="Factors that belong together, in the order of the blocks of codes for block_r2; default each alone.",
+            help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
             show_default=False,
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     gap: Annotated[
-        str | None, typer.Option(help="Rows that zero_shot keeps out of training, such as 'size > 1 and hue == 0'.")
+        str | None,
+        typer.Option(
+            help="Condition for the rows that zero_shot holds out of training, such as 'size > 1 and hue == 0'."
+        ),
     ] = None,
     null: Annotated[
         str,
         typer.Option(
             metavar="NUMBER|shift|shift:NUMBER",
-            help="Score this many times more with rows shuffled (with --groups, whole groups): what do codes of this "
-            "shape get by luck? For time series `shift`: rows moved by a tenth of the length or more, 100 times.",
+            help="Permutation test with this many shuffles of the rows (of whole groups with --groups). For time "
+            "series: `shift`, 100 circular shifts by at least a tenth of the length.",
         ),
     ] = "0",
     baselines: Annotated[
         bool,
         typer.Option(
             "--baselines",
-            help="Of a run: score beside it a random projection and the PCA of the same images, and the model before "
-            "its training.",
+            help="For a run: also score a random projection of the same images, their PCA and the untrained encoder.",
         ),
     ] = False,
     confidence: Annotated[
         float | None,
         typer.Option(
-            help="An interval for every number, such as .95: what would fresh images, as many, score on average? A "
-            "note says so where no simulation has checked it.",
+            help="Confidence level, such as .95: adds an interval for the mean score of new samples of as many rows. "
+            "A note marks intervals that were not validated.",
             show_default=False,
         ),
     ] = None,
     resamples: Annotated[
         int | None,
         typer.Option(
-            help="Parts of the rows that are scored for it; default by metric, 200, or 20 of what is trained.",
+            help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.",
             show_default=False,
         ),
     ] = None,
     how_many: Annotated[
         float | None,
         typer.Option(
-            help="Say how many rows each metric needs for an interval that reaches so far to either side.",
+            help="Rows needed for an interval of ± this value.",
             show_default=False,
         ),
     ] = None,
     dense: Annotated[
         bool,
-        typer.Option("--dense", help="Make sparse codes a full array, if it fits into memory, for every metric."),
+        typer.Option(
+            "--dense", help="Convert sparse codes to a full array, if it fits into memory, so that all metrics run."
+        ),
     ] = False,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
@@ -174,9 +177,9 @@ def score(
 ) -> None:
     """Score codes against factors by every published metric.
 
-    The folder of a run keeps what its scores.json lacks, if it was asked for with all factors, seed 0 and no gap; what
-    stands there, such as the scores of a study, is never changed. A metric that judges whole objects (d_lsbd) has them
-    encoded, as many as 10 000 images hold, where the codes in the folder are those of images drawn at random.
+    Scores of a run are added to its scores.json if they are of all factors, with seed 0 and without --gap. Scores that
+    are there already are never changed. For d_lsbd, which needs whole objects, up to 10 000 more images of the run's
+    dataset are encoded.
 
     Examples:
 

@@ -37,18 +37,19 @@ def stress(
         ),
     ] = None,
     lower_is_better: Annotated[
-        bool, typer.Option("--lower-is-better", help="Of a function of your own: less is better.")
+        bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
     json: Annotated[Path | None, typer.Option(help="Write every check to this .json file.")] = None,
 ) -> None:
-    """Put metrics through codes of known faults, and tell who does what it claims.
+    """Test metrics on codes with known faults, and report which behave as claimed.
 
-    A claim of modularity must punish two factors in one code and let copies pass; of compactness, the other way round;
-    of alignment, any factor without a code to itself; of explicitness, lost factors alone. Whatever it claims, a metric
-    must tell perfect codes from noise, and keep its verdict when codes are scaled, reordered, idle or beside irrelevant
-    ones, when rows are few, and when factors are uneven, dependent or continuous. Scores are shown with their share of
-    the way from noise (0) to perfect codes (1): above .9 a score has stayed, below it has fallen.
+    A metric of modularity must penalise two factors in one code, but not copies of a code. A metric of compactness must
+    do the opposite. A metric of alignment must penalise every factor without a code of its own, and a metric of
+    explicitness only lost factors. Every metric must separate perfect codes from noise. Its verdict must not change
+    when codes are scaled or reordered, when constant or irrelevant codes are added, when rows are few, or when factors
+    are unbalanced, dependent or continuous. Scores are rescaled from noise (0) to perfect codes (1): above .9 counts as
+    unchanged, below as lower.
 
     Examples:
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 study_app = typer.Typer(
     cls=Commands,
-    help="Run a study: many models by one file, stopped and continued at will.",
+    help="Run a study: many models described in one file; stop and resume at any time.",
     epilog="Start with: unbraid study run study.yaml --out study/ --dry-run",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -33,7 +33,7 @@ Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, 
 
 @study_app.command("run")
 def run(
-    file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="The study.")],
+    file: Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="File that describes the study.")],
     out: Annotated[Path, typer.Option(help="Folder of the results, or s3://bucket/prefix; the same one continues.")],
     executor: Annotated[
         str | None,
@@ -49,24 +49,26 @@ def run(
         float | None, typer.Option(help="With --executor ray: share of a GPU for each run, such as 0.25.")
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(help="Runs at a time on a CPU of this machine; default one per core.")
+        int | None, typer.Option(help="Number of runs at a time on this machine's CPU; default one per core.")
     ] = None,
     shard: Annotated[
         str | None,
-        typer.Option(metavar="I/N", help="Only the I-th of N parts, as one job of an array; others may run beside it."),
+        typer.Option(
+            metavar="I/N", help="Run only part I of N, as one job of an array; other parts can run at the same time."
+        ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the runs and what they cost; write nothing.")
+        bool, typer.Option("--dry-run", help="Estimate the number of runs, their time and disk space; write nothing.")
     ] = False,
-    retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: try again what failed.")] = None,
+    retry: Annotated[Literal["failed"] | None, typer.Option(help="failed: run failed runs again.")] = None,
     retrain: Annotated[
-        bool, typer.Option("--retrain", help="Train anew what another training version of a family was used for.")
+        bool, typer.Option("--retrain", help="Train runs again that used another training version of their family.")
     ] = False,
 ) -> None:
     """Train and score all runs of a study.
 
-    Interrupted or killed, the same command continues; what is finished is not done again. A seed, a setting or a metric
-    added to the file adds only what is new.
+    If a study was interrupted, the same command resumes it; finished runs are not trained again. If you add a seed, a
+    setting or a metric to the file, only what is new is computed.
 
     Examples:
 
@@ -125,7 +127,7 @@ def status(
     folder: Folder,
     json: Annotated[bool, typer.Option("--json", help="Print every run as JSON.")] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Read and check every run, also those whose files have not changed.")
+        bool, typer.Option("--again", help="Read and check every run again, even if its files have not changed.")
     ] = False,
     trust_code: TrustCode = None,
 ) -> None:

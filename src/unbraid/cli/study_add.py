@@ -17,17 +17,18 @@ def add(
         list[Path],
         typer.Argument(metavar="FILE...", help="Representation files, or run folders of `unbraid train`."),
     ],
-    family: Annotated[str | None, typer.Option(help="What the results call them; a run folder knows its own.")] = None,
+    family: Annotated[str | None, typer.Option(help="Family named in the results; a run folder knows its own.")] = None,
     setting: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME=VALUE", help="A hyperparameter of all of them; may be repeated."),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option(help="Of the first; the others count on from it. Default 0, or a run folder's own.")
+        int | None,
+        typer.Option(help="Seed of the first; the others count up from it. Default 0, or the run folder's own."),
     ] = None,
     name: Annotated[
         list[str] | None,
-        typer.Option(help="What the results call each run, in order; by default the file without its suffix."),
+        typer.Option(help="Name of each run in the results, in order; default the file name without its suffix."),
     ] = None,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,

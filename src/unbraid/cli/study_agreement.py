@@ -35,10 +35,10 @@ def agreement(
         ),
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Show the runs of this family alone; default all runs.", show_default=False)
+        str | None, typer.Option(help="Show only the runs of this family; default all runs.", show_default=False)
     ] = None,
     over: Annotated[
-        Literal["runs", "settings"], typer.Option(help="Correlate runs, or the means of settings over their seeds.")
+        Literal["runs", "settings"], typer.Option(help="Sampling unit: runs, or settings averaged over their seeds.")
     ] = "runs",
     method: Annotated[
         Literal["spearman", "pearson"], typer.Option(help="Correlation of ranks, or of values.")
@@ -46,11 +46,11 @@ def agreement(
     target: Annotated[
         str | None,
         typer.Option(
-            help="Also test which column predicts this one best, such as compositional.mlp.both.", show_default=False
+            help="Column, such as compositional.mlp.both: also test which column predicts it best.", show_default=False
         ),
     ] = None,
     test: Annotated[
-        Literal["dependent", "paper", "independent"], typer.Option(help="With --target: of two correlations.")
+        Literal["dependent", "paper", "independent"], typer.Option(help="Test of two correlations, with --target.")
     ] = "dependent",
     box: Annotated[
         str | None, typer.Option(help="Also show the quartiles of this column by setting.", show_default=False)
@@ -69,7 +69,7 @@ def agreement(
         typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.", show_default=False),
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Also list every pair with its interval and p.")] = False,
-    confidence: Annotated[float, typer.Option(help="Of the intervals of correlations.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals of correlations.")] = 0.95,
     top: Annotated[int, typer.Option(help="With --controversial: number of models.")] = 5,
     out: Annotated[
         Path | None, typer.Option(help="Write the correlations of all groups to this .csv file.", show_default=False)

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 def compare(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, or a merged table.")],
-    by: Annotated[str, typer.Option(help="Column that makes the groups: family, setting, hyper.beta, ...")] = "family",
+    by: Annotated[
+        str, typer.Option(help="Column that defines the groups: family, setting, hyper.beta, ...")
+    ] = "family",
     columns: Annotated[
         str | None,
         typer.Option(help="Columns of the results to compare, with commas; default the metrics.", show_default=False),
     ] = None,
     over: Annotated[
-        Literal["runs", "settings"], typer.Option(help="The sample: runs, or means of settings over their seeds.")
+        Literal["runs", "settings"], typer.Option(help="Sampling unit: runs, or settings averaged over their seeds.")
     ] = "runs",
     within: Annotated[
         str | None,
@@ -36,7 +38,7 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     out: Annotated[
         Path | None, typer.Option(help="Write the differences to this .csv file.", show_default=False)
     ] = None,
@@ -45,11 +47,11 @@ def compare(
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     trust_code: TrustCode = None,
 ) -> None:
-    """Compare the scores of groups of runs: which is better, by how much, and how sure is it?
+    """Compare the scores of groups of runs: which is better, by how much, and is it significant?
 
-    Runs are the sample, not images: seeds move a score more than images do. Differences are medians of all differences
-    between two groups, with the interval that the rank test does not reject; p values are corrected for all
-    comparisons shown (Holm), and a group is called better where that leaves no doubt.
+    The sampling unit is the run, not the image, because seeds change a score more than images do. A difference is the
+    median of all differences between two groups, with the interval of a rank test. P values are corrected for all
+    comparisons shown (Holm), and a group is called better only if the difference is significant.
 
     Examples:
 

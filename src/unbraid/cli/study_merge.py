@@ -21,7 +21,7 @@ def merge(
     ] = None,
     prefer_first: Annotated[
         bool,
-        typer.Option("--prefer-first", help="Of a run whose numbers differ, take those of the table given first."),
+        typer.Option("--prefer-first", help="If the numbers of a run differ, use those of the table given first."),
     ] = False,
     trust_code: TrustCode = None,
 ) -> None:

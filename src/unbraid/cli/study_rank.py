@@ -32,7 +32,7 @@ def rank(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
     similarity: Annotated[
         Literal["lasso", "spearman"] | None,
-        typer.Option(help="How two latents are compared; default as in the YAML, or lasso.", show_default=False),
+        typer.Option(help="Similarity of two latents; default as in the YAML, or lasso.", show_default=False),
     ] = None,
     compare: Annotated[
         Literal["same-hyperparameters", "same-family", "all"] | None,
@@ -52,19 +52,20 @@ def rank(
     informative: Annotated[
         Literal["signal", "kl"] | None,
         typer.Option(
-            help="Which latents count: those that tell of their sample, or, as in the paper, those with a KL. Default "
+            help="How informative latents are found: by their signal, or by their KL as in the paper. Default "
             "as in the YAML, or signal.",
             show_default=False,
         ),
     ] = None,
     n_comparisons: Annotated[
-        int | None, typer.Option(help="Other models each one is compared with; default all.", show_default=False)
+        int | None,
+        typer.Option(help="Number of other models that each one is compared with; default all.", show_default=False),
     ] = None,
     metric: Annotated[
         str | None,
         typer.Option(help="Column by which to check that seeds matter, such as mig.score.", show_default=False),
     ] = None,
-    rows: Annotated[int, typer.Option(help="Rows of the table of runs.")] = 20,
+    rows: Annotated[int, typer.Option(help="Number of rows in the table of runs.")] = 20,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
     latex: Annotated[Path | None, typer.Option(help="Write the medians by setting to this .tex file.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
@@ -73,10 +74,10 @@ def rank(
 ) -> None:
     """Rank the runs of a study by Unsupervised Disentanglement Ranking (UDR).
 
-    Models that agree with the others, latent by latent, are disentangled. The best setting is that of the highest
-    median, the best model that of the highest score. Metrics that need labels are shown beside it where there are any,
-    and where the YAML says `baselines: true`, what nobody learnt scores by them; † marks what is no better.
-    What is found is kept in DIR/udr/, so that a new model costs its own comparisons alone.
+    UDR takes models to be disentangled if their latents match those of the others one to one. The best setting has the
+    highest median, and the best model the highest score. Metrics that need labels are shown too, if there are any.
+    With `baselines: true` in the YAML the baselines without training are shown too; † marks runs that are no better.
+    Comparisons are kept in DIR/udr/, so a new model only adds its own.
 
     Examples:
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def train(
-    family: Annotated[str, typer.Argument(help="What to train, such as vae or beta_vae (see `unbraid families`).")],
+    family: Annotated[str, typer.Argument(help="Family to train, such as vae or beta_vae (see `unbraid families`).")],
     images: Annotated[
         str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.", show_default=False)
     ] = None,
@@ -28,7 +28,7 @@ def train(
         str | None,
         typer.Option(help="A dataset of `unbraid data list`, or the path of your own images, with factors or without."),
     ] = None,
-    seeds: Annotated[str, typer.Option(help="How many (4), or which (0,7; a single one: 7,).")] = "1",
+    seeds: Annotated[str, typer.Option(help="Number of seeds (4) or a list (0,7; a single seed: 7,).")] = "1",
     sets: Annotated[
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE[,...]", help="A hyperparameter; several values train each."),
@@ -39,24 +39,28 @@ def train(
     ] = None,
     steps: Annotated[int, typer.Option(help="Training steps of each run.")] = 30_000,
     batch_size: Annotated[int, typer.Option(help="Images per step.")] = 64,
-    out: Annotated[Path, typer.Option(help="Folder of the run folders.")] = Path("runs"),
+    out: Annotated[Path, typer.Option(help="Folder in which each run gets its own folder.")] = Path("runs"),
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     precision: Annotated[str, typer.Option(help="auto, float32 or bfloat16.")] = "auto",
     checkpoint_every: Annotated[float, typer.Option(help="Seconds between checkpoints; 0 saves every step.")] = 120.0,
-    snapshots: Annotated[int, typer.Option(help="Keep metrics at so many evenly spaced steps.")] = 0,
-    snapshot_metrics: Annotated[str, typer.Option(help="Which, with commas between.")] = "mig",
+    snapshots: Annotated[int, typer.Option(help="Number of evenly spaced steps at which to compute metrics.")] = 0,
+    snapshot_metrics: Annotated[str, typer.Option(help="Comma-separated metrics for --snapshots.")] = "mig",
     hold_out: Annotated[
-        float, typer.Option(help="Images that no training sees, a share below 1 or how many: their ELBO is kept.")
+        float,
+        typer.Option(help="Size of the hold-out set, as a number of images or a share below 1; its ELBO is kept."),
     ] = 0,
-    hold_out_every: Annotated[int, typer.Option(help="Steps between two evaluations of it.")] = 500,
+    hold_out_every: Annotated[int, typer.Option(help="Steps between evaluations on the hold-out set.")] = 500,
     patience: Annotated[
-        int, typer.Option(help="Stop after so many evaluations without a new best, and keep the best; 0: never.")
+        int,
+        typer.Option(
+            help="Early stopping after this many evaluations without improvement; 0: never. Keeps the best weights."
+        ),
     ] = 0,
 ) -> None:
-    """Train a family, for every combination of the values given and every seed.
+    """Train a family for every combination of the given values and every seed.
 
-    Each run has a folder of its own under --out. Interrupted or killed, the same command continues where it was and
-    ends with the same weights; what is finished is not trained again.
+    Each run has its own folder under --out. If training was interrupted, the same command resumes it and ends with the
+    same weights. Finished runs are not trained again.
 
     Examples:
 

@@ -11,14 +11,14 @@ from unbraid.cli._trust import TrustCode, TrustData, trusted
 
 def traverse(
     run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
-    out: Annotated[Path, typer.Option(help="Write the picture to this .png file.")],
+    out: Annotated[Path, typer.Option(help="Output .png file.")],
     dataset: Annotated[
-        str | None, typer.Option(help="Take images from this dataset; default the one of the training.")
+        str | None, typer.Option(help="Dataset of the seed images; default that of the training.")
     ] = None,
-    rows: Annotated[int, typer.Option(help="Seed images, one a row.")] = 3,
+    rows: Annotated[int, typer.Option(help="Number of seed images, one per row.")] = 3,
     steps: Annotated[int, typer.Option(help="Images along each code.")] = 9,
     scale: Annotated[float, typer.Option(help="Pixels of the picture per pixel of an image.")] = 1.0,
-    seed: Annotated[int, typer.Option(help="Same seed, same images.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the choice of images.")] = 0,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:

@@ -32,12 +32,12 @@ def udr(
     ] = None,
     similarity: Annotated[
         Literal["lasso", "spearman", "pearson"] | None,
-        typer.Option(help="How two latents are compared; default lasso, beside --top spearman.", show_default=False),
+        typer.Option(help="Similarity of two latents; default lasso, or spearman with --top.", show_default=False),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option(
-            help="For thousands of codes, sparse ones too: the so many most like each, by spearman or pearson.",
+            help="Compare each code with its N most similar (spearman or pearson), for thousands of codes.",
             show_default=False,
         ),
     ] = None,
@@ -51,7 +51,7 @@ def udr(
     informative: Annotated[
         Literal["signal", "kl"] | None,
         typer.Option(
-            help="Which latents count: those that tell of their sample, or, as the paper, those with a KL.",
+            help="How informative latents are found: by their signal, or by their KL as in the paper.",
             show_default="signal",
         ),
     ] = None,
@@ -62,9 +62,10 @@ def udr(
         ),
     ] = None,
     n_comparisons: Annotated[
-        int | None, typer.Option(help="Other models each one is compared with; default all.", show_default=False)
+        int | None,
+        typer.Option(help="Number of other models that each one is compared with; default all.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Of the draw of comparisons.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the drawn comparisons.")] = 0,
     untrained: Annotated[
         list[Path] | None,
         typer.Option(
@@ -80,8 +81,8 @@ def udr(
     """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
 
     The files hold codes of the same samples in the same order, and need no labels: .npy, .npz, .safetensors, .parquet
-    or .csv. Latents that tell nothing of their sample are left
-    out; of a file without log_variances, all count as informative.
+    or .csv. Uninformative latents are left out; in a
+    file without log_variances all count as informative.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""What codes that learnt nothing score on the same images, and whether a score is better than that."""
+"""What baselines without training score on the same images, and whether a score is better than that."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple

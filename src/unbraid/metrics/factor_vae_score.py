@@ -114,7 +114,7 @@ def factor_vae_score(
     votes = np.zeros((n_codes, n_factors))
     code_factor = np.full(n_codes, -1)
     if len(active) == 0:
-        note = f"every code has variance below {variance_threshold:g}: nothing votes, and the score is 0"
+        note = f"every code has variance below {variance_threshold:g}: no code is active, so the score is 0"
         return FactorVAEScore(0.0, 0.0, np.zeros(n_factors), votes, code_factor, variances, (*decide.notes, note))
     normalised = np.ascontiguousarray(unit[:, active] / deviations[active])
     rng = np.random.default_rng(seed)

@@ -118,7 +118,7 @@ def read_labels(
 
 def note_on_guesses(said: Sequence[str]) -> str:
     """The note that says which kinds nobody has given, so that a wrong guess is seen."""
-    return f"kinds guessed: {', '.join(said)}; kinds= says otherwise"
+    return f"kinds guessed: {', '.join(said)}; pass kinds= (--kinds) to change"
 
 
 def check_groups(groups: Any, n_samples: int) -> IntArray:

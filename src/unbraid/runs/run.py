@@ -230,7 +230,7 @@ class Run:
     def baselines(
         self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0
     ) -> dict[str, Baseline]:
-        """What nobody learnt, of the images of `representation`, for `unbraid.score(run.codes(), baselines=...)`.
+        """Baselines of the images of `representation`, for `unbraid.score(run.codes(), baselines=...)`.
 
         A random projection of the pixels to as many codes as the model has, as many of their principal components, and
         the model as it was before its first step (none of a family that is fitted, as PCA).

@@ -103,8 +103,10 @@ class Scored:
         if self.intervals is not None and self.intervals.by_seed is not None:
             share = self.intervals.by_seed.get(self.metric.headline)
             if share is not None:
-                own = f"{100 * share:.0f} % of the variance behind its interval is that from seed to seed"
-                notes.append(f"{own}, the rest that of rows")
+                seeds = round(100 * share)
+                notes.append(
+                    f"{seeds} % of its variance comes from the metric's seed, {100 - seeds} % from sampling rows"
+                )
         if self.no_interval:
             notes.append(with_names(f"no interval: {self.no_interval}", self.factors, self.codes))
         if self.no_null:

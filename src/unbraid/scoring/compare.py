@@ -210,8 +210,8 @@ def compare(
 ) -> ModelComparison:
     """Compare the codes that two or more models give: which scores better, by how much, and how sure is that?
 
-    The sample are the images: other images might turn a small difference around. Whether one *method* is better than
-    another no two models tell, since seeds move a score as well; see `Study` and `unbraid study compare`.
+    The sampling unit is the image: other images might reverse a small difference. Two models cannot show that one
+    *method* is better than another, since seeds change a score too; see `Study` and `unbraid study compare`.
 
     Scores depend on the number of rows. Of a model with more rows than the one with the fewest (2 % more, or beyond),
     disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; `notes` say so.

@@ -1,4 +1,4 @@
-"""Codes of images that nobody learnt: raw pixels projected at random, and their principal components."""
+"""Codes of images without training: raw pixels projected at random, and their principal components."""
 
 from collections.abc import Callable
 from functools import partial

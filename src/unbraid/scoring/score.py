@@ -124,8 +124,8 @@ def score(
             another. "shift", or "shift:200" for as many, is for time series, whose neighbouring rows are alike: the
             codes are moved against the factors by a tenth of the length or more, within groups where these are given,
             around the circle of the series there and back; right if the series goes on in the same way throughout.
-        baselines: codes of the same rows that nobody learnt, by name, {"PCA": pca_codes}, arrays or Representations, to
-            be scored alike and told beside each score. `score_encoder` and `Run.baselines` make them from images.
+        baselines: codes of the same rows without training, by name, {"PCA": pca_codes}, as arrays or Representations;
+            their scores are shown next to each score. `score_encoder` and `Run.baselines` make them from images.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
             as many rows from the same source. From the scores of parts of the rows; see `unbraid.metrics.METRICS` for
             how many, and for the metrics that have none.
@@ -149,7 +149,7 @@ def score(
         >>> print(score(grid, grid, metrics=["mig", "d_lsbd"]))
         mig                      1.000   higher is better, 0 to 1
         d_lsbd                       -   needs at least one cyclic factor
-        note: kinds guessed: factor_0 ordinal, factor_1 ordinal; kinds= says otherwise
+        note: kinds guessed: factor_0 ordinal, factor_1 ordinal; pass kinds= (--kinds) to change
     """
     check_whole("seed", seed, 0)
     asked_shuffle(null)
@@ -264,9 +264,9 @@ def score_encoder(
             make up whole objects for metrics that need these.
         batch_size: images per call of `encode`.
         seed: of the draw and of the metrics.
-        baselines: whether to score what nobody learnt beside it, on the same images: a random projection of the pixels
-            to as many codes, as many of their principal components, and the encoder `untrained`. It takes three or four
-            times as long. A score that is no better than its best baseline is marked in every view.
+        baselines: whether to score baselines without training as well, on the same images: a random projection of the
+            pixels to as many codes, as many of their principal components, and the encoder `untrained`. It takes three
+            or four times as long. Scores no better than the best baseline are marked in every view.
         untrained: what encodes as `encode` did before it was trained, for the baselines.
         **arguments: passed on to `score`.
 

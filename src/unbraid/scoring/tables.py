@@ -88,7 +88,7 @@ def footnote(cards: "Mapping[str, ScoreCard]") -> str:
 def unchecked(cards: "Mapping[str, ScoreCard]") -> list[str]:
     """What a table of intervals has to say of those that no simulation has checked; nothing where there are none."""
     names = dict.fromkeys(name for card in cards.values() for name, each in card.scored.items() if each.unchecked)
-    return [f"no simulation has checked the intervals of {', '.join(names)}"] if names else []
+    return [f"intervals not validated: {', '.join(names)}"] if names else []
 
 
 def save_table(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> None:

@@ -185,7 +185,7 @@ def _scores_by(
             part = part_of_groups(representation.groups, method.one_in, seed, draw)
         left = [name for name in rows if name not in missing]
         if progress is not None:
-            progress(f"{', '.join(left)}, rows drawn anew", done, method.times)
+            progress(f"{', '.join(left)}, resampled rows", done, method.times)
         try:
             found = scorer(part, left)
         except ValueError as error:  # of all metrics: a factor that has one level left

@@ -1,4 +1,4 @@
-"""What nobody learnt, scored once for a study beside its runs: in no group, and compared with no model by UDR.
+"""Baselines without training, scored once for a study beside its runs: in no group, and compared with no model by UDR.
 
 Each baseline is a folder `baselines/<id>/` of codes and scores, named by a digest of what decides the codes: runs of
 as many codes share the random projection and PCA, runs of one network and seed that network before its first step.

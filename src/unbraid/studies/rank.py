@@ -67,7 +67,7 @@ def rank(
         similarity, alpha, kl_threshold, aggregate, n_comparisons, seed: as in `unbraid.metrics.udr`; default for a
             study what its YAML says, else those of `RankingOptions`.
         top: for codes that are thousands wide, sparse ones among them: by similarity "spearman" or "pearson", of each
-            code the so many most like it; see `unbraid.metrics.wide_udr`. All codes that vary count.
+            code the N most similar; see `unbraid.metrics.wide_udr`. All codes that vary count.
         untrained: codes of the same samples by two or more untrained models of the same architectures and different
             seeds, as for `models`: no model that scores as low as they do among each other is `best`. Of a study,
             `baselines: true` in its YAML keeps them.

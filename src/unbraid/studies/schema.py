@@ -179,7 +179,7 @@ class StudyConfig(Section):
     hold_out_every: Count = 500  # steps between two evaluations of their ELBO
     patience: Whole = 0  # of these without a new best; 0: no end
     metrics: Literal["all"] | list[str] = []
-    baselines: Annotated[bool, Field(strict=True)] = False  # whether to score what nobody learnt beside the runs
+    baselines: Annotated[bool, Field(strict=True)] = False  # whether to score baselines without training
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None

@@ -126,7 +126,7 @@ class Study(StudyRecord):
         return results(self)
 
     def baselines(self) -> "pandas.DataFrame":
-        """What nobody learnt scores on the images of the study, where its YAML says `baselines: true`.
+        """Scores of baselines without training on the images of the study, where its YAML says `baselines: true`.
 
         One row for each random projection, PCA and untrained network: `baseline`, `codes` (how many), `id` (its folder
         within `baselines/`), `runs` (how many are held against it), and the headline of each metric.

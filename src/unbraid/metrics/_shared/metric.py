@@ -18,7 +18,7 @@ UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
 DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",), "completeness": ("compactness",)}
-GRID = "rows drawn anew leave gaps in the grid that it needs"
+GRID = "resampled rows leave gaps in the grid that it needs"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ class Numbers(NamedTuple):
     per_factor: FloatArray  # (n_factors,), or (0,) of a metric that has none
 
 
-UNCHECKED = "no simulation has checked its interval"
+UNCHECKED = "interval not validated"
 
 
 @dataclass(frozen=True)

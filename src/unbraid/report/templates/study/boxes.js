@@ -23,7 +23,7 @@ function boxesOf(key) {
   });
 }
 
-// The best of what nobody learnt, a line beside which every run can be seen.
+// The best baseline without training, a line beside which every run can be seen.
 function bestBaseline(key) {
   const found = study.baselines.map((each) => each.scores[key]).filter(Boolean).map(([, low, high]) => (bestFirst(key) ? high : low));
   return found.length ? Math[bestFirst(key) ? "max" : "min"](...found) : null;

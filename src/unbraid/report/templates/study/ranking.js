@@ -69,7 +69,7 @@ function valueCell(run, column) {
 
 const noBetter = (run, key) => study.no_better[key]?.includes(run) ?? false;
 
-// What nobody learnt, by the columns that are shown: one row for each kind and number of codes.
+// Baselines without training, by the columns that are shown: one row for each kind and number of codes.
 function showBaselines() {
   const measured = study.columns.filter((column) => study.baselines.some((each) => column.id in each.scores));
   byId("baselines").hidden = !measured.length;
