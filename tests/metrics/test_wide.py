@@ -218,3 +218,16 @@ def test_the_command_scores_a_file_that_is_too_wide(
     code, _, error = unbraid_cli("figure", "hinton", *files, "--out", str(tmp_path / "a.png"))
     assert (code, len(error.splitlines())) == (2, 1)
     assert "as a full array; unbraid.score" in error
+
+
+def test_a_card_of_sparse_codes_says_that_its_rows_were_matched() -> None:
+    pandas = pytest.importorskip("pandas")
+    names = pandas.Index([f"cell-{k}" for k in range(len(FACTORS))])
+    order = np.random.default_rng(0).permutation(len(FACTORS))
+    labels = {
+        "first": pandas.Series(FACTORS[:, 0], index=names),
+        "second": pandas.Series(FACTORS[order, 1], index=names[order]),
+    }
+    card = score(sparse.csr_matrix(wide()[:, :8]), labels, metrics="mig")
+    assert card.of_codes == 8
+    assert any("stood in another order" in note for note in card.notes)

@@ -270,6 +270,9 @@ def test_compare_parts_by_groups_and_refuses_others() -> None:
     elsewhere = Representation(CODES, FACTORS, names=HELD.names, groups=np.arange(len(GROUPS)) % 20)
     with pytest.raises(ValueError, match="the groups of rows of b are not those of a, though the rows are"):
         unbraid.compare({"a": HELD, "b": elsewhere}, metrics="mig", resamples=10)
+    most = other.keep_rows(np.flatnonzero(GROUPS % 2 == 0))
+    with pytest.raises(ValueError, match="models with groups of rows must have as many rows each; there are"):
+        unbraid.compare({"a": HELD, "b": most}, metrics="mig", resamples=10)
     few = HELD.keep_rows(np.flatnonzero(GROUPS < 5))
     with pytest.raises(ValueError, match="a: intervals need 10 groups"):
         unbraid.compare({"a": few, "b": few}, metrics="mig")

@@ -181,7 +181,9 @@ def score(
                 f"{asked}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
             )
         chosen = choose(trusting(metrics))
-        return score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
+        card = score_wide(codes, factors, chosen, seed=seed, names=names, kinds=kinds, period=period, missing=missing)
+        held = card.representation
+        return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
     about = (factors, kinds, names, sizes, period, missing, weights, groups)
     representation = _representation(codes, factors, log_variances, *about[1:])
     representation = replace(representation, notes=(*of_rows, *representation.notes))
