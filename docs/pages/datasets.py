@@ -19,18 +19,19 @@ images = sprites.images([0, 1, 2])  # uint8 (n, height, width, channels)
 factors = sprites.space.factors([0, 1, 2])  # levels (n, n_factors), as every metric takes them
 ```
 
-`datasets.load(name, shrink=2)` makes the images of any dataset half as high and wide, for models that train in a
+`datasets.load(name, shrink=2)` halves the height and width of the images of any dataset, for models that train in a
 quarter of the time. `without="shape == 1 and scale == 2"` leaves out the images that meet a condition, so that a model
-never sees them; what then has one value in all images, such as `orientation` without `orientation > 0`, is no factor
-any more. Where whole levels are left out, supervised families take what remains as a full grid.
-`unbraid train` takes both as `--data shrink=2` and `--data without="..."`.
+never sees them. A factor that then has one value in all images, such as `orientation` without `orientation > 0`, is
+dropped. If whole levels are left out, supervised families take what remains as a full grid. `unbraid train` takes both
+as `--data shrink=2` and `--data without="..."`.
 
-`unbraid data list` shows what there is, `unbraid data info NAME` what it holds, and
-`unbraid data show NAME --out sheet.png` draws a sheet like those below. What takes long to draw or to convert is stored
-once, in the folder that `unbraid data path` prints (set `UNBRAID_DATA` to choose another), and is read through a memory
-map afterwards.
+`unbraid data list` lists all datasets, `unbraid data info NAME` shows the details of one, and
+`unbraid data show NAME --out sheet.png` draws a sheet like those below. Images that take long to draw or to convert are
+stored once, in the folder that `unbraid data path` prints (set `UNBRAID_DATA` to choose another), and are then read
+through a memory map.
 
-A set drawn here is a substitute: quote results on it under its own name, never under that of the set it follows.
+A dataset drawn here is a substitute: quote results on it under its own name, never under that of the dataset it
+follows.
 
 ## Your own images
 
@@ -41,16 +42,16 @@ datasets.load("my-images/")  # a folder with factors.csv and images.npy or pictu
 datasets.from_array(images)  # without factors, as a folder of pictures alone is; see Training
 ```
 
-Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` changes that.
-Rows that are every combination of the levels once, in any order, become a grid. The column `file` names pictures below
-the folder, with `/` between its parts: a name that is absolute or hidden, or that leads out of the folder by `..` or by
-a link, is refused, so that a table from elsewhere cannot have other pictures of yours trained on.
+Text is categorical, whole numbers are ordinal, other numbers continuous; `kinds={"angle": "cyclic"}` changes that. If
+the rows are every combination of the levels once, in any order, they become a grid. The column `file` names pictures
+below the folder, with `/` between its parts. A name that is absolute or hidden, or that leads out of the folder by `..`
+or by a link, is refused, so that a table from elsewhere cannot make you train on your other pictures.
 
-A run, or a study, on images at a path names this path in its files. As anybody may have made those, the path is
-followed only where you give it as well: `--trust-data my-images/` with `traverse`, `figure`, `report`, `explore`,
-`score` and `study add`, or `load_run(path, trust=["my-images/"])` and `Study.load(folder, trust=["my-images/"])`. The
-YAML that you give to `study run` is yours: its path is read. Options that say where files lie (`root`, `file`,
-`verify`) count in a YAML or call of yours; they are written into no run, and taken from none.
+A run or a study on images at a path names this path in its files. Someone else may have made those files, so the path
+is read only if you give it as well: `--trust-data my-images/` with `traverse`, `figure`, `report`, `explore`, `score`
+and `study add`, or `load_run(path, trust=["my-images/"])` and `Study.load(folder, trust=["my-images/"])`. The YAML that
+you give to `study run` is yours: its path is read. Options for the place of files (`root`, `file`, `verify`) count in
+your YAML or call; they are written into no run, and taken from none.
 
 ## Official files
 
