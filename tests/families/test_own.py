@@ -238,10 +238,10 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_trained(
 
 
 def test_labels_given_to_a_family_that_takes_none(unbraid_cli: Cli, tmp_path: Path) -> None:  # noqa: F811
-    with pytest.raises(ValueError, match="vae is told nothing about its images; it has no hyperparameter 'labels'"):
+    with pytest.raises(ValueError, match="vae takes no supervision; it has no hyperparameter 'labels'"):
         train("vae", TINY, out=tmp_path / "runs", labels=10)
     command = ("train", "vae", "square", "--set", "pairs=10", "--out", str(tmp_path / "runs"))
     code, _, error = unbraid_cli(*command)
     assert (code, error.count("\n")) == (2, 1)
-    assert "vae is told nothing about its images; it has no hyperparameter 'pairs'" in error
+    assert "vae takes no supervision; it has no hyperparameter 'pairs'" in error
     assert not (tmp_path / "runs").exists()

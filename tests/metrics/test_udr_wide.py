@@ -109,7 +109,7 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
         ((*files,), "as a full array; unbraid.score"),
         ((*files, "--similarity", "pearson"), "give top, such as 10"),
         ((*files, "--top", "0"), "top must be"),
-        ((*files, "--top", "3", "--similarity", "lasso"), "similarity must be 'pearson' or 'spearman' beside top"),
+        ((*files, "--top", "3", "--similarity", "lasso"), "similarity must be 'pearson' or 'spearman' with top"),
         ((*files, "--top", "3", "--alpha", "cv"), "alpha and top do not go together"),
         ((files[0], str(tmp_path / "nan.npz"), "--top", "3"), "codes[1] must be finite; row 7, column 3 is nan"),
         ((files[0], str(tmp_path / "short.npz"), "--top", "3"), "of the same samples"),

@@ -381,7 +381,7 @@ def test_runs_of_other_versions_and_architectures_are_refused(runs, tmp_path):
         load_run(folder)
     hyperparameters = runs[0].config["hyperparameters"]
     change_config(folder, family="beta_vae", hyperparameters={**hyperparameters, "latents": 4})
-    with pytest.raises(ValueError, match="weights.safetensors is for another architecture than config.json"):
+    with pytest.raises(ValueError, match="weights.safetensors does not fit the architecture in config.json"):
         load_run(folder)
     change_config(folder, hyperparameters=hyperparameters)
     weights = load_file(folder / WEIGHTS)

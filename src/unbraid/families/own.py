@@ -79,7 +79,7 @@ def _check(row: Family, name: str) -> None:
         if not isinstance(each, Hyperparameter):
             raise ValueError(f"family {name!r}: hyperparameter {key} must be a Hyperparameter; got {each!r}")
     if row.parts is None and "latents" not in row.hyperparameters:
-        raise ValueError(f"family {name!r} has neither a hyperparameter latents nor parts: nobody knows how many codes")
+        raise ValueError(f"family {name!r} needs a hyperparameter latents or parts, which give the number of codes")
     for player in row.players:
         if not isinstance(player, Player) or not callable(player.loss):
             raise ValueError(f"family {name!r}: a player must be a Player with a loss; got {player!r:.100}")

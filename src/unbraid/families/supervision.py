@@ -13,7 +13,7 @@ def some_factors(space: Space) -> tuple[str, ...]:
         ValueError: there are none.
     """
     if not space.names:
-        raise ValueError("its images have no factors, and it has to be told some")
+        raise ValueError("its images have no factors, and it needs supervision by factors")
     return space.names
 
 

@@ -365,7 +365,7 @@ class Run:
             _check_whole(path)
             weights = load_file(path)
             if expected != {name: tuple(value.shape) for name, value in weights.items()}:
-                raise ValueError(f"{path} is for another architecture than {CONFIG} beside it describes")
+                raise ValueError(f"{path} does not fit the architecture in {CONFIG} of the same folder")
         except (SafetensorError, OSError) as error:
             raise damaged(path, error) from None
         with self.described(), torch.inference_mode():

@@ -142,7 +142,7 @@ def _rank_wide(
     if others:
         raise ValueError(f"{', '.join(sorted(others))} and top do not go together: by top all codes that vary count")
     if similarity not in get_args(Correlation):
-        raise ValueError(f"similarity must be 'pearson' or 'spearman' beside top; got {similarity!r}")
+        raise ValueError(f"similarity must be 'pearson' or 'spearman' with top; got {similarity!r}")
     found = wide_udr(
         [_wide(model) for model in named.values()], correlation=cast(Correlation, similarity), top=top,
         groups=None if groups is None else [str(group) for group in groups], progress=progress,

@@ -96,7 +96,7 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         )
     if begun.config.get("code", {}) != code_of(plan, member):
         named = " and ".join(code_of(plan, member))
-        raise ValueError(f"{begun.path}: the source of {named} has changed since; train anew")
+        raise ValueError(f"{begun.path}: the source of {named} has changed since; train it again from the start")
     if not (begun.path / CHECKPOINT).is_file():
         raise ValueError(
             f"{begun.path} keeps no {CHECKPOINT}, without which it cannot be continued; runs of studies keep none"

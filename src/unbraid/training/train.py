@@ -217,7 +217,7 @@ def members_of(
     grid = row.presets[preset] if preset is not None else ({},)
     for name in given:
         if name not in row.hyperparameters and row.supervision is None and name in _amounts():
-            raise ValueError(f"{family} is told nothing about its images; it has no hyperparameter {name!r}")
+            raise ValueError(f"{family} takes no supervision; it has no hyperparameter {name!r}")
         if name not in row.hyperparameters:
             raise ValueError(f"{family} has no hyperparameter {name!r}; {suggestion(name, row.hyperparameters)}")
         if any(name in entry for entry in grid):
