@@ -153,7 +153,7 @@ BAD_FAMILIES = {
     "no loss": ("FAMILY = replace(SPARSE_VAE, players=('vae',))", "a player must be a Player with a loss; got 'vae'"),
     "no number of codes": (
         "FAMILY = replace(SPARSE_VAE, hyperparameters={'learning_rate': Hyperparameter(.1, 'of Adam')})",
-        "neither a hyperparameter latents nor parts",
+        "needs a hyperparameter latents or parts",
     ),
     "no rate": (
         "FAMILY = replace(SPARSE_VAE, hyperparameters={'latents': COMMON['latents']})",
