@@ -387,7 +387,7 @@ def test_runs_of_other_versions_and_architectures_are_refused(runs, tmp_path):
     weights = load_file(folder / WEIGHTS)
     weights.pop("vae.encoder.1.bias")
     save_file(weights, folder / WEIGHTS)
-    with pytest.raises(ValueError, match="another architecture"):
+    with pytest.raises(ValueError, match="does not fit the architecture"):
         load_run(folder)
     with pytest.raises(FileNotFoundError, match="not the folder of a run; there is no config.json"):
         load_run(tmp_path.parent)
