@@ -97,29 +97,30 @@ def rank(
     from unbraid.cli.study import opened
     from unbraid.ranking.ranking import NothingToRank
     from unbraid.studies.baselines import beside_baselines, no_better_runs
+    from unbraid.studies.results import results
     from unbraid.studies.study_ranking import rank_study, ranking_options
 
     study = opened(folder, trust=trust_code or ())
-    found = {}
+    found, runs = {}, {label: part.runs() for label, part in study.parts().items()}
     if metric is not None:
-        for part in study.parts().values():
-            numbers(part.results(), metric)
+        for label, part in study.parts().items():
+            numbers(results(part, runs[label]), metric)
     for label, part in study.parts().items():
         options = _options(ranking_options(part), similarity, compare, alpha, informative, n_comparisons)
         try:
             with stage_progress(f"{label} reading codes".strip()) as progress:
-                ranking = rank_study(part, options, progress=progress)
+                ranking = rank_study(part, options, progress=progress, runs=runs[label])
         except NothingToRank as error:
             if not label:
                 raise
             say(f"{label}: {error}", err=True)
             continue
-        frame = part.results()
+        frame = results(part, runs[label])
         checks = _checks(frame, ranking, metric)
-        paths = {run.id: run.path for run in part.runs()}
+        paths = {run.id: run.path for run in runs[label]}
         found[label] = _Ranked(
             ranking, _beside(frame, ranking), checks, paths, part.config.baselines,
-            beside_baselines(part), no_better_runs(frame),
+            beside_baselines(part, runs[label]), no_better_runs(frame),
         )  # fmt: skip
     if not found:
         raise ValueError(f"{folder}: no dataset has two runs that can be compared")

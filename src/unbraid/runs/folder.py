@@ -63,8 +63,12 @@ def _no_run(place: str) -> Exception:
     return FileNotFoundError(f"{place}: not the folder of a run; there is no {CONFIG}")
 
 
-def find_codes(path: Path) -> Path:
+def find_codes(path: Path, status: Mapping[str, Any] | None = None) -> Path:
     """The file of codes that a path stands for: itself, or that of a run or of a representation added to a study.
+
+    Args:
+        path: of the file or folder.
+        status: of the run, where it was read already.
 
     Raises:
         FileNotFoundError, ValueError: as `read_folder`; and where the run diverged.
@@ -73,7 +77,8 @@ def find_codes(path: Path) -> Path:
         return path
     if (path / ADDED_CODES).is_file():
         return path / ADDED_CODES
-    _, status = read_folder(path)
+    if status is None:
+        _, status = read_folder(path)
     if status["state"] == "diverged":
         raise ValueError(f"{path} diverged at step {status['step']} ({status['reason']}): it has no codes")
     if not (path / CODES).is_file():
@@ -81,13 +86,13 @@ def find_codes(path: Path) -> Path:
     return path / CODES
 
 
-def read_codes(path: Path) -> Representation:
+def read_codes(path: Path, status: Mapping[str, Any] | None = None) -> Representation:
     """The representation that a path stands for, as `find_codes` has it.
 
     Raises:
         FileNotFoundError, ValueError: as `find_codes`; and where the file is damaged.
     """
-    found = find_codes(path)
+    found = find_codes(path, status)
     if found != path / CODES:
         return Representation.load(found)
     try:

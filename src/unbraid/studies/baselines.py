@@ -149,15 +149,20 @@ def _encoders(
     return partial(encoded, *of_images), partial(encoded_objects, *of_images)
 
 
-def beside_baselines(study: StudyRecord) -> list[dict[str, Any]]:
-    """Each baseline of a study: `baseline`, `codes`, `id`, of how many `runs`, `scores` by column of a headline."""
+def beside_baselines(study: StudyRecord, runs: Sequence[StudyRun] | None = None) -> list[dict[str, Any]]:
+    """Each baseline of a study: `baseline`, `codes`, `id`, of how many `runs`, `scores` by column of a headline.
+
+    Args:
+        study: with its folder.
+        runs: of the study, where they were read already.
+    """
     wanted, order = study.wanted_scores(), list(FOLDERS)
-    held = [each for _, each in _of_study(study, study.runs())]
-    runs = Counter(each.id for each in held)
+    held = [each for _, each in _of_study(study, study.runs() if runs is None else runs)]
+    counts = Counter(each.id for each in held)
     distinct = {each.id: each for each in sorted(held, key=lambda each: (order.index(each.title), each.n_codes))}
     return [
         {
-            "baseline": each.title, "codes": each.n_codes, "id": name, "runs": runs[name],
+            "baseline": each.title, "codes": each.n_codes, "id": name, "runs": counts[name],
             "scores": {column: value for column, (value, _) in _headlines(_folder(study, each), wanted).items()},
         }
         for name, each in distinct.items()

@@ -58,15 +58,20 @@ COLUMNS: tuple[Columns, ...] = (
 )  # fmt: skip
 
 
-def results(study: StudyRecord) -> DataFrame:
+def results(study: StudyRecord, runs: list[StudyRun] | None = None) -> DataFrame:
     """One row per run (a pandas DataFrame), those added included.
+
+    Args:
+        study: with its folder.
+        runs: of the study, where they were read already.
 
     Raises:
         ImportError: pandas is not installed.
         ValueError: the study has no folder, or a file in it is damaged.
     """
     pandas = require("pandas", "table", "results of a study")
-    runs, wanted = study.runs(), study.wanted_scores()
+    runs = study.runs() if runs is None else runs
+    wanted = study.wanted_scores()
     held_out = study.config.compositional.factors if study.config.compositional else ()
     configs = {planned.id: planned.config for planned in study.planned()}
     images = study.environment().dataset

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from unbraid.runs.folder import damage_of, read_folder
+from unbraid.representation import Representation
+from unbraid.runs.folder import damage_of, read_codes, read_folder
 from unbraid.storage.json_records import read_record
 from unbraid.storage.run_files import CONFIG, WORKING
 from unbraid.storage.score_file import Decision, SavedScores
@@ -57,6 +58,14 @@ class StudyRun:
     hyperparameters: Mapping[str, Any]
     failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
     kept: KeptRun | None = field(default=None, repr=False, compare=False)
+
+    def codes(self) -> Representation:
+        """Its codes, read now.
+
+        Raises:
+            FileNotFoundError, ValueError: it has none, or the file is damaged.
+        """
+        return read_codes(self.path, self.kept.status if self.kept else None)
 
 
 def state_of(folder: Path, planned: Planned, wanted: Mapping[str, Decision]) -> StudyRun:

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from unbraid.ranking.cache import rank_and_keep, ranking_path, read_ranking
 from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
-from unbraid.runs.folder import read_codes
 from unbraid.storage.remote import publish
 from unbraid.studies.baselines import untrained_codes
 from unbraid.studies.record import StudyRecord
@@ -31,6 +29,7 @@ def rank_study(
     options: RankingOptions | None = None,
     *,
     progress: Progress | None = None,
+    runs: Sequence[StudyRun] | None = None,
 ) -> Ranking:
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
@@ -42,6 +41,7 @@ def rank_study(
         study: with its folder.
         options: default those of the YAML.
         progress: called as progress("comparing models", done, all), in models.
+        runs: of the study, where they were read already.
 
     Returns:
         Ranking. Runs that diverged, failed or are not finished are left out with the reason, as are those without
@@ -51,7 +51,7 @@ def rank_study(
         NothingToRank: no two runs can be compared; the line says why.
         OSError: the object store cannot be written.
     """
-    runs = study.runs()
+    runs = study.runs() if runs is None else runs
     candidates, left_out = candidates_of(runs)
     untrained = untrained_codes(study, runs)
     folder, planned = study.known_folder(), ranking_options(study)
@@ -118,15 +118,15 @@ def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, 
             left_out[run.id] = "not finished" if run.state == "waiting" else f"{run.state}: {run.reason}"
             continue
         try:
-            representation = read_codes(run.path)
+            representation = run.codes()
         except (OSError, ValueError) as error:
             left_out[run.id] = str(error)
             continue
         held += representation.codes.nbytes
-        again = partial(_codes_at, run.path) if held > HELD else None
+        again = partial(_codes_of, run) if held > HELD else None
         candidates.append(Candidate.of(run.id, run.family, run.setting, representation, again))
     return candidates, left_out
 
 
-def _codes_at(path: Path) -> FloatArray:
-    return read_codes(path).codes
+def _codes_of(run: StudyRun) -> FloatArray:
+    return run.codes().codes
