@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-collect_ignore = ["audited"]  # what other processes load by itself
+collect_ignore = ["audited", "sample_plugin"]  # what other processes load by itself
 MEMORY = 80_000_000  # bytes of the shared memory of a node; Ray asks for no less
 
 

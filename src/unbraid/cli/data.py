@@ -57,7 +57,7 @@ def list_datasets(json: Json = False) -> None:
     root = cache_root()
     if json:
         shown = ("title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "state")
-        rows = {name: {key: describe(name, root)[key] for key in shown} for name in DATASETS}
+        rows = {name: {key: describe(name, root)[key] for key in shown} for name in [*DATASETS, *DATASETS.installed()]}
         say(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
     console = Terminal()
@@ -72,6 +72,13 @@ def list_datasets(json: Json = False) -> None:
                 names = row.space.names
                 factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} yes-or-no attributes"
                 table.add_row(name, f"{len(row):,}", factors, state(name, root))
+        console.print(table)
+    if added := DATASETS.installed():
+        table = Table(title="Of installed packages", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
+        for column in ("dataset", "images", "factors", "package"):
+            table.add_column(column, no_wrap=column == "dataset", justify="right" if column == "images" else "left")
+        for name, each in added.items():
+            table.add_row(name, f"{len(each.row):,}", ", ".join(each.row.space.names), each.package)
         console.print(table)
     console.print("unbraid data info NAME tells more of one.", style="dim", highlight=False)
 

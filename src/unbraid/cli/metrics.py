@@ -22,8 +22,9 @@ def list_metrics(
 
       unbraid metrics --json
     """
-    from unbraid.metrics import MEASURES, PRESETS
+    from unbraid.metrics import MEASURES, METRICS, PRESETS
 
+    measures = {**MEASURES, **{name: each.row for name, each in METRICS.installed().items()}}
     if json:
         rows = {
             name: {
@@ -36,19 +37,20 @@ def list_metrics(
                 "needs": metric.needs,
                 "source": metric.source,
                 "version": metric.version,
+                "package": metric.package,
             }
-            for name, metric in MEASURES.items()
+            for name, metric in measures.items()
         }
         say(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
     table = Table(pad_edge=False, box=SIMPLE_HEAD)
     for column in ("metric", "better", "range", "what it says", "source"):
         table.add_column(column, no_wrap=column in {"metric", "better"})
-    for name, metric in MEASURES.items():
+    for name, metric in measures.items():
         low, high = (f"{end:g}".replace("inf", "∞") for end in metric.range)
         needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
         direction = "higher" if metric.higher_is_better else "lower"
-        table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.source)
+        table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.package or metric.source)
     Terminal().print(table)
     say("Presets, which may stand for ids:")
     for name, chosen in PRESETS.items():

@@ -1,11 +1,11 @@
 """The table of datasets: the one source for `load`, the command line, the documentation and the tests."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 
+from unbraid._utils.plugins import Table
 from unbraid.datasets._official import OfficialFile
 from unbraid.datasets.airplane import SPACE as AIRPLANE_SPACE
 from unbraid.datasets.airplane import open_airplane
@@ -65,7 +65,7 @@ MPI3D_RELEASES = (
     "No release has the 103 680 that is sometimes quoted."
 )
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType(
+DATASETS: Table[Dataset] = Table(
     {
         "sprites": Dataset(
             open_sprites,
@@ -333,5 +333,8 @@ DATASETS: Mapping[str, Dataset] = MappingProxyType(
             licence="Basel Face Model licence: not to be handed on",
             files=faces3d.FILES,
         ),
-    }
+    },
+    "unbraid.datasets",
+    lambda row: isinstance(row, Dataset),
+    "dataset",
 )

@@ -1,8 +1,6 @@
 """The table of model families, by the name that `unbraid.train` and the command line take."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
+from unbraid._utils.plugins import Table
 from unbraid._utils.suggest import suggestion
 from unbraid.families.ada_vae import ADA_GVAE, ADA_ML_VAE
 from unbraid.families.base import Family
@@ -23,7 +21,7 @@ from unbraid.families.vae import BETA_VAE, VAE
 from unbraid.families.weak_de import WEAK_DE
 from unbraid.storage.trust import is_code
 
-FAMILIES: Mapping[str, Family] = MappingProxyType(
+FAMILIES: Table[Family] = Table(
     {
         "vae": VAE,
         "beta_vae": BETA_VAE,
@@ -43,7 +41,10 @@ FAMILIES: Mapping[str, Family] = MappingProxyType(
         "parted_vae": PARTED_VAE,
         "weak_de": WEAK_DE,
         "mtd": MTD,
-    }
+    },
+    "unbraid.families",
+    lambda row: isinstance(row, Family),
+    "family",
 )
 
 

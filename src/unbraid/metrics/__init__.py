@@ -7,8 +7,10 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn, numba
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType, ModuleType
 
+from unbraid._utils.plugins import Table
 from unbraid.metrics._shared.inputs import NotDefined as NotDefined
 from unbraid.metrics._shared.metric import (
     QUESTIONS as QUESTIONS,
@@ -92,7 +94,13 @@ def _by_name(rows: list[Metric]) -> Mapping[str, Metric]:
     return MappingProxyType({row.name: row for row in rows})
 
 
-METRICS: Mapping[str, Metric] = _by_name([row for row in _ROWS if row.of == "codes"])
+METRICS: Table[Metric] = Table(
+    _by_name([row for row in _ROWS if row.of == "codes"]),
+    "unbraid.metrics",
+    lambda row: isinstance(row, Metric) and row.of == "codes",
+    "metric",
+    lambda row, package: replace(row, package=package),
+)
 # Of several models at once, and without labels: no card of codes and factors holds them, `unbraid.rank` does.
 LABEL_FREE: Mapping[str, Metric] = _by_name([row for row in _ROWS if row.of == "models"])
 # Of blocks of codes and factors, which a card has where blocks are given.
@@ -109,7 +117,7 @@ PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE})
-_TOOLS = ("Mapping", "MappingProxyType", "ModuleType")
+_TOOLS = ("Mapping", "MappingProxyType", "ModuleType", "Table", "replace")
 __all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
     name
     for name, value in vars().items()

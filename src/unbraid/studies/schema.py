@@ -1,12 +1,14 @@
 """The YAML of a study: what may stand in it, and where it is wrong."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import yaml
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -17,6 +19,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from unbraid._utils.plugins import names_added
 from unbraid._utils.suggest import suggestion
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.storage.json_records import MOST, check_size
@@ -130,10 +133,21 @@ class PublishedSection(Section):
     reason: Annotated[str, Field(min_length=1)]  # why the number measured may differ
 
 
+TRACKERS = ("tensorboard", "wandb", "mlflow")
+
+
+def _known(group: str, ours: Sequence[str], name: str) -> str:
+    """A name of ours, or of an installed package's."""
+    if name in ours or name in names_added(group):
+        return name
+    listed = f"{', '.join(map(repr, ours[:-1]))} or {ours[-1]!r}"
+    raise PydanticCustomError("name", "input should be {listed}", {"listed": listed})
+
+
 class ExecutorSection(Section):
     """Where runs are trained; what is not given is as that executor has it. See `unbraid.studies.executors`."""
 
-    name: Literal["local", "ray"]
+    name: Annotated[str, AfterValidator(partial(_known, "unbraid.executors", ("local", "ray")))]
     processes: Whole | None = None
     pack: Count | None = None
     address: Annotated[str, Field(min_length=1)] | None = None
@@ -143,7 +157,7 @@ class ExecutorSection(Section):
     @classmethod
     def _its_own(cls, value: Any, info: ValidationInfo) -> Any:
         name = info.data.get("name")  # absent where it is wrong itself, which is said already
-        if name and info.field_name not in OPTIONS[name]:
+        if name in OPTIONS and info.field_name not in OPTIONS[name]:
             own = " and ".join(OPTIONS[name])
             raise PydanticCustomError("option", "no option of {name}, which has {own}", {"name": name, "own": own})
         return value
@@ -184,7 +198,7 @@ class StudyConfig(Section):
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
     published: list[PublishedSection] = []
-    track: list[Literal["tensorboard", "wandb", "mlflow"]] = []
+    track: list[Annotated[str, AfterValidator(partial(_known, "unbraid.trackers", TRACKERS))]] = []
     executor: ExecutorSection | None = None
 
     @field_validator("baselines")

@@ -54,6 +54,7 @@ class Metric:
     of_parts: OfParts | None = None  # a quicker way to the numbers of many parts
     of: Literal["codes", "blocks", "models"] = "codes"  # what it measures: of one model, its blocks, or several models
     own: bool = False  # a function of the user's, which is given arrays that it cannot change and shares nothing
+    package: str = ""  # name and version of the package that adds it; "" of ours and of the user's own functions
     cites: tuple[str, ...] = ()  # keys of references.bib, the paper to cite first in front
     formula: tuple[str, str] = ("", "")  # in LaTeX, and a sentence on its symbols
 

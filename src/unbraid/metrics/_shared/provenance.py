@@ -31,6 +31,7 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, gap: str | None
             "version": metric.version,
             "seed": int(seed) if metric.stochastic else None,
             "gap": gap if takes_gap else None,
+            "source": metric.package or None,
         }
     return {key: value for key, value in found.items() if value is not None}
 

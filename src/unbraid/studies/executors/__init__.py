@@ -24,10 +24,10 @@ onto processes and devices is its own affair and changes no result.
 tests/contracts/test_executors.py holds every row to this.
 """
 
-from collections.abc import Callable, Iterator, Mapping
-from types import MappingProxyType
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from unbraid._utils.plugins import Table
 from unbraid.studies.executors import local, ray
 from unbraid.studies.executors.task import EndState, Outcome, Task, TaskProgress
 
@@ -35,4 +35,4 @@ __all__ = ["EXECUTORS", "Outcome", "EndState", "TaskProgress", "Task"]
 
 Executor: TypeAlias = Callable[..., Iterator[Outcome]]
 
-EXECUTORS: Mapping[str, Executor] = MappingProxyType({"local": local.run, "ray": ray.run})
+EXECUTORS: Table[Executor] = Table({"local": local.run, "ray": ray.run}, "unbraid.executors", callable, "executor")

@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from types import MappingProxyType
 
 from unbraid._utils.optional import require
+from unbraid._utils.plugins import Table
+from unbraid._utils.suggest import suggestion
 from unbraid.storage.json_records import read_object
 from unbraid.studies import store
 from unbraid.studies.record import StudyRecord
@@ -34,12 +35,15 @@ class Tracker:
     needs: tuple[str, ...]  # modules
 
 
-TRACKERS: Mapping[str, Tracker] = MappingProxyType(
+TRACKERS: Table[Tracker] = Table(
     {
         "tensorboard": Tracker(tensorboard.write, ("tensorboard",)),
         "wandb": Tracker(wandb.write, ("wandb",)),
         "mlflow": Tracker(mlflow.write, ("mlflow", "sqlalchemy", "alembic")),
-    }
+    },
+    "unbraid.trackers",
+    lambda row: isinstance(row, Tracker),
+    "tracker",
 )
 
 
@@ -48,8 +52,10 @@ class TrackingWarning(UserWarning):
 
 
 def check_trackers(study: StudyRecord) -> None:
-    """Raises ImportError where a tracker of the study is not installed."""
+    """Raises ImportError where a tracker of the study is not installed, ValueError where there is none of its name."""
     for name in study.config.track:
+        if name not in TRACKERS:
+            raise ValueError(f"track: unknown tracker {name!r}; {suggestion(name, TRACKERS)}")
         for module in TRACKERS[name].needs:
             if find_spec(module) is None:
                 require(module, "track", f"track: {name}")
