@@ -6,9 +6,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from typer.testing import CliRunner
 
 from tests.examples import entangled_codes, grid_factors
+from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import mig
 
@@ -88,3 +90,39 @@ def test_wrong_keys_end_in_one_line(frames: tuple[pd.DataFrame, pd.DataFrame], t
     other = labels.assign(cell=[f"other-{k}" for k in range(len(labels))])
     other.to_csv(tmp_path / "labels.csv", index=False)
     assert "name different rows by 'cell'" in said(*arguments, "--key", "cell")
+
+
+def test_an_index_that_counts_is_matched_with_one_that_does_so_in_another_order(
+    frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    """As after `labels.sample(frac=1)`: both files have the index of pandas, and one of them is in order."""
+    for suffix in (".csv", ".parquet"):
+        codes, labels = frames
+        score, notes = scored(written(tmp_path, codes, labels, suffix, index=True), tmp_path)
+        assert score == pytest.approx(mig(CODES, FACTORS).score), suffix
+        assert any("stood in another order" in note for note in notes)
+
+
+@pytest.mark.parametrize("header", ["", "Unnamed: 0"])
+def test_an_index_of_the_codes_alone_is_no_code(
+    header: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    codes, labels = frames
+    arguments = written(tmp_path, codes, labels, ".csv")
+    codes.set_axis(ORDER).to_csv(tmp_path / "codes.csv", index_label=header)
+    score, notes = scored(arguments, tmp_path)
+    assert score == pytest.approx(mig(CODES, FACTORS[ORDER]).score)
+    assert any("a column without a name was left out" in note for note in notes)
+    codes.set_axis(CELLS).to_csv(tmp_path / "alone.csv", index_label=header)
+    assert Representation.load(tmp_path / "alone.csv").codes.shape == CODES.shape
+    codes.set_axis(CELLS).to_parquet(tmp_path / "alone.parquet")
+    assert Representation.load(tmp_path / "alone.parquet").codes.shape == CODES.shape
+
+
+def test_sparse_codes_have_no_key(tmp_path: Path) -> None:
+    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_matrix(CODES))
+    pd.DataFrame(FACTORS, columns=["a", "b", "c"]).assign(cell=CELLS).to_csv(tmp_path / "labels.csv", index=False)
+    words = ["score", str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv"), "--key", "cell"]
+    for more in ([], ["--dense"]):
+        told = CliRunner().invoke(app, [*words, "--metrics", "mig", *more])
+        assert "sparse codes have no column that names their rows" in str(told.exception)

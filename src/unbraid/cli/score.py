@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from unbraid.scoring.card import ScoreCard, Scored
 
 
+NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
+
+
 def score(
     files: Annotated[
         list[Path] | None,
@@ -244,6 +247,8 @@ def score(
         name = "the shipped example" if example else str(path)
         if not dense and (wide := read_wide(path)) is not None:
             given = {"seed": seed, "null": times, "confidence": confidence, "resamples": resamples}
+            if key is not None:
+                raise ValueError(NO_KEY.format(path))
             given |= {"weights": weights, "groups": groups}
             given |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
             cards[name] = replace(_wide_card(path, wide, labels, factors, about, metrics=chosen, **given), path=name)
@@ -336,6 +341,8 @@ def labelled(
 
     columns, notes = {}, ()
     sparse = read_sparse(path) if dense and path.is_file() else None
+    if key is not None and sparse is not None:
+        raise ValueError(NO_KEY.format(path))
     if sparse is not None:
         held, columns = Representation(as_full(sparse)), {} if labels is None else dict(read_columns(labels))
     elif labels is not None:
@@ -386,29 +393,25 @@ def _matched(path: Path, labels: Path, key: str | None) -> "tuple[Representation
 
     Without a key by the index that pandas wrote to both tables, if it did.
     """
-    from unbraid.representation.representation import read_table
-    from unbraid.representation.row_index import UNNAMED, note_on_order, order_of, taken
+    from unbraid.representation.representation import read_table, row_names
+    from unbraid.representation.row_index import counts, note_on_order, order_of, taken
     from unbraid.runs.folder import read_codes
     from unbraid.storage.tables import read_columns
 
-    columns = dict(read_columns(labels))
-    table = path.suffix.lower() in (".csv", ".parquet")
-    keys = UNNAMED if key is None else (key,)
-    names = next((columns.pop(each) for each in keys if each in columns), None)
+    columns = dict(read_columns(labels, index=True))
+    names = row_names(columns, key)
     lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
     if key is not None and names is None:
         raise ValueError(f"{labels}: {lacking}")
-    if table and (names is not None or key is not None or path.suffix.lower() == ".parquet"):
-        held, rows = read_table(path, keys)
-    else:
-        held, rows = read_codes(path), None
+    table = path.suffix.lower() in (".csv", ".parquet")
+    held, rows = read_table(path, key) if table else (read_codes(path), None)
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(labels), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(labels), order, key or "index"),)
         return held, columns if order is None else taken(columns, order), notes
     if key is not None:
         raise ValueError(f"{path}: {lacking}")
-    left = [file for file, found in ((labels, names), (path, rows)) if found is not None]
+    left = [file for file, found in ((labels, names), (path, rows)) if found is not None and not counts(found)]
     said = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
     return held, columns, tuple(f"{file}: {said}" for file in left)
 

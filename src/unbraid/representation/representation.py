@@ -20,6 +20,7 @@ from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, seal
 from unbraid.storage.files import atomic_write
 from unbraid.storage.tables import (
+    UNNAMED,
     map_npy,
     names_in,
     read_columns,
@@ -421,20 +422,28 @@ def example_path() -> Path:
     return Path(__file__).parent / "examples" / "dsprites_btcvae_codes.npz"
 
 
-def read_table(path: Path, keys: Sequence[str]) -> tuple[Representation, Any]:
-    """The codes of a .csv or .parquet file, and what the first of `keys` that it has calls their rows; None without.
+def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]:
+    """The codes of a .csv or .parquet file, and what its column `key`, or the index of pandas, calls their rows.
+
+    None where there is no such column.
 
     Raises:
         FileNotFoundError, ValueError: as `Representation.load`.
     """
-    columns = dict(read_columns(path))
-    names = next((columns.pop(key) for key in keys if key in columns), None)
+    columns = dict(read_columns(path, index=True))
+    names = row_names(columns, key)
     numbers = {name: np.asarray(column) for name, column in columns.items()}
     try:
         arrays = split_columns(numbers, list(numbers))
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from error
     return Representation._of_file(path, arrays), names
+
+
+def row_names(columns: dict[str, Any], key: str | None) -> Any:
+    """Take out of columns what names the rows: the column `key`, without one the index that pandas wrote; or None."""
+    index = {name: columns.pop(name) for name in UNNAMED if name in columns}
+    return next(iter(index.values()), None) if key is None else columns.pop(key, None)
 
 
 def read_wide(path: Path) -> Any:
@@ -489,7 +498,8 @@ def _read_csv(path: Path) -> Arrays:
 
 def _read_parquet(path: Path) -> Arrays:
     table = read_parquet(path)
-    arrays = split_columns({name: _plain(table[name]) for name in table.column_names}, table.column_names)
+    columns = [name for name in table.column_names if name not in UNNAMED]
+    arrays = split_columns({name: _plain(table[name]) for name in columns}, columns)
     described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
     if described.get("factor_names") == []:
         arrays["factors"] = np.empty((len(table), 0))

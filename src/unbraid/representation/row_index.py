@@ -9,7 +9,6 @@ from unbraid._utils.arrays import as_array
 from unbraid.types import IntArray
 
 SHOWN = 3  # names of rows in a message
-UNNAMED = ("", "__index_level_0__")  # what the index is called that pandas writes to a .csv or .parquet file
 
 
 def match_rows(given: Mapping[str, Any], key: str | None = None) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -142,6 +141,11 @@ def _counts(content: Any) -> bool:
     if not hasattr(index, "get_indexer") or getattr(index, "nlevels", 1) > 1:
         return False
     return index.dtype.kind in "iu" and bool((index.to_numpy() == np.arange(len(index))).all())
+
+
+def counts(names: Any) -> bool:
+    """Whether rows are only counted, from 0."""
+    return _list(names) == list(range(len(names)))
 
 
 def _without_key(content: Any, key: str) -> tuple[Any, Sequence[Hashable] | None]:

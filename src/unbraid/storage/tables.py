@@ -30,8 +30,16 @@ CELL = 8  # bytes of a number in memory
 NO_VALUE = {"", "na", "n/a", "nan", "none", "null"}  # in a .csv file
 
 
-def read_columns(path: str | Path) -> dict[str, Any]:
+# What the index is called that pandas writes to a .csv or .parquet file, or that it has read and written again.
+UNNAMED = ("", "Unnamed: 0", "__index_level_0__")
+
+
+def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
     """The columns of a table of labels by name; columns of a matrix are factor_0, factor_1, ...
+
+    Args:
+        path: of the table.
+        index: whether to keep the index that pandas writes, under its name of `UNNAMED`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -42,10 +50,10 @@ def read_columns(path: str | Path) -> dict[str, Any]:
         raise FileNotFoundError(f"{path}: no such file")
     suffix = path.suffix.lower()
     if suffix == ".csv":
-        return read_csv(path)
+        return read_csv(path, index=index)
     if suffix == ".parquet":
         table = read_parquet(path)
-        return {name: table[name].to_pandas() for name in table.column_names}
+        return {name: table[name].to_pandas() for name in table.column_names if index or name not in UNNAMED}
     if suffix not in TABLES:
         raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
     arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path) if suffix == ".npz" else read_tensors(path)[0]
@@ -228,11 +236,11 @@ def write_frame(frame: DataFrame, path: Path) -> None:
     seal(path)
 
 
-def read_csv(path: Path) -> dict[str, Any]:
+def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
 
     The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs. A
-    first column without a name that numbers the rows is left out, as it is the index that pandas writes.
+    first column without a name is the index that pandas writes, which is left out unless `index` asks for it.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -253,8 +261,8 @@ def read_csv(path: Path) -> dict[str, Any]:
         if len(row) != len(names):
             raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
     columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
-    if len(columns) > 1 and not names[0] and [row[0] for row in rows] == [str(k) for k in range(len(rows))]:
-        del columns[""]  # the index that pandas writes
+    if len(columns) > 1 and names[0] in UNNAMED and not index:
+        del columns[names[0]]
     return columns
 
 
