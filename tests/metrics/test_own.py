@@ -97,3 +97,13 @@ def test_the_command_line_takes_a_row(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["score", str(tmp_path / "codes.npz"), "--metrics", f"{__name__}:NEAR"])
     assert told.exit_code == 0
     assert "lower" in told.output
+
+
+def test_a_study_refuses_one_of_which_lower_is_better(tmp_path: Path) -> None:
+    """Its tables go by the names of columns, and would call the worst run the best."""
+    text = f"name: own\ndataset: square\nfamilies: [pca]\nsteps: 1\nmetrics: ['{__name__}:NEAR']\n"
+    (tmp_path / "study.yaml").write_text(text)
+    told = CliRunner().invoke(app, ["study", "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "study")])
+    assert told.exit_code != 0
+    assert f"metrics: of {__name__}:NEAR lower is better" in str(told.exception)
+    assert not (tmp_path / "study").exists()

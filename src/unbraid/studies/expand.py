@@ -142,7 +142,12 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
                 there = ", ".join(f"{each} ({kind})" for each, kind in zip(names, kinds, strict=True))
                 factors = f"the factors of the dataset are {there}" if there else "its images have none"
                 raise ValueError(f"metrics[{position}]: {name} {reason}; {factors}")
-        choose(study.metrics)
+        for name, row in choose(study.metrics).items():
+            if row.own and not row.package and not row.higher_is_better:  # tables of results go by the names of columns
+                raise ValueError(
+                    f"metrics: of {name} lower is better, which the tables of a study cannot tell of a function of yours; "
+                    "give its negative, or let a package add it (docs/extending.md)"
+                )
 
 
 def check_snapshots(study: StudyConfig, kinds: Sequence[Kind]) -> None:
