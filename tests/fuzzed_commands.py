@@ -100,7 +100,7 @@ def targets(home: Path) -> dict[str, Target]:
     add("compare", home / "ours.parquet", "compare", home / "ours.parquet", home / "ok.npz", "--metrics", "mig")
     for suffix in ("npy", "csv", "safetensors"):
         path = home / f"{'ours' if suffix == 'safetensors' else 'plain'}.{suffix}"
-        add("rank", path, "udr", path, home / "ok.npz", "--similarity", "spearman", "--json", out, "--html", html)
+        add("rank", path, "rank", path, home / "ok.npz", "--similarity", "spearman", "--json", out, "--html", html)
     score(whole, metrics=["mig", "sap", "dci_lasso"]).save(home / "card.json")
     add("report", home / "card.json", "report", home / "card.json", "--out", html)
     (home / "study.yaml").write_text(YAML)

@@ -148,7 +148,7 @@ def _given(name: str) -> str:
 
 def _command(name: str) -> str:
     special = {
-        "udr": "unbraid udr runs/*/codes.safetensors",
+        "udr": "unbraid rank runs/*/codes.safetensors",
         "zero_shot": "unbraid score codes.npz --metrics zero_shot --gap 'size > 1 and hue == 0'",
     }
     return special.get(name, f"unbraid score codes.npz --metrics {name}")

@@ -156,7 +156,7 @@ def test_metrics_lists_the_table(unbraid_cli) -> None:
     assert json.loads(printed).keys() == MEASURES.keys()
 
 
-@pytest.mark.parametrize("command", [[], ["score"], ["metrics"], ["udr"], ["data"]])
+@pytest.mark.parametrize("command", [[], ["score"], ["metrics"], ["rank"], ["data"]])
 def test_every_command_has_help(unbraid_cli, command: list[str]) -> None:
     code, printed, _ = unbraid_cli(*command, "--help")
     assert code == 0
@@ -229,8 +229,8 @@ def test_bad_content_is_one_line_and_exit_2(
         (["score", "{codes}", "--how-many", "0"], "--how-many must be a finite number, above 0; got 0"),
         (["score", "{codes}", "--sed", "1"], "No such option"),
         (["scor"], "no command 'scor'; did you mean 'score'?"),
-        (["udr", "{codes}"], "give two or more files"),
-        (["udr", "{codes}", "absent.npz"], "absent.npz: no such file"),
+        (["rank", "{codes}"], "give two or more files"),
+        (["rank", "{codes}", "absent.npz"], "absent.npz: no such file"),
     ],
 )
 def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, codes_file: Path, arguments: list[str], message: str) -> None:
@@ -248,7 +248,7 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     for name, each in {"a": codes, "b": -codes[:, ::-1], "c": codes[:, [1, 0, 3, 2]], "turned": turned}.items():
         Representation(each, factors).save(tmp_path / f"{name}.npz")
     files = [str(tmp_path / f"{name}.npz") for name in ("turned", "a", "b", "c")]
-    code, printed, error = unbraid_cli("udr", *files, "--json", str(tmp_path / "udr.json"))
+    code, printed, error = unbraid_cli("rank", *files, "--json", str(tmp_path / "udr.json"))
     assert code == 0
     scores = json.loads((tmp_path / "udr.json").read_text())["scores"]
     assert min(scores, key=lambda path: scores[path]) == files[0]
@@ -256,7 +256,7 @@ def test_udr_ranks_files_and_refuses_other_samples(unbraid_cli, tmp_path: Path) 
     assert printed.splitlines()[-1].startswith(f"best: {files[1]} (")
     assert "no posterior: all latents count as informative" in error
     Representation(codes, 2 - factors).save(tmp_path / "other.npz")
-    code, _, error = unbraid_cli("udr", files[0], str(tmp_path / "other.npz"))
+    code, _, error = unbraid_cli("rank", files[0], str(tmp_path / "other.npz"))
     assert code == 2
     assert "other.npz: its rows are not the samples of" in error
 
@@ -303,3 +303,17 @@ def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbr
     assert json.loads(kept.read_text())["best"] == found.best
     code, printed, _ = unbraid_cli("rank", *files[4:], "--untrained", files[0], "--untrained", files[1])
     assert printed.splitlines()[-1].startswith("best: none: no model scores above untrained ones among each other (")
+
+
+def test_the_help_shows_the_commands_in_three_groups(unbraid_cli) -> None:
+    code, printed, _ = unbraid_cli("--help")
+    assert code == 0
+    headings = [line for line in printed.splitlines() if line.endswith(":") and "(unbraid " in line]
+    assert [heading.split()[0] for heading in headings] == ["Measure", "Train", "Select"]
+    assert "\nCommands:" not in printed
+    assert printed.count("\n  rank ") == 1
+
+
+def test_the_former_name_of_rank_is_answered_with_it(unbraid_cli) -> None:
+    code, _, error = unbraid_cli("udr", "one.npz", "other.npz")
+    assert (code, error) == (2, "unbraid: no command 'udr'; did you mean 'rank'?\n")

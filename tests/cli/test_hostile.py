@@ -95,7 +95,6 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "compare": [("codes.npz run --metrics mig --resamples 2", 0)],
     "metrics": [("", 0)],
     "stress": [("mig", 0)],
-    "udr": [("codes.npz run/codes.safetensors", 0)],
     "rank": [("codes.npz run/codes.safetensors", 0)],
     "families": [("", 0)],
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],

@@ -72,7 +72,7 @@ MISTAKES = {
     "explore --port abc": "Invalid value for '--port': 'abc' is not a whole number",
     "score codes.npz --seed 1.5": "'1.5' is not a whole number",
     "score codes.npz --confidence high": "'high' is not a number",
-    "udr codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
+    "rank codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
     # files
     "score code.npz": "code.npz: no such file",
     "report codes.npz": "codes without scores; a page of them is made by unbraid score codes.npz --html codes.html",

@@ -59,7 +59,6 @@ WALK: Mapping[str, list[str]] = {
     "compare": ["codes.npz run --metrics mig --resamples 2"],
     "metrics": [""],
     "stress": ["mig"],
-    "udr": ["codes.npz run/codes.safetensors"],
     "rank": ["codes.npz run/codes.safetensors"],
     "families": [""],
     "train": ["vae --dataset square --data positions=8 --set network=dense --steps 2 --seeds 2 --device cpu --out t"],

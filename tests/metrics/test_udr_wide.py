@@ -98,7 +98,7 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
     sparse.save_npz(tmp_path / "nan.npz", sparse.csr_array(bad))
     sparse.save_npz(tmp_path / "short.npz", sparse.csr_array(bad[:7]))
     monkeypatch.setattr(unbraid._utils.arrays, "MOST_BYTES", 1 << 10)
-    code, _, error = unbraid_cli("udr", *files, "--top", "3", "--json", str(tmp_path / "out.json"))
+    code, _, error = unbraid_cli("rank", *files, "--top", "3", "--json", str(tmp_path / "out.json"))
     assert code == 0, error
     told = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
     assert (told["similarity"], told["top"]) == ("spearman", 3)
@@ -114,6 +114,6 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
         ((files[0], str(tmp_path / "nan.npz"), "--top", "3"), "codes[1] must be finite; row 7, column 3 is nan"),
         ((files[0], str(tmp_path / "short.npz"), "--top", "3"), "of the same samples"),
     ):
-        code, _, error = unbraid_cli("udr", *given)
+        code, _, error = unbraid_cli("rank", *given)
         assert (code, len(error.splitlines())) == (2, 1), error
         assert said in error

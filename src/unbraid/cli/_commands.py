@@ -15,7 +15,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("eval", "evaluate", "measure", "test", "benchmark"), ("score",)),
     **dict.fromkeys(("plot", "draw", "figures"), ("figure",)),
     **dict.fromkeys(("serve", "ui", "gui", "web", "dashboard", "browse", "app", "view", "visualize"), ("explore",)),
-    **dict.fromkeys(("select", "best", "top"), ("rank",)),
+    **dict.fromkeys(("select", "best", "top", "udr"), ("rank",)),
     **dict.fromkeys(("sample", "decode"), ("generate",)),
     **dict.fromkeys(("models", "methods"), ("families",)),
     **dict.fromkeys(("datasets", "dataset"), ("data",)),
@@ -33,6 +33,18 @@ EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number",
 
 class Commands(TyperGroup):
     """A group of commands that knows what was meant by another."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Under the heading that each command names, in the order of their first commands."""
+        groups: dict[str, list[tuple[str, Any]]] = {}
+        for name in self.list_commands(ctx):
+            command: Any = self.get_command(ctx, name)
+            heading = command.rich_help_panel
+            groups.setdefault(heading if isinstance(heading, str) else "Commands", []).append((name, command))
+        width = formatter.width - 6 - max(len(name) for name in self.list_commands(ctx))
+        for heading, commands in groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name, command.get_short_help_str(width)) for name, command in commands])
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name = args[0]

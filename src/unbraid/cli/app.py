@@ -26,6 +26,7 @@ from unbraid.cli.families import list_families
 from unbraid.cli.figure import figure
 from unbraid.cli.generate import generate
 from unbraid.cli.metrics import list_metrics
+from unbraid.cli.rank import rank as rank_models
 from unbraid.cli.report import report
 from unbraid.cli.score import score
 from unbraid.cli.stress import stress
@@ -39,8 +40,12 @@ from unbraid.cli.study_published import published
 from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
 from unbraid.cli.traverse import traverse
-from unbraid.cli.udr import udr
 from unbraid.storage.trust import Untrusted
+
+# The headings of the commands in the help, each with an example.
+MEASURE = "Measure (unbraid score codes.npz --labels labels.csv)"
+TRAIN = "Train (unbraid train vae folder-of-pictures/)"
+SELECT = "Select (unbraid rank seed0.npz seed1.npz seed2.npz)"
 
 app = typer.Typer(
     name="unbraid",
@@ -50,23 +55,22 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("score")(score)
-app.command("compare")(compare_models)
-app.command("metrics")(list_metrics)
-app.command("stress")(stress)
-app.command("udr")(udr)
-app.command("rank", help="The same as `unbraid udr`: rank files of codes without labels.")(udr)
-app.command("families")(list_families)
-app.command("train")(train)
-app.command("continue")(continue_run)
-app.command("traverse")(traverse)
-app.command("generate")(generate)
-app.command("figure")(figure)
-app.command("explore")(explore)
-app.command("report")(report)
-app.command("export")(export)
-app.command("cite")(cite)
-app.add_typer(data_app, name="data")
+app.command("score", rich_help_panel=MEASURE)(score)
+app.command("compare", rich_help_panel=MEASURE)(compare_models)
+app.command("metrics", rich_help_panel=MEASURE)(list_metrics)
+app.command("stress", rich_help_panel=MEASURE)(stress)
+app.command("cite", rich_help_panel=MEASURE)(cite)
+app.add_typer(data_app, name="data", rich_help_panel=TRAIN)
+app.command("families", rich_help_panel=TRAIN)(list_families)
+app.command("train", rich_help_panel=TRAIN)(train)
+app.command("continue", rich_help_panel=TRAIN)(continue_run)
+app.command("traverse", rich_help_panel=TRAIN)(traverse)
+app.command("generate", rich_help_panel=TRAIN)(generate)
+app.command("export", rich_help_panel=TRAIN)(export)
+app.command("rank", rich_help_panel=SELECT)(rank_models)
+app.command("figure", rich_help_panel=SELECT)(figure)
+app.command("report", rich_help_panel=SELECT)(report)
+app.command("explore", rich_help_panel=SELECT)(explore)
 study_app.command("add")(add)
 study_app.command("rank")(rank)
 study_app.command("agreement")(agreement)
@@ -74,7 +78,7 @@ study_app.command("compare")(compare)
 study_app.command("generalisation")(generalisation)
 study_app.command("merge")(merge)
 study_app.command("published")(published)
-app.add_typer(study_app, name="study")
+app.add_typer(study_app, name="study", rich_help_panel=SELECT)
 
 
 @app.callback(invoke_without_command=True)

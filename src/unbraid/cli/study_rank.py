@@ -19,7 +19,7 @@ from unbraid.cli._progress import stage_progress
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
-from unbraid.cli.udr import penalty
+from unbraid.cli.rank import penalty
 from unbraid.confidence.baselines import ABOVE, MARK
 from unbraid.types import DataFrame
 

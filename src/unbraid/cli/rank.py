@@ -1,4 +1,4 @@
-"""`unbraid udr`: rank models without labels."""
+"""`unbraid rank`: rank models without labels."""
 
 import json as json_format
 import re
@@ -17,7 +17,7 @@ from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 
 
-def udr(
+def rank(
     files: Annotated[
         list[Path], typer.Argument(help="Two or more files of codes of the same samples, runs, or a folder of them.")
     ],
@@ -86,28 +86,28 @@ def udr(
 
     Examples:
 
-      unbraid udr seed0.npz seed1.npz seed2.npz
+      unbraid rank seed0.npz seed1.npz seed2.npz
 
       unbraid rank codes/*.npy --groups name --html ranking.html
 
-      unbraid udr runs/*.npz --similarity spearman --n-comparisons 5 --json udr.json
+      unbraid rank runs/*.npz --similarity spearman --n-comparisons 5 --json ranking.json
 
-      unbraid udr runs/*.npz --alpha cv --informative kl
+      unbraid rank runs/*.npz --alpha cv --informative kl
 
-      unbraid udr activations/*.npz --similarity pearson --top 10
+      unbraid rank activations/*.npz --similarity pearson --top 10
     """
     files = expanded(files)
     if len(files) < 2:
-        raise ValueError(f"udr compares models with each other; give two or more files (got {len(files)})")
+        raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
     if json is not None and not json.parent.is_dir():
         raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
     check_outputs({".html": html})
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
     from unbraid.storage.files import atomic_write
-    from unbraid.studies.rank import rank
+    from unbraid.studies.rank import rank as rank_codes
 
     with stage_progress("comparing models") as progress:
-        ranking = rank(
+        ranking = rank_codes(
             files,
             groups=None if groups is None else _groups(groups, files),
             similarity=similarity,
