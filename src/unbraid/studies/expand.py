@@ -145,7 +145,7 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
         for name, row in choose(study.metrics).items():
             if row.own and not row.package and not row.higher_is_better:  # tables of results go by the names of columns
                 raise ValueError(
-                    f"metrics: of {name} lower is better, which the tables of a study cannot tell of your own function; "
+                    f"metrics: of {name} lower is better, which tables of a study cannot tell of your own function; "
                     "give its negative, or let a package add it (docs/extending.md)"
                 )
 
