@@ -51,7 +51,7 @@ MISTAKES = {
     "score codes.npz --metrics accuracy": "did you mean 'linear_accuracy' or 'mlp_accuracy'?",
     "score codes.npz --metrics lsbd": "did you mean 'd_lsbd'?",
     "score codes.npz --metrics udr": "udr compares several models and needs no labels: see unbraid.rank",
-    "score codes.npz --metrics mig --metric sap": "No such option: --metric (Possible options: --metrics",
+    "score codes.npz --metrics mig --metric sap": "--metrics",
     # factors and their kinds
     "score codes.npz --factors Shape": "no factor 'Shape'; did you mean 'shape'?",
     "score codes.npz --factors colour": "no factor 'colour'; there are shape, hue",

@@ -28,6 +28,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ls",), ("list", "data")),
     **dict.fromkeys(("describe", "details"), ("info",)),
 }
+OLDER = {"is not a valid integer.": "is not a whole number", "is not a valid float.": "is not a number"}  # Typer 0.25
 EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
 
 
@@ -58,6 +59,8 @@ def usage(error: Any) -> str:
     said: str = error.format_message()
     cause: Any = error.__cause__
     if not hasattr(cause, "errors"):
+        for theirs, ours in OLDER.items():
+            said = said.replace(theirs, ours)
         return said
     fault: Mapping[str, Any] = cause.errors()[0]
     head, expected = said.partition(": ")[0], EXPECTED.get(fault["type"])

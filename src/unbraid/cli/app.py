@@ -127,8 +127,9 @@ def main() -> None:
             raise SystemExit(code)
 
 
-def _warn(message: Warning | str, *_: object, **__: object) -> None:
-    _tell(f"warning: {message}")
+def _warn(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
+    if not issubclass(category, DeprecationWarning | PendingDeprecationWarning):  # said to developers of libraries
+        _tell(f"warning: {message}")
 
 
 def _leave(message: str, code: int) -> None:
