@@ -32,7 +32,7 @@ def measure(paired: bool, n_rows: int, n_samples: int, parts: int) -> dict[str, 
     for _ in range(n_samples):
         factors = [independent(n_rows, rng)] * 2 if paired else [independent(n_rows, rng) for _ in range(2)]
         models = {name: with_noise(rows, rng) for name, rows in zip("ab", factors, strict=True)}
-        found = compare(models, metrics=METRICS, resamples=parts, paired=paired).differences
+        found = compare(models, metrics=METRICS, confidence=(0.95, parts), paired=paired).differences
         for each in found:
             alarms[each.metric] += each.p <= SIGNIFICANT
         any_alarm += any(each.better for each in found)

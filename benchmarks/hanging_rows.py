@@ -121,13 +121,13 @@ def coverage(
     for sample in range(3 * n):
         held = grouped(np.random.default_rng([n_groups, sample]), related, n_groups, rows)
         asked = CONFIDENCE if sample < n else None
-        card = score(held, metrics=metrics, confidence=asked, resamples=PARTS if asked else None)
+        card = score(held, metrics=metrics, confidence=(asked, PARTS) if asked else None)
         heads.append([card.scored[name].headline for name in metrics])
         if asked:
             found.append([_interval(card, name) for name in metrics])
         if sample < n // 10:
             plain = Representation(held.codes, held.factors, kinds=held.kinds)
-            alone = score(plain, metrics=metrics, confidence=asked, resamples=PARTS)
+            alone = score(plain, metrics=metrics, confidence=(asked, PARTS))
             blind.append([_interval(alone, name) for name in metrics])
     truth = np.mean(heads, axis=0)
     for which, own in (("", found), ("  as if rows were independent", blind)):

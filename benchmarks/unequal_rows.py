@@ -54,7 +54,7 @@ def measure(
     models = equal_models(source, sizes, rng) if kind == "equal" else unequal_models(sizes, more, rng)
     started = time.process_time()
     given = {"first": models[0], "second": models[1]}
-    found = compare(given, metrics=metrics, resamples=parts, paired=False).differences
+    found = compare(given, metrics=metrics, confidence=(0.95, parts), paired=False).differences
     return {
         "kind": kind, "source": source, "rows": list(sizes), "done": done, "parts": parts,
         "seconds": time.process_time() - started, "p": {each.metric: each.p for each in found},

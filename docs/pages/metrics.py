@@ -137,7 +137,7 @@ def _given(name: str) -> str:
         "udr": "[codes_of_one, codes_of_another, codes_of_a_third]",
         "tad": "codes, attributes",
         "factorised_support": "codes",
-        "zero_shot": "codes, factors, gap=(factors[:, 0] > 1) & (factors[:, 1] == 0)",
+        "zero_shot": "codes, factors, held_out=(factors[:, 0] > 1) & (factors[:, 1] == 0)",
         "d_lsbd": 'codes, factors, kinds=["cyclic", "ordinal"]',
         "independence_score": 'codes, factors, kinds=["cyclic", "cyclic"]',
     }
@@ -149,7 +149,7 @@ def _given(name: str) -> str:
 def _command(name: str) -> str:
     special = {
         "udr": "unbraid rank runs/*/codes.safetensors",
-        "zero_shot": "unbraid score codes.npz --metrics zero_shot --gap 'size > 1 and hue == 0'",
+        "zero_shot": "unbraid score codes.npz --metrics zero_shot --held-out 'size > 1 and hue == 0'",
     }
     return special.get(name, f"unbraid score codes.npz --metrics {name}")
 

@@ -128,12 +128,12 @@ def test_factors_can_be_chosen_by_name(unbraid_cli, codes_file: Path) -> None:
 def test_the_page_says_how_to_repeat_exactly_this(unbraid_cli, codes_file: Path) -> None:
     out = codes_file.with_name("scores.html")
     condition = "hue > 3 and size == 0"
-    given = ["score", str(codes_file), "--metrics", "mig,zero_shot", "--factors", "hue,size", "--gap", condition]
+    given = ["score", str(codes_file), "--metrics", "mig,zero_shot", "--factors", "hue,size", "--held-out", condition]
     assert unbraid_cli(*given, "--html", str(out))[0] == 0
     page = html.unescape(out.read_text(encoding="utf-8"))
-    assert f"--metrics mig,zero_shot --factors hue,size --gap '{condition}'" in page
+    assert f"--metrics mig,zero_shot --factors hue,size --held-out '{condition}'" in page
     assert ".keep_factors(['hue', 'size'])" in page
-    assert f"gap={condition!r}" in page
+    assert f"held_out={condition!r}" in page
 
 
 def test_python_runs_the_command_as_a_module(monkeypatch: pytest.MonkeyPatch, capsys) -> None:
@@ -221,11 +221,11 @@ def test_bad_content_is_one_line_and_exit_2(
         (["score", "{codes}", "--factors", "colour"], "no factor 'colour'; there are size, hue"),
         (["score", "{codes}", "--json", "absent/scores.json"], "the folder absent does not exist"),
         (["score", "{codes}", "--json", "scores.txt"], "the name must end in .json"),
-        (["score", "{codes}", "--gap", "colour > 1"], "names no factor 'colour'"),
+        (["score", "{codes}", "--held-out", "colour > 1"], "names no factor 'colour'"),
         (["score", "{codes}", "--seed", "x"], "Invalid value for '--seed'"),
         (["score", "{codes}", "--confidence", "95"], "confidence must be a finite number, above 0 and below 1; got 95"),
         (["score", "{codes}", "--confidence", ".9", "--resamples", "0"], "resamples must be a whole number, 2 or more"),
-        (["score", "{codes}", "--resamples", "9"], "resamples are for intervals: give confidence"),
+        (["score", "{codes}", "--resamples", "9"], "--resamples is for intervals: give --confidence"),
         (["score", "{codes}", "--how-many", "0"], "--how-many must be a finite number, above 0; got 0"),
         (["score", "{codes}", "--sed", "1"], "No such option"),
         (["scor"], "no command 'scor'; did you mean 'score'?"),

@@ -66,7 +66,7 @@ MISTAKES = {
     "score codes.npz --kinds hue=Ordinal": "did you mean 'ordinal'?",
     "score codes.npz --kinds Hue=cyclic": "kinds names 'Hue', which is no factor; did you mean 'hue'?",
     "score codes.npz --period hue": "--period hue: write NAME=VALUE",
-    "score codes.npz --gap Hue>1": "names no factor 'Hue'; did you mean 'hue'?",
+    "score codes.npz --held-out Hue>1": "names no factor 'Hue'; did you mean 'hue'?",
     "score codes.npz --weights Hue": "no column 'Hue' for --weights; did you mean 'hue'?",
     # values
     "explore --port abc": "Invalid value for '--port': 'abc' is not a whole number",

@@ -106,7 +106,7 @@ def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_
     for options in (
         ("--factors", "y", "--seed", "9", "--metrics", "mig,sap"),
         ("--metrics", "mig"),
-        ("--metrics", "zero_shot", "--gap", "y > 3"),
+        ("--metrics", "zero_shot", "--held-out", "y > 3"),
         ("--seed", "3", "--metrics", "sap,nk", "--json", str(tmp_path / "mine.json")),
     ):
         code, _, error = unbraid_cli("score", str(folder), *options)

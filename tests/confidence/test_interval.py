@@ -97,7 +97,7 @@ def test_rows_needed_by_hand() -> None:
     assert rows_needed(0.02, 1000, 0.95, 0.01, 3) == pytest.approx(1000 * (3.182446 * 2) ** 2, abs=1)
     assert rows_needed(0.0, 1000, 0.95, 0.01, 19) == 40
     names = ["mig", "irs", "d_lsbd"]
-    card = unbraid.score(CODES, FACTORS, metrics=names, confidence=0.95, resamples=20)
+    card = unbraid.score(CODES, FACTORS, metrics=names, confidence=(0.95, 20))
     for name in names[:2]:
         known = card.scored[name].intervals
         assert known is not None
@@ -110,7 +110,7 @@ def test_rows_needed_by_hand() -> None:
 
 
 def test_an_interval_is_that_of_a_plain_loop_over_halves() -> None:
-    card = unbraid.score(CODES, FACTORS, metrics=["irs", "mig", "sap"], confidence=0.9, resamples=30, seed=4)
+    card = unbraid.score(CODES, FACTORS, metrics=["irs", "mig", "sap"], confidence=(0.9, 30), seed=4)
     rows = [part_of_rows(400, 2, 4, np.random.default_rng([4, 2, done])) for done in range(30)]
     known = card.scored["mig"].intervals
     assert known is not None
@@ -118,7 +118,7 @@ def test_an_interval_is_that_of_a_plain_loop_over_halves() -> None:
     assert [each.deviation for each in known.per_factor or ()] == pytest.approx(loop.std(axis=0, ddof=1))
     assert known.values["score"].deviation == pytest.approx(loop.mean(axis=1).std(ddof=1))
     assert known.values["score"].half_width == pytest.approx(1.699127 * known.values["score"].deviation)
-    alone = unbraid.score(CODES, FACTORS, metrics="mig", confidence=0.9, resamples=30, seed=4).scored["mig"].intervals
+    alone = unbraid.score(CODES, FACTORS, metrics="mig", confidence=(0.9, 30), seed=4).scored["mig"].intervals
     assert alone is not None
     assert alone.values == known.values, "whatever else is scored"
     assert card.scored["irs"].intervals is not None
@@ -157,14 +157,14 @@ def test_a_mask_and_posteriors_go_with_their_rows() -> None:
     assert (part.log_variances == 2 * CODES[[5, 3]]).all()
     assert (part.factors == FACTORS[[5, 3]]).all()
     gap = (FACTORS[:, 0] == 2) & (FACTORS[:, 1] > 1)
-    text = unbraid.score(given, metrics="zero_shot", confidence=0.9, resamples=4, gap="factor_0 == 2 and factor_1 > 1")
-    mask = unbraid.score(given, metrics="zero_shot", confidence=0.9, resamples=4, gap=gap)
+    text = unbraid.score(given, metrics="zero_shot", confidence=(0.9, 4), held_out="factor_0 == 2 and factor_1 > 1")
+    mask = unbraid.score(given, metrics="zero_shot", confidence=(0.9, 4), held_out=gap)
     assert mask.to_frame()["low"].tolist() == text.to_frame()["low"].tolist()
     assert np.isfinite(mask.to_frame()["low"].to_numpy()).all()
 
 
 def test_every_view_has_the_interval_and_the_file_gives_it_back(tmp_path: Path) -> None:
-    card = unbraid.score(CODES, FACTORS, metrics=["mig", "snc", "d_lsbd", "modularity"], confidence=0.9, resamples=9)
+    card = unbraid.score(CODES, FACTORS, metrics=["mig", "snc", "d_lsbd", "modularity"], confidence=(0.9, 9))
     known = card.scored["snc"].intervals
     assert known is not None
     assert set(known.values) == set(card.scored["snc"].values)
@@ -200,7 +200,7 @@ def test_the_share_of_seeds_is_that_of_a_plain_loop_over_them() -> None:
     kinds: tuple[Kind, ...] = ("categorical", "ordinal")
     kept = slice(0, 150)
     card = unbraid.score(
-        CODES[kept], FACTORS[kept], metrics=["snc", "sap", "dci_lasso", "mig"], confidence=0.9, resamples=5, seed=3,
+        CODES[kept], FACTORS[kept], metrics=["snc", "sap", "dci_lasso", "mig"], confidence=(0.9, 5), seed=3,
         kinds=kinds,
     )  # fmt: skip
     for name, value in (("snc", "score"), ("sap", "score"), ("dci_lasso", "completeness")):
@@ -221,7 +221,7 @@ def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
     turns = 2 * np.pi * grid / 8
     codes = np.hstack([np.cos(turns), np.sin(turns)])
     given = Representation(codes, grid, names=("x", "y"), kinds=("cyclic", "cyclic"))
-    card = unbraid.score(given, metrics=["d_lsbd", "mig"], confidence=0.9, resamples=5)
+    card = unbraid.score(given, metrics=["d_lsbd", "mig"], confidence=(0.9, 5))
     assert card.scored["d_lsbd"].intervals is None
     reason = "no interval: resampled rows leave gaps in the grid that it needs"
     assert reason in card.scored["d_lsbd"].notes
@@ -230,7 +230,7 @@ def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
     assert reason in str(unbraid.ScoreCard.load(tmp_path / "card.json"))
     rare = np.zeros((100, 1))
     rare[0] = 1
-    card = unbraid.score(np.arange(100.0)[:, None], rare, metrics=["mig"], confidence=0.9, resamples=20)
+    card = unbraid.score(np.arange(100.0)[:, None], rare, metrics=["mig"], confidence=(0.9, 20))
     assert card.scored["mig"].no_interval.startswith("part of the rows cannot be scored: factors column 0 is constant")
 
 
@@ -256,9 +256,8 @@ def test_the_command_shows_intervals_and_how_many_rows_are_needed(tmp_path: Path
         ({"confidence": 0}, "confidence must be a finite number, above 0 and below 1; got 0"),
         ({"confidence": float("nan")}, "confidence must be a finite number"),
         ({"confidence": 95}, "confidence must be a finite number, above 0 and below 1; got 95"),
-        ({"confidence": 0.9, "resamples": 0}, "resamples must be a whole number, 2 or more; got 0"),
-        ({"confidence": 0.9, "resamples": 1}, "resamples must be a whole number, 2 or more; got 1"),
-        ({"resamples": 50}, "resamples are for intervals: give confidence"),
+        ({"confidence": (0.9, 0)}, "parts beside confidence must be a whole number, 2 or more; got 0"),
+        ({"confidence": (0.9, 1)}, "parts beside confidence must be a whole number, 2 or more; got 1"),
     ],
 )
 def test_what_makes_no_interval_is_refused(given: dict[str, Any], message: str) -> None:
@@ -276,11 +275,11 @@ def test_an_interval_that_no_simulation_checked_says_so_and_the_others_are_in_th
     checked = {n for n, row in METRICS.items() if isinstance(row.interval, Resampling) and row.interval.checked}
     assert checked <= measured
     given = Representation(CODES, FACTORS, log_variances=np.full(CODES.shape, -2.0))
-    card = unbraid.score(given, metrics=["mig", "beta_vae_score"], confidence=0.9, resamples=2)
+    card = unbraid.score(given, metrics=["mig", "beta_vae_score"], confidence=(0.9, 2))
     assert "interval not validated" in card.scored["beta_vae_score"].notes
     assert "interval not validated" not in card.scored["mig"].notes
     names = ["mig", "beta_vae_score"]
-    compared = unbraid.compare({"a": given, "b": given.keep_rows(np.arange(200))}, metrics=names, resamples=2)
+    compared = unbraid.compare({"a": given, "b": given.keep_rows(np.arange(200))}, metrics=names, confidence=(0.95, 2))
     for foot in (footnote({"a": card}), compared.footnote):
         assert "; intervals not validated: beta_vae_score; seed 0" in foot
 
@@ -291,6 +290,6 @@ def test_the_bar_says_how_much_time_is_left(monkeypatch: pytest.MonkeyPatch) -> 
         "unbraid.cli._progress.Console", lambda **_: Console(file=shown, force_terminal=True, width=120)
     )
     with metric_progress() as progress:
-        unbraid.score(CODES, FACTORS, metrics="mig", confidence=0.9, resamples=3, progress=progress)
+        unbraid.score(CODES, FACTORS, metrics="mig", confidence=(0.9, 3), progress=progress)
     assert "mig, resampled rows" in shown.getvalue()
     assert " left " in shown.getvalue()

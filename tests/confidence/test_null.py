@@ -95,7 +95,7 @@ def test_whole_objects_are_shuffled_among_themselves() -> None:
     turn = 2 * np.pi * grid[:, :1] / 8
     whole = Representation(np.hstack([np.cos(turn), np.sin(turn)]), grid, names=space.names, kinds=space.kinds)
     part = Representation(whole.codes[:11], grid[:11], names=space.names, kinds=space.kinds)
-    card = unbraid.score(part, metrics=["d_lsbd", "mig"], objects=lambda: whole, null=5)
+    card = unbraid.score(part, metrics=["d_lsbd", "mig"], orbits=lambda: whole, null=5)
     null = card.scored["d_lsbd"].null
     assert null is not None
     alone = unbraid.score(part, metrics="mig", null=5).scored["mig"].null

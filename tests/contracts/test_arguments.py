@@ -54,7 +54,7 @@ GIVEN: dict[str, Any] = {
 BESIDE: dict[str, dict[str, Any]] = {
     "mig_exact": {"log_variances": np.zeros(CODES.shape)},
     "elbo_terms": {"log_variances": np.zeros(CODES.shape)},
-    "zero_shot": {"gap": lambda rows: (rows[:, 0] == 0) & (rows[:, 1] == 0)},
+    "zero_shot": {"held_out": lambda rows: (rows[:, 0] == 0) & (rows[:, 1] == 0)},
     "d_lsbd": {"kinds": SPACE.kinds},
     "independence_score": {"kinds": SPACE.kinds},
     "snc": {"bins": "paper"},

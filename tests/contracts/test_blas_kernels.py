@@ -34,7 +34,7 @@ def numbers(n_qualities: int) -> dict[str, list[float]]:
             told["same"] += [correlation(column, sign * column, "pearson")[0] * sign for sign in (1, -1)]
             told["same"] += [correlation(column, sign * 2.5 * column + 1)[0] * sign for sign in (1, -1)]
     grid = SPACE.grid()
-    given = {"log_variances": np.full(grid.shape, -2.0), "gap": lambda rows: rows[:, 2] - rows[:, 1] > 4}
+    given = {"log_variances": np.full(grid.shape, -2.0), "held_out": lambda rows: rows[:, 2] - rows[:, 1] > 4}
     for name in METRICS.keys() - {"udr", "tad"}:
         metric = METRICS[name]
         taken = inspect.signature(metric.function).parameters

@@ -59,7 +59,8 @@ def called(name: str, **given: Any) -> None:
     function, extra = ROWS[name].function, {}
     taken = inspect.signature(function).parameters
     offered = {
-        "kinds": KINDS, "gap": (FACTORS[:, 0] > 0) & (FACTORS[:, 1] > 1), "log_variances": np.full(CODES.shape, -2.0),
+        "kinds": KINDS, "held_out": (FACTORS[:, 0] > 0) & (FACTORS[:, 1] > 1),
+        "log_variances": np.full(CODES.shape, -2.0),
         "code_blocks": [[0], [1], [2]], "factor_blocks": [[0], [1], [2]], "n_train": 50, "n_test": 50, "n_trees": 2,
     }  # fmt: skip
     extra = {key: value for key, value in offered.items() if key in taken}

@@ -85,7 +85,7 @@ def test_noise_remembers_few_rows_unless_others_are_held_out() -> None:
     remembered = beta_vae_score(codes, factors, **arguments)
     assert remembered.score > 0.6
     assert "cannot be read at this size" in remembered.notes[-1]
-    held_out = [beta_vae_score(codes, factors, seed=seed, held_out=True, **arguments) for seed in range(6)]
+    held_out = [beta_vae_score(codes, factors, seed=seed, separate_rows=True, **arguments) for seed in range(6)]
     assert np.mean([each.score for each in held_out]) == pytest.approx(1 / 3, abs=0.1)
     assert held_out[0].notes == ()
 
@@ -136,6 +136,6 @@ def test_levels_of_few_rows_cannot_be_read_even_from_rows_held_out() -> None:
     codes, settings = np.random.default_rng(0).standard_normal((400, 10)), {"n_train": 100, "n_test": 50}
     even = np.stack([np.arange(400) % 2, np.arange(400) // 2 % 3], axis=1)
     rare = np.where(np.arange(400)[:, None] < 4, [3, 0], even)
-    assert not beta_vae_score(codes, even, held_out=True, **settings).notes
-    notes = beta_vae_score(codes, rare, held_out=True, **settings).notes
+    assert not beta_vae_score(codes, even, separate_rows=True, **settings).notes
+    notes = beta_vae_score(codes, rare, separate_rows=True, **settings).notes
     assert notes == ("cannot be read at this size: noise strays far from chance where levels have down to 4 rows",)

@@ -104,7 +104,8 @@ def test_what_has_not_converged_is_noted(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(import_module("unbraid.metrics.dci_lasso"), "lasso_paths", stopped)
     codes, note = entangled_codes(FACTORS), "factor 1: the lasso has not converged (off by 1e-01)"
     for result in (
-        dci_lasso(codes, FACTORS), amari(codes, FACTORS), zero_shot(codes, FACTORS, gap=lambda v: v.sum(axis=1) > 8)
+        dci_lasso(codes, FACTORS), amari(codes, FACTORS),
+        zero_shot(codes, FACTORS, held_out=lambda v: v.sum(axis=1) > 8),
     ):  # fmt: skip
         assert note in result.notes
 

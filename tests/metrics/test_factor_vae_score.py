@@ -79,7 +79,7 @@ def test_noise_remembers_few_rows_unless_others_are_held_out(n_samples: int) -> 
     rng = np.random.default_rng(0)
     factors = rng.choice(4, (n_samples, 3), p=[0.6, 0.25, 0.1, 0.05])
     codes = rng.standard_normal((n_samples, 50))
-    remembered, held_out = (factor_vae_score(codes, factors, held_out=choice) for choice in (False, True))
+    remembered, held_out = (factor_vae_score(codes, factors, separate_rows=choice) for choice in (False, True))
     assert remembered.score > 0.5
     assert "cannot be read at this size" in remembered.notes[-1]
     assert held_out.score == pytest.approx(1 / 3, abs=0.15)

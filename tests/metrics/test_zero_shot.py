@@ -30,7 +30,7 @@ def corner(factors: FloatArray) -> BoolArray:
 def test_twin_built_on_scikit_learn() -> None:
     """Split, then take the gap out of each part; train, tune and scale outside it, test inside and outside."""
     codes = entangled_codes(FACTORS)
-    result = zero_shot(codes, FACTORS, gap=corner, seed=3)
+    result = zero_shot(codes, FACTORS, held_out=corner, seed=3)
     parts = split_rows(len(codes), (0.8, 0.1, 0.1), 3)
     train, valid, test = (np.array([row for row in rows if not corner(FACTORS[[row]])[0]]) for rows in parts)
     inside = np.flatnonzero(corner(FACTORS))
@@ -56,7 +56,7 @@ def test_twin_built_on_scikit_learn() -> None:
 
 def test_the_depth_of_a_forest_is_picked_outside_the_gap() -> None:
     codes = rotated_codes(FACTORS, noise=0.6)
-    result = zero_shot(codes, FACTORS, gap=corner, regressor="forest", seed=3)
+    result = zero_shot(codes, FACTORS, held_out=corner, regressor="forest", seed=3)
     train, valid, _ = (rows[~corner(FACTORS[rows])] for rows in split_rows(len(codes), (0.8, 0.1, 0.1), 3))
     for column in range(3):
         values = FACTORS[:, column].astype(float)
@@ -72,8 +72,8 @@ def test_a_mask_is_a_predicate(regressor: Regressor) -> None:
     """In whatever order rows come: a mask belongs to rows of the whole set, not of a part."""
     order = np.random.default_rng(0).permutation(len(FACTORS))
     factors, codes = FACTORS[order], entangled_codes(FACTORS)[order]
-    one = zero_shot(codes, factors, gap=corner, regressor=regressor)
-    other = zero_shot(codes, factors, gap=corner(factors), regressor=regressor)
+    one = zero_shot(codes, factors, held_out=corner, regressor=regressor)
+    other = zero_shot(codes, factors, held_out=corner(factors), regressor=regressor)
     np.testing.assert_array_equal(one.per_factor, other.per_factor)
     np.testing.assert_array_equal(one.ordinary_per_factor, other.ordinary_per_factor)
 
@@ -83,7 +83,7 @@ def test_nothing_is_learnt_inside_the_gap(regressor: Regressor) -> None:
     """Codes that turn around inside the gap are misread there and change nothing outside."""
     codes = perfect_codes(FACTORS)
     turned = np.where(corner(FACTORS)[:, None], -codes, codes)
-    plain, fooled = (zero_shot(z, FACTORS, gap=corner, regressor=regressor) for z in (codes, turned))
+    plain, fooled = (zero_shot(z, FACTORS, held_out=corner, regressor=regressor) for z in (codes, turned))
     assert plain.score < (0.001 if regressor == "lasso" else 1e-9)
     assert fooled.score > 1.0
     np.testing.assert_allclose(fooled.ordinary_per_factor, plain.ordinary_per_factor, atol=1e-12)
@@ -92,14 +92,14 @@ def test_nothing_is_learnt_inside_the_gap(regressor: Regressor) -> None:
 @pytest.mark.parametrize("regressor", ["lasso", "forest"])
 def test_better_codes_have_smaller_errors(regressor: Regressor) -> None:
     codes = (perfect_codes(FACTORS), noisy_codes(FACTORS), random_codes(FACTORS))
-    perfect, noisy, random = (zero_shot(z, FACTORS, gap=corner, regressor=regressor).score for z in codes)
+    perfect, noisy, random = (zero_shot(z, FACTORS, held_out=corner, regressor=regressor).score for z in codes)
     assert perfect < 0.001 < 0.2 < noisy < 0.6 < 0.9 < random
 
 
 def test_a_forest_carries_over_codes_that_are_aligned_only() -> None:
     """Turned codes are read as well on ordinary rows, and worse on combinations never seen: the point of the test."""
     aligned, turned = (
-        zero_shot(z, FACTORS, gap=corner, regressor="forest")
+        zero_shot(z, FACTORS, held_out=corner, regressor="forest")
         for z in (noisy_codes(FACTORS, noise=0.1), rotated_codes(FACTORS, noise=0.1))
     )
     assert turned.score - turned.ordinary > aligned.score - aligned.ordinary + 0.1
@@ -111,63 +111,64 @@ CHANGES = {"permute": lambda z: z[:, ::-1], "flip": lambda z: -z, "scale": lambd
 @pytest.mark.parametrize("change", CHANGES)
 def test_declared_invariance(change: str) -> None:
     codes = entangled_codes(FACTORS)
-    before, after = (zero_shot(z, FACTORS, gap=corner).score for z in (codes, CHANGES[change](codes)))
+    before, after = (zero_shot(z, FACTORS, held_out=corner).score for z in (codes, CHANGES[change](codes)))
     assert after == pytest.approx(before, abs=1e-6)
 
 
 @pytest.mark.parametrize("regressor", ["lasso", "forest"])
 def test_same_seed_same_number(regressor: Regressor) -> None:
     first, second = (
-        zero_shot(entangled_codes(FACTORS), FACTORS, gap=corner, regressor=regressor, seed=5).score for _ in range(2)
+        zero_shot(entangled_codes(FACTORS), FACTORS, held_out=corner, regressor=regressor, seed=5).score
+        for _ in range(2)
     )
     assert first == second
 
 
 def test_dead_codes_are_as_far_off_as_the_mean() -> None:
-    result = zero_shot(np.zeros((len(FACTORS), 2)), FACTORS, gap=corner)
+    result = zero_shot(np.zeros((len(FACTORS), 2)), FACTORS, held_out=corner)
     train = split_rows(len(FACTORS), (0.8, 0.1, 0.1), 0)[0]
     train = train[~corner(FACTORS[train])]
     away = FACTORS[corner(FACTORS)] - FACTORS[train].mean(axis=0)
     assert result.per_factor == pytest.approx(np.sqrt((away**2).mean(axis=0)) / FACTORS[train].std(axis=0))
     np.testing.assert_allclose(result.baseline, result.per_factor, rtol=1e-12)
     np.testing.assert_allclose(result.ordinary_baseline, result.ordinary_per_factor, rtol=1e-12)
-    read = zero_shot(perfect_codes(FACTORS), FACTORS, gap=corner)
+    read = zero_shot(perfect_codes(FACTORS), FACTORS, held_out=corner)
     np.testing.assert_array_equal(read.baseline, result.baseline)
     assert (result.baseline > 1.1 * result.ordinary_baseline).sum() == 2  # the gap is at the end of two factors
 
 
 def test_a_score_card_hands_the_gap_over() -> None:
     codes = entangled_codes(FACTORS)
-    card = score(codes, FACTORS, metrics=["zero_shot", "dci_lasso"], gap="b > 1 and c > 4", names=("a", "b", "c"))
-    assert card["zero_shot"].score == zero_shot(codes, FACTORS, gap=corner).score
+    card = score(codes, FACTORS, metrics=["zero_shot", "dci_lasso"], held_out="b > 1 and c > 4", names=("a", "b", "c"))
+    assert card["zero_shot"].score == zero_shot(codes, FACTORS, held_out=corner).score
     assert card["dci_lasso"].disentanglement == dci_lasso(codes, FACTORS).disentanglement
     without = score(codes, FACTORS, metrics=["zero_shot", "dci_lasso"])
-    assert without.skipped == {"zero_shot": "needs a gap: a predicate over the factors"}
+    assert without.skipped == {"zero_shot": "needs held_out: a predicate over the factors"}
 
 
 def test_kinds_are_noted() -> None:
-    notes = zero_shot(noisy_codes(FACTORS), FACTORS, kinds=SPACE.kinds, gap=corner).notes
+    notes = zero_shot(noisy_codes(FACTORS), FACTORS, kinds=SPACE.kinds, held_out=corner).notes
     assert "factor 0 is categorical: its levels are read as numbers" in notes
 
 
 @pytest.mark.parametrize(
     ("gap", "message"),
     [
-        (lambda v: v[:, 0] > 9, "gap holds no row"),
-        (lambda v: v[:, 0] < 9, "gap leaves no training row outside it"),
-        (lambda v: v[:, 0] > 0, "gap leaves factors column 0 constant outside it"),
-        (lambda v: v[:, 0], "gap must return one boolean per row"),
-        (lambda _: np.array([True]), "gap must return one boolean per row"),
-        (np.zeros(7, dtype=bool), "gap must be one boolean per row"),
+        (lambda v: v[:, 0] > 9, "held_out holds no row"),
+        (lambda v: v[:, 0] < 9, "held_out leaves no training row outside it"),
+        (lambda v: v[:, 0] > 0, "held_out leaves factors column 0 constant outside it"),
+        (lambda v: v[:, 0], "held_out must return one boolean per row"),
+        (lambda _: np.array([True]), "held_out must return one boolean per row"),
+        (np.zeros(7, dtype=bool), "held_out must be one boolean per row"),
     ],
 )
 def test_unsound_gaps_are_refused(gap: Gap, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        zero_shot(perfect_codes(FACTORS), FACTORS, gap=gap)
+        zero_shot(perfect_codes(FACTORS), FACTORS, held_out=gap)
 
 
 def test_unsound_arguments_are_refused() -> None:
-    with pytest.raises(NotDefined, match="needs a gap"):
+    with pytest.raises(NotDefined, match="needs held_out"):
         zero_shot(perfect_codes(FACTORS), FACTORS)
     with pytest.raises(ValueError, match="regressor must be 'lasso' or 'forest'; got 'tree'"):
-        zero_shot(perfect_codes(FACTORS), FACTORS, gap=corner, regressor="tree")  # type: ignore[arg-type]
+        zero_shot(perfect_codes(FACTORS), FACTORS, held_out=corner, regressor="tree")  # type: ignore[arg-type]

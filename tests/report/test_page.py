@@ -435,7 +435,7 @@ def test_notes_name_the_factors_that_they_count() -> None:
 def test_a_saved_card_has_the_page_that_it_had(tmp_path: Path) -> None:
     made = score(CODES, FACTORS, metrics=["mig", "dci_lasso", "zero_shot"], kinds=SPACE.kinds, names=SPACE.names)
     scored = {name: replace(each, seconds=0.25) for name, each in made.scored.items()}
-    card = replace(made, scored=scored, path="x.npz", gap="hue > 3", chosen_factors=("shape", "size", "hue"))
+    card = replace(made, scored=scored, path="x.npz", held_out="hue > 3", chosen_factors=("shape", "size", "hue"))
     card.save(tmp_path / "scores.json")
     kept = ScoreCard.load(tmp_path / "scores.json", card.representation)
     assert kept.to_dict() == card.to_dict()

@@ -49,10 +49,10 @@ def test_each_argument_that_has_rows_is_matched() -> None:
     spread = pandas.DataFrame(rng.uniform(-3, -1, CODES.shape), index=CELLS)
     weights, gap = pandas.Series(rng.integers(1, 5, N), index=CELLS), pandas.Series(FACTORS[:, 1:].sum(1) > 6, CELLS)
     wanted = ["mig", "mig_exact", "zero_shot"]
-    straight = unbraid.score(FRAME, LABELS, metrics=wanted, log_variances=spread, gap=gap)
-    moved = unbraid.score(FRAME, LABELS, metrics=wanted, log_variances=spread.iloc[ORDER], gap=gap.iloc[ORDER])
+    straight = unbraid.score(FRAME, LABELS, metrics=wanted, log_variances=spread, held_out=gap)
+    moved = unbraid.score(FRAME, LABELS, metrics=wanted, log_variances=spread.iloc[ORDER], held_out=gap.iloc[ORDER])
     assert [moved[name].score for name in wanted] == [straight[name].score for name in wanted]
-    assert [NOTE.format(name) in moved.notes for name in ("log_variances", "gap")] == [True, True]
+    assert [NOTE.format(name) in moved.notes for name in ("log_variances", "held_out")] == [True, True]
     weighted = card_of(FRAME, LABELS, weights=weights)
     assert card_of(FRAME, LABELS, weights=weights.iloc[ORDER])["mig"].score == weighted["mig"].score
     beside = card_of(FRAME, LABELS, baselines={"same": FRAME.iloc[ORDER]}).scored["mig"]

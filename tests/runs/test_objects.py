@@ -82,14 +82,14 @@ def test_codes_that_fill_the_grid_are_taken_as_they_are(tmp_path: Path) -> None:
     def never() -> Any:
         raise AssertionError
 
-    card = unbraid.score(run.codes(), metrics=["d_lsbd"], objects=never)
+    card = unbraid.score(run.codes(), metrics=["d_lsbd"], orbits=never)
     assert card["d_lsbd"].score == pytest.approx(direct(run, run.dataset()).score, abs=1e-6)
     assert not any("encoded for it" in note for note in card.scored["d_lsbd"].notes)
 
 
 def test_of_many_objects_some_are_drawn_and_their_number_is_noted(tmp_path: Path) -> None:
     run = trained(tmp_path, {"name": "airplanes", "shrink": 4, "n_objects": 4})
-    scored = unbraid.score(run.codes(), metrics=["d_lsbd"], objects=lambda: run.objects(n=150)).scored["d_lsbd"]
+    scored = unbraid.score(run.codes(), metrics=["d_lsbd"], orbits=lambda: run.objects(n=150)).scored["d_lsbd"]
     dataset = run.dataset()
     drawn = np.unique(run.objects(n=150).factors[:, 0])
     assert len(drawn) == 2
@@ -111,7 +111,7 @@ def test_every_family_is_scored_and_generates_images(family: str, tmp_path: Path
     (run,) = unbraid.train(family, blocks(), steps=2, batch_size=8, out=tmp_path, processes=0, device="cpu", **settings)
     held = run.objects(blocks(), 170)
     assert len(held) == 2 * 81
-    card = unbraid.score(run.representation(blocks(), 20), metrics=["d_lsbd"], objects=lambda: held)
+    card = unbraid.score(run.representation(blocks(), 20), metrics=["d_lsbd"], orbits=lambda: held)
     assert card["d_lsbd"].score == pytest.approx(
         direct(run, blocks(), SPACE.index(held.factors.astype(int))).score, abs=1e-5
     )
@@ -155,7 +155,7 @@ def test_what_cannot_be_whole_is_left_out_with_the_reason(tmp_path: Path) -> Non
     assert done.exit_code == 0
     skipped = json.loads((run.path / "scores.json").read_text())["skipped"]
     assert skipped == {"d_lsbd": "needs whole objects, and the run was trained on a dataset in memory"}
-    card = unbraid.score(run.codes(), metrics=["d_lsbd"], objects=lambda: run.objects(blocks()))
+    card = unbraid.score(run.codes(), metrics=["d_lsbd"], orbits=lambda: run.objects(blocks()))
     assert card["d_lsbd"].score == pytest.approx(direct(run, blocks()).score, abs=1e-6)
 
     gaps = unbraid.datasets.leave_out(load("square", positions=8, shrink=4), "x == 0")

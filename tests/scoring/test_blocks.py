@@ -32,7 +32,7 @@ def test_blocks_are_scored_beside_columns(code_blocks: Any, factor_blocks: Any, 
     kinds: Any = ("categorical", "ordinal", "cyclic")
     card = unbraid.score(
         CODES, FACTORS, names=NAMES, kinds=kinds, metrics="mig", code_blocks=code_blocks, factor_blocks=factor_blocks,
-        seed=3, null=1, confidence=0.9, resamples=3,
+        seed=3, null=1, confidence=(0.9, 3),
     )  # fmt: skip
     assert list(card) == ["block_r2", "block_mcc", "mig"]
     alone: Any = {"code_blocks": OWN, "factor_blocks": THEIRS, "kinds": kinds, "seed": 3}

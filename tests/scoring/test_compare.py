@@ -34,7 +34,7 @@ GOOD, TWIN, BAD = model(0.3, 1), model(0.3, 2), model(0.9, 3)
 
 
 def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
-    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=0.9, resamples=20, seed=3)
+    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=(0.9, 20), seed=3)
     (own,) = found.differences
     rows = [part_of_rows(400, 2, 3, np.random.default_rng([3, 2, done])) for done in range(20)]
     first, second = (np.array([mig(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
@@ -44,9 +44,7 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
     assert (own.low, own.high) == pytest.approx((apart - 1.729133 * deviation, apart + 1.729133 * deviation))
     assert own.p == pytest.approx(2 * t.sf(apart / deviation, 19))
     assert (found.paired, own.better, own.p_holm) == (True, "a", own.p)
-    apart_too = unbraid.compare(
-        {"a": GOOD, "b": BAD}, metrics="mig", confidence=0.9, resamples=20, seed=3, paired=False
-    )
+    apart_too = unbraid.compare({"a": GOOD, "b": BAD}, metrics="mig", confidence=(0.9, 20), seed=3, paired=False)
     variances = np.array([first.var(ddof=1), second.var(ddof=1)])
     freedom = 19 * variances.sum() ** 2 / (variances**2).sum()
     half = t.ppf(0.95, freedom) * np.sqrt(variances.sum())
@@ -54,7 +52,7 @@ def test_a_difference_is_that_of_a_plain_loop_over_the_same_halves() -> None:
 
 
 def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
-    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", resamples=20).differences
+    (own,) = unbraid.compare({"a": GOOD, "b": BAD}, metrics="irs", confidence=(0.95, 20)).differences
     rows = [part_of_rows(400, 5, 0, np.random.default_rng([0, 5, done])) for done in range(20)]
     first, second = (np.array([irs(each.codes[k], FACTORS[k]).score for k in rows]) for each in (GOOD, BAD))
     half = 3.182446 * 2 * (first - second).std(ddof=1)  # t of 3 degrees of freedom at .975
@@ -64,7 +62,7 @@ def test_a_difference_has_as_few_degrees_of_freedom_as_its_intervals() -> None:
 
 def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:
     paired, unpaired = (
-        unbraid.compare({"a": GOOD, "b": TWIN}, metrics="r2", resamples=30, paired=each).differences[0]
+        unbraid.compare({"a": GOOD, "b": TWIN}, metrics="r2", confidence=(0.95, 30), paired=each).differences[0]
         for each in (True, False)
     )
     assert paired.high - paired.low < 0.5 * (unpaired.high - unpaired.low)
@@ -72,7 +70,7 @@ def test_what_is_hard_for_all_models_cancels_where_rows_are_paired() -> None:
 
 
 def test_p_values_are_corrected_over_all_comparisons_and_alike_models_are_no_better() -> None:
-    found = unbraid.compare({"a": GOOD, "b": GOOD, "c": BAD}, metrics=["mig", "snc", "irs"], resamples=20)
+    found = unbraid.compare({"a": GOOD, "b": GOOD, "c": BAD}, metrics=["mig", "snc", "irs"], confidence=(0.95, 20))
     assert [(each.metric, each.first, each.second) for each in found.differences[:3]] == [
         ("mig", "a", "b"), ("mig", "a", "c"), ("mig", "b", "c"),
     ]  # fmt: skip
@@ -101,13 +99,13 @@ def test_who_is_better_is_decided_by_the_corrected_p() -> None:
 
 def test_a_difference_that_the_correction_takes_away_makes_no_model_better() -> None:
     models = {"a": GOOD, "b": model(0.36, 4), "c": model(0.33, 5)}
-    sure = unbraid.compare(models, metrics="mig", resamples=20).differences[0]
+    sure = unbraid.compare(models, metrics="mig", confidence=(0.95, 20)).differences[0]
     assert sure.p_holm == pytest.approx(3 * sure.p), "the least of three"
     assert sure.p_holm < 1
     between = 1 - (sure.p + sure.p_holm) / 2
-    assert unbraid.compare(models, metrics="mig", resamples=20, confidence=between).differences[0].better == ""
+    assert unbraid.compare(models, metrics="mig", confidence=(between, 20)).differences[0].better == ""
     least = 1 - 1.01 * sure.p_holm
-    assert unbraid.compare(models, metrics="mig", resamples=20, confidence=least).differences[0].better == "a"
+    assert unbraid.compare(models, metrics="mig", confidence=(least, 20)).differences[0].better == "a"
 
 
 def sample(n_samples: int, seed: int, noise: float = 0.3) -> Representation:
@@ -118,16 +116,18 @@ def sample(n_samples: int, seed: int, noise: float = 0.3) -> Representation:
 
 def test_of_equal_models_the_one_with_more_rows_is_no_better() -> None:
     found = unbraid.compare(
-        {"few": sample(100, 1), "many": sample(2000, 2)}, metrics=["mig", "med", "jemmig"], resamples=20
+        {"few": sample(100, 1), "many": sample(2000, 2)}, metrics=["mig", "med", "jemmig"], confidence=(0.95, 20)
     )
     assert [each.better for each in found.differences] == ["", "", ""]
-    noisier = unbraid.compare({"few": sample(100, 1), "many": sample(2000, 2, 0.8)}, metrics="mig", resamples=20)
+    noisier = unbraid.compare(
+        {"few": sample(100, 1), "many": sample(2000, 2, 0.8)}, metrics="mig", confidence=(0.95, 20)
+    )
     assert noisier.differences[0].better == "few"
 
 
 def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() -> None:
     few, many = sample(80, 1), sample(300, 2)
-    found = unbraid.compare({"few": few, "many": many}, metrics="mig", resamples=12, seed=5)
+    found = unbraid.compare({"few": few, "many": many}, metrics="mig", confidence=(0.95, 12), seed=5)
     subsets = np.random.default_rng(5).permutation(300)[:240].reshape(3, 80)
     scores = [mig(many.codes[rows], many.factors[rows]).score for rows in subsets]
     halves = [part_of_rows(80, 2, 5, np.random.default_rng([5, 2, done])) for done in range(12)]
@@ -162,7 +162,7 @@ def test_the_larger_model_is_the_mean_of_a_plain_loop_over_disjoint_subsets() ->
 
 
 def test_what_is_compared_of_equal_numbers_of_rows_is_what_the_cards_say() -> None:
-    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics=["mig", "irs"], resamples=9)
+    found = unbraid.compare({"a": GOOD, "b": BAD}, metrics=["mig", "irs"], confidence=(0.95, 9))
     for name, card in found.cards.items():
         assert (found.compared[name].n_rows, found.compared[name].n_subsets) == (400, 1)
         for metric, own in found.compared[name].scores.items():
@@ -182,7 +182,7 @@ def test_rows_that_make_no_whole_subset_are_left_out_and_a_few_more_are_kept(
     n_rows: tuple[int, int], expected: tuple[int, int]
 ) -> None:
     models = {"a": sample(n_rows[0], 1), "b": sample(n_rows[1], 2)}
-    found = unbraid.compare(models, metrics="mig", resamples=4)
+    found = unbraid.compare(models, metrics="mig", confidence=(0.95, 4))
     assert tuple(each.n_rows for each in found.compared.values()) == expected
     if expected == (500, 500):
         assert "since b has as many" in found.notes[1]
@@ -191,7 +191,7 @@ def test_rows_that_make_no_whole_subset_are_left_out_and_a_few_more_are_kept(
 
 def test_at_most_ten_subsets_are_scored_and_of_three_models_all_are_as_small_as_the_smallest() -> None:
     models = {"a": sample(50, 1), "b": sample(1000, 2), "c": sample(100, 3)}
-    found = unbraid.compare(models, metrics="mig", resamples=20)
+    found = unbraid.compare(models, metrics="mig", confidence=(0.95, 20))
     assert [(each.n_rows, each.n_subsets) for each in found.compared.values()] == [(50, 1), (50, 10), (50, 2)]
 
 
@@ -199,7 +199,7 @@ def test_rows_with_weights_count_as_many_as_tell_as_much() -> None:
     even, uneven = sample(400, 1), sample(400, 2)
     weights = np.repeat([1.0, 3.0], 200)  # (200 + 600)² / (200 + 1800) = 320
     models = {"even": replace(even, weights=np.ones(400)), "uneven": replace(uneven, weights=weights)}
-    found = unbraid.compare(models, metrics="mig", resamples=4)
+    found = unbraid.compare(models, metrics="mig", confidence=(0.95, 4))
     assert [each.n_rows for each in found.compared.values()] == [320, 400]
     assert found.notes[1].endswith(
         "320 of the 400 rows of even are scored, drawn with the seed, since uneven has as many, as its weights count"
@@ -215,11 +215,11 @@ def test_a_metric_that_a_subset_cannot_be_scored_by_is_left_out() -> None:
         "many": Representation(many.codes, rare),
     }
     with pytest.raises(ValueError, match="nothing to compare: .*not every model has an interval: mig"):
-        unbraid.compare(models, metrics="mig", resamples=4)
+        unbraid.compare(models, metrics="mig", confidence=(0.95, 4))
 
 
 def test_lower_is_better_of_errors() -> None:
-    found = unbraid.compare({"good": GOOD, "bad": BAD}, metrics=["factor_leakage"], resamples=20)
+    found = unbraid.compare({"good": GOOD, "bad": BAD}, metrics=["factor_leakage"], confidence=(0.95, 20))
     head, ((name, good, bad),) = found.table()
     assert head == ["metric", "good", "bad"]
     assert name == "factor_leakage ↓"
@@ -235,17 +235,17 @@ def test_rows_in_another_order_are_matched_by_their_factors_where_no_two_are_ali
     other = np.random.default_rng(3).permutation(100)
     straight = Representation(codes, factors, kinds=("continuous",))
     turned = Representation(codes[other], factors[other], kinds=("continuous",))
-    found = unbraid.compare({"a": straight, "b": turned}, metrics="r2", resamples=5)
+    found = unbraid.compare({"a": straight, "b": turned}, metrics="r2", confidence=(0.95, 5))
     assert found.paired
     assert found.differences[0].difference == 0
     with pytest.raises(ValueError, match="the rows of b are not those of a: their factors do not match"):
         unbraid.compare({"a": GOOD, "b": GOOD.keep_rows(np.arange(400)[::-1])}, metrics="mig", paired=True)
-    loose = unbraid.compare({"a": GOOD, "b": model(0.3, 2, 300)}, metrics="mig", resamples=5)
+    loose = unbraid.compare({"a": GOOD, "b": model(0.3, 2, 300)}, metrics="mig", confidence=(0.95, 5))
     assert not loose.paired
     assert loose.notes[0] == "unpaired: the rows of b are not those of a: their factors do not match"
     for name, each in (("a.npz", GOOD), ("b.npz", BAD)):
         each.save(tmp_path / name)
-    by_path = unbraid.compare([tmp_path / "a.npz", tmp_path / "b.npz"], metrics="mig", resamples=5)
+    by_path = unbraid.compare([tmp_path / "a.npz", tmp_path / "b.npz"], metrics="mig", confidence=(0.95, 5))
     assert list(by_path.cards) == [str(tmp_path / "a.npz"), str(tmp_path / "b.npz")]
 
 
@@ -253,13 +253,13 @@ def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
     grid = np.stack(np.meshgrid(np.arange(8), np.arange(8), indexing="ij"), axis=-1).reshape(-1, 2)
     turns = 2 * np.pi * grid / 8
     cycle = Representation(np.hstack([np.cos(turns), np.sin(turns)]), grid, kinds=("cyclic", "cyclic"))
-    found = unbraid.compare({"a": cycle, "b": cycle}, metrics=["mig", "d_lsbd"], resamples=4)
+    found = unbraid.compare({"a": cycle, "b": cycle}, metrics=["mig", "d_lsbd"], confidence=(0.95, 4))
     assert {each.metric for each in found.differences} == {"mig"}
     assert found.notes == ("not compared, since not every model has an interval: d_lsbd",)
     with pytest.raises(
         ValueError, match="nothing to compare: not compared, since not every model has an interval: d_lsbd"
     ):
-        unbraid.compare({"a": cycle, "b": cycle}, metrics="d_lsbd", resamples=4)
+        unbraid.compare({"a": cycle, "b": cycle}, metrics="d_lsbd", confidence=(0.95, 4))
 
 
 @pytest.mark.parametrize(
@@ -270,7 +270,11 @@ def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
         ({"a": Representation(GOOD.codes), "b": Representation(BAD.codes)}, {}, "a has no factors to be measured"),
         ({"a": GOOD, "b": model(0.3, 1, 39)}, {}, "b: intervals need 40 rows or more; there are 39"),
         ({"a": GOOD, "b": BAD}, {"confidence": 1}, "confidence must be a finite number, above 0 and below 1; got 1"),
-        ({"a": GOOD, "b": BAD}, {"resamples": 1}, "resamples must be a whole number, 2 or more; got 1"),
+        (
+            {"a": GOOD, "b": BAD},
+            {"confidence": (0.9, 1)},
+            "parts beside confidence must be a whole number",
+        ),
         ({"a": GOOD, "b": BAD}, {"metrics": "migg"}, "unknown metric 'migg'"),
     ],
 )
@@ -307,7 +311,7 @@ def test_the_command_prints_and_writes_everything(tmp_path: Path) -> None:
     (low, high), end = (held["differences"][0][each] for each in ("low", "high")), 1.08 * held["differences"][0]["high"]
     assert f'style="left:{50 + 50 * low / end:.4g}' in page
     assert f"{low:+.3f} to {high:+.3f}" in page
-    frame = unbraid.compare(paths, metrics="mig", resamples=9).to_frame()
+    frame = unbraid.compare(paths, metrics="mig", confidence=(0.95, 9)).to_frame()
     assert frame[["metric", "better"]].to_numpy().tolist() == [["mig", paths[0]]]
 
 

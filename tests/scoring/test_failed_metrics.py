@@ -78,8 +78,10 @@ def test_unsound_input_is_no_fault_of_a_metric() -> None:
     for wrong in (np.full_like(CODES, np.nan), CODES[:-1], CODES.astype(str)):
         with pytest.raises(ValueError, match=r"^codes "):
             unbraid.score(wrong, FACTORS)
-    with pytest.raises(ValueError, match=r"gap must be one boolean per row, shape \(192,\); got bool of shape \(3,\)"):
-        unbraid.score(CODES, FACTORS, metrics=["mig", "zero_shot"], gap=np.ones(3, bool))
+    with pytest.raises(
+        ValueError, match=r"held_out must be one boolean per row, shape \(192,\); got bool of shape \(3,\)"
+    ):
+        unbraid.score(CODES, FACTORS, metrics=["mig", "zero_shot"], held_out=np.ones(3, bool))
 
 
 def test_an_interrupt_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +109,7 @@ def test_where_it_fails_on_shuffled_rows_its_null_is_missing(tmp_path: Path) -> 
 
 @pytest.mark.usefixtures("failing_again")
 def test_where_it_fails_on_parts_of_the_rows_its_interval_is_missing() -> None:
-    card = unbraid.score(CODES, FACTORS, metrics=[NAME, "mig"], confidence=0.95, resamples=3)
+    card = unbraid.score(CODES, FACTORS, metrics=[NAME, "mig"], confidence=(0.95, 3))
     assert card.scored["mig"].intervals is not None
     assert card.scored[NAME].no_interval.startswith("part of the rows cannot be scored: ")
 

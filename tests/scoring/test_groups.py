@@ -252,7 +252,7 @@ def test_an_interval_by_groups_is_wider_where_rows_hang_together() -> None:
     factors = np.clip(np.rint(rng.standard_normal(20)[groups] + 0.3 * rng.standard_normal(600) + 2), 0, 4)[:, None]
     codes = np.column_stack([factors[:, 0] + rng.standard_normal(20)[groups], rng.standard_normal(600)])
     of_groups, of_rows = (
-        score(codes, factors, metrics="sap", confidence=0.9, resamples=40, groups=each).scored["sap"].intervals
+        score(codes, factors, metrics="sap", confidence=(0.9, 40), groups=each).scored["sap"].intervals
         for each in (groups, None)
     )
     assert of_groups is not None
@@ -262,17 +262,17 @@ def test_an_interval_by_groups_is_wider_where_rows_hang_together() -> None:
 
 def test_compare_parts_by_groups_and_refuses_others() -> None:
     other = Representation(CODES[:, ::-1], FACTORS, groups=GROUPS, names=HELD.names)
-    found = unbraid.compare({"a": HELD, "b": other}, metrics="mig", resamples=10)
+    found = unbraid.compare({"a": HELD, "b": other}, metrics="mig", confidence=(0.95, 10))
     assert found.paired
     without = Representation(CODES, FACTORS, names=HELD.names)
     with pytest.raises(ValueError, match="b has no groups of rows, which a has; give both, or neither"):
-        unbraid.compare({"a": HELD, "b": without}, metrics="mig", resamples=10)
+        unbraid.compare({"a": HELD, "b": without}, metrics="mig", confidence=(0.95, 10))
     elsewhere = Representation(CODES, FACTORS, names=HELD.names, groups=np.arange(len(GROUPS)) % 20)
     with pytest.raises(ValueError, match="the groups of rows of b are not those of a, though the rows are"):
-        unbraid.compare({"a": HELD, "b": elsewhere}, metrics="mig", resamples=10)
+        unbraid.compare({"a": HELD, "b": elsewhere}, metrics="mig", confidence=(0.95, 10))
     most = other.keep_rows(np.flatnonzero(GROUPS % 2 == 0))
     with pytest.raises(ValueError, match="models with groups of rows must have as many rows each; there are"):
-        unbraid.compare({"a": HELD, "b": most}, metrics="mig", resamples=10)
+        unbraid.compare({"a": HELD, "b": most}, metrics="mig", confidence=(0.95, 10))
     few = HELD.keep_rows(np.flatnonzero(GROUPS < 5))
     with pytest.raises(ValueError, match="a: intervals need 10 groups"):
         unbraid.compare({"a": few, "b": few}, metrics="mig")
@@ -297,7 +297,7 @@ def test_neighbours_that_are_alike_are_told_with_what_to_give() -> None:
     assert any("alike" in note for note in score(held, metrics="sap", null=1).notes)
     assert not any("alike" in note for note in score(held, metrics="sap", null="shift:1").notes)
     assert not any("alike" in note for note in score(held, metrics="sap").notes)
-    both = unbraid.compare({"a": held, "b": walks(0)}, metrics="sap", resamples=5)
+    both = unbraid.compare({"a": held, "b": walks(0)}, metrics="sap", confidence=(0.95, 5))
     assert sum("alike" in note for note in both.notes) == 1
 
 

@@ -1,5 +1,6 @@
 """The score card: what it holds, that sharing changes no number, and a user's own metric."""
 
+import inspect
 import json
 import math
 import re
@@ -115,6 +116,17 @@ def test_a_card_is_a_mapping_of_results() -> None:
     assert [name for name, result in card.items() if result.score >= 0] == list(card)
 
 
+def test_what_describes_the_data_goes_to_the_representation() -> None:
+    labels = {"hue": FACTORS[:, 2] * 45, "shape": FACTORS[:, 0], "size": FACTORS[:, 1]}
+    card = unbraid.score(CODES, labels, metrics="mig", period={"hue": 360}, columns=["hue", "shape"])
+    held = unbraid.Representation.of(CODES, labels, period={"hue": 360}, columns=["hue", "shape"])
+    assert (card.representation.names, card.representation.kinds) == (held.names, held.kinds)
+    assert card["mig"].score == unbraid.score(held, metrics="mig")["mig"].score
+    with pytest.raises(TypeError, match=r"score\(\) has no argument 'kind'; did you mean 'kinds'"):
+        unbraid.score(CODES, FACTORS, kind=("ordinal",) * 3)
+    assert len(inspect.signature(unbraid.score).parameters) <= 11, "ten, and what describes the data"
+
+
 def test_a_preset_stands_for_its_metrics() -> None:
     card = unbraid.score(
         CODES, FACTORS, metrics=["symmetry", "mig", "d_lsbd"], kinds=("categorical", "ordinal", "cyclic")
@@ -217,7 +229,7 @@ def test_a_users_own_gap_may_reuse_its_arrays() -> None:
             seen.append(unbraid.metrics.mig(buffer, FACTORS).score)
         return (factors[:, 1] > 1) & (factors[:, 2] > 3)
 
-    unbraid.score(CODES, FACTORS, metrics=["zero_shot"], gap=gap)
+    unbraid.score(CODES, FACTORS, metrics=["zero_shot"], held_out=gap)
     assert len(set(seen)) == 2
 
 

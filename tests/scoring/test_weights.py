@@ -94,7 +94,7 @@ def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Pa
 
 def test_intervals_and_nulls_of_weighted_rows_are_those_of_plain_loops_over_rows_with_their_weights() -> None:
     counts = np.arange(400) % 3 + 0.5
-    card = unbraid.score(CODES, FACTORS, metrics=["sap", "mig"], weights=counts, null=3, confidence=0.9, resamples=6)
+    card = unbraid.score(CODES, FACTORS, metrics=["sap", "mig"], weights=counts, null=3, confidence=(0.9, 6))
     for name, metric in (("mig", mig), ("sap", sap)):
         rows = [part_of_rows(400, 2, 0, np.random.default_rng([0, 2, done])) for done in range(6)]
         parts = [metric(CODES[k], FACTORS[k], weights=counts[k]).score for k in rows]
@@ -115,7 +115,7 @@ def test_what_takes_no_weights_refuses_them(tmp_path: Path) -> None:
     counts, hue = np.arange(400) % 3 + 1.0, FACTORS[:, 1]
     turns = unbraid.score(
         CODES, {"x": FACTORS[:, 0], "hue": hue}, metrics=["mig", "d_lsbd"], weights=counts, period={"hue": 4},
-        objects=lambda: pytest.fail("objects have no weights"),
+        orbits=lambda: pytest.fail("objects have no weights"),
     )  # fmt: skip
     assert turns.skipped == {"d_lsbd": "takes no weights of rows"}
     held = Representation(CODES, FACTORS, names=("x", "y"), weights=counts)

@@ -20,7 +20,7 @@ from unbraid.studies.kept_scores import read_scores
 GRID = FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid()
 ROWS = np.tile(GRID, (6, 1))
 CARD = unbraid.score(
-    ROWS, ROWS, metrics=["mig", "sap", "dci_lasso", "d_lsbd"], names=("a", "b"), confidence=0.9, resamples=3, null=3,
+    ROWS, ROWS, metrics=["mig", "sap", "dci_lasso", "d_lsbd"], names=("a", "b"), confidence=(0.9, 3), null=3,
     baselines={"flat": 0 * ROWS},
 )  # fmt: skip
 
@@ -46,8 +46,8 @@ HOSTILE: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "seed of text": (("seed",), "0"),
     "seed below 0": (("seed",), -1),
     "seed of a bool": (("seed",), True),
-    "gap of a list": (("gap",), ["y > 3"]),
-    "long gap": (("gap",), LONG),
+    "gap of a list": (("held_out",), ["y > 3"]),
+    "long gap": (("held_out",), LONG),
     "no samples": (("input", "n_samples"), 0),
     "huge codes": (("input", "n_codes"), 10**12),
     "no factors": (("input", "factors"), []),

@@ -51,16 +51,18 @@ def value(run: Path, metric: str) -> float:
 def test_another_gap_gives_its_own_number_and_leaves_the_others(run: Path) -> None:
     metrics = ["mig", "zero_shot"]
     complete_scores(run, metrics)
-    assert "gap" in saved(run)["skipped"]["zero_shot"]
+    assert "held_out" in saved(run)["skipped"]["zero_shot"]
     for gap in (NARROW, WIDE, NARROW):
         mig = saved(run)["metrics"]["mig"]
-        complete_scores(run, metrics, gap=gap)
-        assert value(run, "zero_shot") == unbraid.score(codes(run), metrics="zero_shot", gap=gap)["zero_shot"].score
-        assert saved(run)["gap"] == gap
+        complete_scores(run, metrics, held_out=gap)
+        assert (
+            value(run, "zero_shot") == unbraid.score(codes(run), metrics="zero_shot", held_out=gap)["zero_shot"].score
+        )
+        assert saved(run)["held_out"] == gap
         assert saved(run)["skipped"] == {}
         assert saved(run)["metrics"]["mig"] == mig  # its seconds as well
     complete_scores(run, metrics)
-    assert saved(run)["gap"] is None
+    assert saved(run)["held_out"] is None
     assert "zero_shot" not in saved(run)["metrics"]
 
 
@@ -76,9 +78,9 @@ def test_another_seed_gives_its_own_number_where_the_metric_takes_one(run: Path)
 
 
 def test_what_is_asked_again_is_not_computed_again(run: Path) -> None:
-    complete_scores(run, ["mig", "zero_shot", "sap"], gap=NARROW)
+    complete_scores(run, ["mig", "zero_shot", "sap"], held_out=NARROW)
     before = (run / SCORES).stat().st_mtime_ns
-    complete_scores(run, ["sap", "mig", "zero_shot"], gap=NARROW)
+    complete_scores(run, ["sap", "mig", "zero_shot"], held_out=NARROW)
     assert (run / SCORES).stat().st_mtime_ns == before
 
 
@@ -173,7 +175,7 @@ def test_what_only_looks_imports_nothing(run: Path, own: Callable[[str], str]) -
     complete_scores(run, [metric])
     own("return 2.0")
     assert missing_metrics(read_scores(run), wanted_scores([metric])) == []
-    assert missing_metrics(read_scores(run), wanted_scores([metric], gap=NARROW)) == [metric]
+    assert missing_metrics(read_scores(run), wanted_scores([metric], held_out=NARROW)) == [metric]
     assert missing_metrics(read_scores(run), wanted_scores([metric], seed=1)) == [metric]
     assert metric.partition(":")[0] not in sys.modules
 
@@ -271,35 +273,35 @@ def card_of(run: Path, *metrics: str, factors: tuple[str, ...] = (), **terms: An
         (["mig", "zero_shot", "sap"], {"factors": ("y",), "seed": 9}),
         (["mig", "sap", "irs"], {"factors": ("y",)}),
         (["factor_vae_score", "linear_accuracy"], {"seed": 9}),
-        (["zero_shot"], {"gap": WIDE}),
-        (["zero_shot", "mig"], {"gap": lambda factors: factors[:, 0] > 3}),
+        (["zero_shot"], {"held_out": WIDE}),
+        (["zero_shot", "mig"], {"held_out": lambda factors: factors[:, 0] > 3}),
         (["mig", "zero_shot"], {}),
     ],
 )
 def test_scores_by_hand_never_change_or_remove_what_is_there(
     run: Path, metrics: list[str], terms: dict[str, Any]
 ) -> None:
-    complete_scores(run, ["mig", "zero_shot", "sap", "factor_vae_score"], gap=NARROW)
+    complete_scores(run, ["mig", "zero_shot", "sap", "factor_vae_score"], held_out=NARROW)
     before = (run / SCORES).read_bytes()
     assert keep_by_hand(run, card_of(run, *metrics, **terms)) == []
     assert (run / SCORES).read_bytes() == before
 
 
 def test_scores_by_hand_add_what_is_lacking(run: Path) -> None:
-    assert keep_by_hand(run, card_of(run, "mig", "zero_shot", gap=NARROW)) == ["mig"]
+    assert keep_by_hand(run, card_of(run, "mig", "zero_shot", held_out=NARROW)) == ["mig"]
     assert set(saved(run)["metrics"]) == {"mig"}
     assert saved(run)["input"]["path"] == "by hand"
-    complete_scores(run, ["zero_shot", "sap"], gap=NARROW)
+    complete_scores(run, ["zero_shot", "sap"], held_out=NARROW)
     before = saved(run)
-    assert keep_by_hand(run, card_of(run, "mig", "irs", "d_lsbd", "zero_shot", "sap", "med", gap=WIDE)) == [
+    assert keep_by_hand(run, card_of(run, "mig", "irs", "d_lsbd", "zero_shot", "sap", "med", held_out=WIDE)) == [
         "irs", "d_lsbd", "med",
     ]  # fmt: skip
     after = saved(run)
-    assert after["gap"] == before["gap"] == NARROW
+    assert after["held_out"] == before["held_out"] == NARROW
     assert {name: after["metrics"][name] for name in before["metrics"]} == before["metrics"]
     assert after["metrics"].keys() == {"mig", "irs", "zero_shot", "sap", "d_lsbd", "med"}
     for name in after["metrics"]:
-        expected = unbraid.score(codes(run), metrics=name, gap=NARROW).scored[name].headline
+        expected = unbraid.score(codes(run), metrics=name, held_out=NARROW).scored[name].headline
         assert after["metrics"][name]["values"][METRICS[name].headline] == expected
 
 
@@ -318,15 +320,15 @@ def test_scores_by_hand_replace_what_is_out_of_date_or_failed(
 
 
 def test_a_card_saved_by_hand_says_what_decided_it(run: Path) -> None:
-    card = card_of(run, "mig", "sap", "zero_shot", seed=np.int64(3), gap=NARROW)
+    card = card_of(run, "mig", "sap", "zero_shot", seed=np.int64(3), held_out=NARROW)
     version = {name: METRICS[name].version for name in ("mig", "sap", "zero_shot")}
     assert card.to_dict()["decided_by"] == {
         "mig": {"version": version["mig"]},
         "sap": {"version": version["sap"], "seed": 3},
-        "zero_shot": {"version": version["zero_shot"], "seed": 3, "gap": NARROW},
+        "zero_shot": {"version": version["zero_shot"], "seed": 3, "held_out": NARROW},
     }
-    masked = card_of(run, "zero_shot", factors=("y",), gap=codes(run).factors[:, 0] > 3)
+    masked = card_of(run, "zero_shot", factors=("y",), held_out=codes(run).factors[:, 0] > 3)
     assert masked.to_dict()["decided_by"]["zero_shot"] == {
-        "version": version["zero_shot"], "seed": 0, "gap": "an array or a function", "factors": ["y"],
+        "version": version["zero_shot"], "seed": 0, "held_out": "an array or a function", "factors": ["y"],
     }  # fmt: skip
     json.dumps(card.to_dict())

@@ -335,7 +335,7 @@ def test_a_gap_that_changes_gives_new_numbers(tmp_path):
         study = here(tmp_path, f"{text}\nzero_shot: {{gap: '{gap}', n_rows: 64}}")
         codes = load_run(study.runs()[0].path).codes()
         frame = study.results()
-        assert frame["zero_shot.score"][0] == unbraid.score(codes, metrics="zero_shot", gap=gap)["zero_shot"].score
+        assert frame["zero_shot.score"][0] == unbraid.score(codes, metrics="zero_shot", held_out=gap)["zero_shot"].score
         found.append(frame)
     assert (found[0]["zero_shot.score"] != found[1]["zero_shot.score"]).all()
     assert found[0]["mig.score"].equals(found[1]["mig.score"])

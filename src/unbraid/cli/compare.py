@@ -78,7 +78,7 @@ def compare(
     """
     outputs = {".json": json, ".html": html, ".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs(outputs)
-    from unbraid.cli.score import called, labelled, listed
+    from unbraid.cli.score import called, interval_of, labelled, listed
     from unbraid.scoring.compare import compare as compare_models
     from unbraid.scoring.score import choose
     from unbraid.storage.trust import trusting
@@ -90,8 +90,7 @@ def compare(
         found = compare_models(
             models,
             metrics=chosen,
-            confidence=confidence,
-            resamples=resamples,
+            confidence=interval_of(confidence, resamples) or confidence,
             seed=seed,
             paired=paired,
             progress=progress,

@@ -13,7 +13,7 @@ from rich.box import SIMPLE_HEAD
 from rich.padding import Padding
 from rich.table import Table
 
-from unbraid._utils.arguments import check_number
+from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.suggest import suggestion
 from unbraid.cli._paths import check_outputs, expanded
 from unbraid.cli._progress import metric_progress
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from unbraid.confidence.baselines import Baseline
     from unbraid.representation import Representation
     from unbraid.scoring.card import ScoreCard, Scored
+    from unbraid.scoring.score import Confidence
 
 
 NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
@@ -120,7 +121,7 @@ def score(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
-    gap: Annotated[
+    held_out: Annotated[
         str | None,
         typer.Option(
             help="Condition for the rows that zero_shot holds out of training, such as 'size > 1 and hue == 0'."
@@ -180,9 +181,9 @@ def score(
 ) -> None:
     """Score codes against factors by every published metric.
 
-    Scores of a run are added to its scores.json if they are of all factors, with seed 0 and without --gap. Scores that
-    are there already are never changed. For d_lsbd, which needs whole objects, up to 10 000 more images of the run's
-    dataset are encoded.
+    Scores of a run are added to its scores.json if they are of all factors, with seed 0 and without --held-out. Scores
+    that are there already are never changed. For d_lsbd, which needs whole objects, up to 10 000 more images of the
+    run's dataset are encoded.
 
     Examples:
 
@@ -212,7 +213,7 @@ def score(
 
       unbraid score runs/3f6c0f0a8d1e2b47 --metrics mig,snc --baselines
 
-      unbraid score codes.npz --metrics zero_shot --gap "elevation > 0.79 and red > green + 0.15"
+      unbraid score codes.npz --metrics zero_shot --held-out "elevation > 0.79 and red > green + 0.15"
     """
     if bool(files) == example:
         raise ValueError(
@@ -221,6 +222,7 @@ def score(
     if how_many is not None:
         check_number("--how-many", how_many, above=0)
         confidence = 0.95 if confidence is None else confidence
+    interval = interval_of(confidence, resamples)
     times = int(null) if null.isascii() and null.isdigit() else null
     tables = {".tex": latex, ".md": markdown, ".csv": csv}
     check_outputs({".json": json, ".html": html, **tables})
@@ -246,7 +248,7 @@ def score(
     for path in paths:
         name = "the shipped example" if example else str(path)
         if not dense and (wide := read_wide(path)) is not None:
-            given = {"seed": seed, "null": times, "confidence": confidence, "resamples": resamples}
+            given = {"seed": seed, "null": times, "confidence": interval}
             if key is not None:
                 raise ValueError(NO_KEY.format(path))
             given |= {"weights": weights, "groups": groups}
@@ -256,7 +258,7 @@ def score(
         representation, chosen_factors = labelled(path, labels, factors, about, weights, groups, dense=dense, key=key)
         names = representation.names
 
-        def objects(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
+        def orbits(path: Path = path, names: tuple[str, ...] = names) -> "Representation":
             return objects_of(path, trust=trusted(trust_code, trust_data))().keep_factors(names)
 
         own = not labels and not about  # factors as the run has them
@@ -264,10 +266,9 @@ def score(
         with metric_progress() as progress:
             try:
                 card = score_codes(
-                    representation, metrics=chosen, seed=seed, gap=gap, null=times, confidence=confidence,
-                    resamples=resamples, progress=progress, objects=objects if path.is_dir() and own else None,
-                    code_blocks=code_blocks, factor_blocks=factor_blocks,
-                    baselines=beside,
+                    representation, metrics=chosen, seed=seed, held_out=held_out, null=times, confidence=interval,
+                    progress=progress, orbits=orbits if path.is_dir() and own else None,
+                    code_blocks=code_blocks, factor_blocks=factor_blocks, baselines=beside,
                 )  # fmt: skip
             except Untrusted:
                 raise
@@ -294,6 +295,16 @@ def score(
         say(f"wrote {out}", err=True)
     if strict and any(card.failed for card in cards.values()):
         raise typer.Exit(3)
+
+
+def interval_of(confidence: float | None, resamples: int | None) -> "Confidence | None":
+    """What --confidence and --resamples say, as `unbraid.score` takes it."""
+    if resamples is None:
+        return confidence
+    if confidence is None:
+        raise ValueError("--resamples is for intervals: give --confidence, such as .95")
+    check_whole("--resamples", resamples, 2)
+    return confidence, resamples
 
 
 def _refuse_no_runs(paths: Iterable[Path], labels: Path | None, about: Mapping[str, Any]) -> None:

@@ -23,7 +23,7 @@ SCENE = Scene(distance=12.0, field_of_view=35.5, highlight=0.6)
 SEGMENTS = 6  # per side of a patch
 
 GAP = f"elevation > {TAU / 8} and red > green + 0.15 and red > blue + 0.15"
-"""The combinations that the zero-shot test leaves out of training, for `unbraid score --gap`; see `in_gap`."""
+"""The combinations that the zero-shot test leaves out of training, for `unbraid score --held-out`; see `in_gap`."""
 
 
 def open_teapot(

@@ -44,7 +44,7 @@ def beta_vae_score(
     batch_size: int = 64,
     n_train: int = 10_000,
     n_test: int = 5_000,
-    held_out: bool = False,
+    separate_rows: bool = False,
 ) -> BetaVAEScore:
     """Accuracy of a linear classifier that names the factor which pairs of samples share.
 
@@ -58,18 +58,18 @@ def beta_vae_score(
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of pairs.
         groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together:
-            then `held_out` is on, and no two halves have rows of one group.
+            then `separate_rows` is on, and no two halves have rows of one group.
         batch_size: pairs per point. The number rises with it: more pairs, less noise.
         n_train: points to train on; at most 20 million pairs in all of them.
         n_test: points to test on, likewise.
-        held_out: draw the points to test on from one half of the rows and those to train on from the other. False draws
-            both from all, as published, where the rows were the whole data set.
+        separate_rows: draw the points to test on from one half of the rows and those to train on from the other. False
+            draws both from all, as published, where the rows were the whole data set.
 
     Returns:
         BetaVAEScore. `score` in [0, 1], higher is better. Chance: 1 / n_factors, but more where levels have
         few rows, which are drawn again and again: noise on 3 factors of skewed classes scores .85 with 10 codes on
-        1 000 rows. A note says so, and `held_out=True` brings it to chance on average: where a level has few rows one
-        draw of noise still strays far (.22 to .73 in ten draws of the above, whose smallest level has 4), which is
+        1 000 rows. A note says so, and `separate_rows=True` brings it to chance on average: where a level has few rows
+        one draw of noise still strays far (.22 to .73 in ten draws of the above, whose smallest level has 4), which is
         noted, too. It saturates: a rotated perfect code also
         scores 1, since differences along a fixed direction are still told apart, and so does a code that has lost one
         of the factors. The penalty makes the classifier depend on the scale of the codes.
@@ -95,8 +95,8 @@ def beta_vae_score(
     check_draws(PER_PAIR, n_train=n_train, batch_size=batch_size)
     check_draws(PER_PAIR, n_test=n_test, batch_size=batch_size)
     levels = as_levels(inputs)
-    held_out = held_out or inputs.groups is not None
-    levels_of = training_and_test_groups(levels, seed, held_out, inputs.groups)
+    separate_rows = separate_rows or inputs.groups is not None
+    levels_of = training_and_test_groups(levels, seed, separate_rows, inputs.groups)
     rng = np.random.default_rng(seed)
     counts = zip(levels_of, (n_train, n_test), strict=True)
     parts = [draw_pairs(each, n_points, batch_size, rng) for each, n_points in counts]
@@ -112,12 +112,12 @@ def beta_vae_score(
             *levels_of[0].notes,
             *(() if converged else ("the classifier has not converged",)),
             *single_factor(inputs, "there is nothing to tell apart, and the score is 1"),
-            *(() if inputs.n_factors == 1 else _notes_on_rows(levels, inputs.n_codes, batch_size, held_out)),
+            *(() if inputs.n_factors == 1 else _notes_on_rows(levels, inputs.n_codes, batch_size, separate_rows)),
         ),
     )
 
 
-def _notes_on_rows(levels: Levels, n_codes: int, batch_size: int, held_out: bool) -> tuple[str, ...]:
+def _notes_on_rows(levels: Levels, n_codes: int, batch_size: int, separate_rows: bool) -> tuple[str, ...]:
     """That noise remembers rows, by the distance between factors in units of the spread of a point, squared.
 
     The mean difference of the pairs of one level strays by itself: by 1 / n for the n rows, which only cancels over
@@ -128,9 +128,11 @@ def _notes_on_rows(levels: Levels, n_codes: int, batch_size: int, held_out: bool
     if n_codes * batch_size * max(uneven) <= REMEMBERED:
         return ()
     few = int(min(each.min() for each in counts))
-    if held_out:
+    if separate_rows:
         return (unreadable(f"noise strays far from chance where levels have down to {few} rows"),) * (few < FEW)
-    return (unreadable(f"noise is told by the rows of levels, down to {few}; held_out=True draws others to score"),)
+    return (
+        unreadable(f"noise is told by the rows of levels, down to {few}; separate_rows=True draws others to score"),
+    )
 
 
 def recall(right: FloatArray, fixed: IntArray, n_factors: int) -> FloatArray:

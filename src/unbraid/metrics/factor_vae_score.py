@@ -46,7 +46,7 @@ def factor_vae_score(
     n_train: int = 10_000,
     n_test: int = 5_000,
     variance_threshold: float = 0.05,
-    held_out: bool = False,
+    separate_rows: bool = False,
 ) -> FactorVAEScore:
     """Accuracy of a majority vote that names the fixed factor from the code of least normalised variance.
 
@@ -60,12 +60,12 @@ def factor_vae_score(
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of batches.
         groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together:
-            then `held_out` is on, and no two halves have rows of one group.
+            then `separate_rows` is on, and no two halves have rows of one group.
         batch_size: rows per vote, at least 2.
         n_train: votes that decide what each code stands for; at most 50 million rows in all of them.
         n_test: votes that are scored, likewise.
         variance_threshold: codes of less variance are dropped; constant codes always are.
-        held_out: draw the votes that are scored from one half of the rows and those that decide from the other.
+        separate_rows: draw the votes that are scored from one half of the rows and those that decide from the other.
             False draws both from all, as published, where the rows were the whole data set.
 
     Returns:
@@ -73,7 +73,7 @@ def factor_vae_score(
         that vary equally little share the vote, and so do factors with equally many votes for a code. Chance:
         1 / n_factors, but more where levels have few rows, which are drawn again and again: noise on 3 factors of
         up to 5 levels scores .41 with 50 codes on 1 000 rows, and .6 where classes are skewed. A note says so, and
-        `held_out=True` brings it to chance. With a single code it is the share of one factor.
+        `separate_rows=True` brings it to chance. With a single code it is the share of one factor.
         The threshold is absolute, so that scaling codes down until they fall below it changes the score; above it,
         scale does not matter. It saturates: a code that stands for two factors is punished, one that mixes in a little
         of the others is not.
@@ -101,8 +101,8 @@ def factor_vae_score(
     check_draws(PER_ROW, n_test=n_test, batch_size=batch_size)
     check_number("variance_threshold", variance_threshold, least=0)
     levels = as_levels(inputs)
-    held_out = held_out or inputs.groups is not None
-    decide, judge = training_and_test_groups(levels, seed, held_out, inputs.groups)
+    separate_rows = separate_rows or inputs.groups is not None
+    decide, judge = training_and_test_groups(levels, seed, separate_rows, inputs.groups)
     n_codes, n_factors = inputs.n_codes, inputs.n_factors
     unit = in_unit(inputs.codes)
     deviations = unit.std(axis=0, ddof=1)
@@ -129,7 +129,7 @@ def factor_vae_score(
     notes = [f"{dropped} of {n_codes} codes have variance below {variance_threshold:g} and are dropped"][: dropped > 0]
     notes += single_code(inputs, "it stands for one factor, and the score is about 1 / n_factors")
     notes += single_factor(inputs, "there is nothing to tell apart, and the score is 1")
-    notes += () if held_out or n_factors == 1 else _notes_on_rows(levels, batch_size)
+    notes += () if separate_rows or n_factors == 1 else _notes_on_rows(levels, batch_size)
     return FactorVAEScore(
         score=float(right.sum() / n_test),
         train_accuracy=float(votes.max(axis=1).sum() / n_train),
@@ -158,7 +158,9 @@ def _notes_on_rows(levels: Levels, batch_size: int) -> tuple[str, ...]:
     if max(remembered) <= REMEMBERED:
         return ()
     few = int(min(counts.min() for counts in counts_of_levels(levels)))
-    return (unreadable(f"noise is told by the rows of levels, down to {few}; held_out=True draws others to score"),)
+    return (
+        unreadable(f"noise is told by the rows of levels, down to {few}; separate_rows=True draws others to score"),
+    )
 
 
 METRIC = Metric(

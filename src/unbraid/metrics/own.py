@@ -26,7 +26,7 @@ def own(
     Args:
         function: takes codes (n_samples, n_codes) and factors (n_samples, n_factors), float64 and read-only, and
             returns a number, or a dataclass with a float `score`. It is also given `kinds`, `sizes`, `log_variances`,
-            `weights`, `groups`, `gap` and `seed` where it has arguments of these names.
+            `weights`, `groups`, `held_out` and `seed` where it has arguments of these names.
         name: by which it stands on cards. Default: that of the function.
         direction: which way is better, "higher" or "lower".
         range: (lowest, highest) value; infinite where there is no end.

@@ -38,7 +38,7 @@ def zero_shot(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     groups: ArrayLike | None = None,
-    gap: Gap | None = None,
+    held_out: Gap | None = None,
     regressor: Regressor = "lasso",
 ) -> ZeroShot:
     """Error of the DCI regressors on combinations of factors that they never saw.
@@ -50,7 +50,7 @@ def zero_shot(
         seed: of the split into 80 % training, 10 % validation and 10 % test rows, and of the forest.
         groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
             two parts then have rows of one group.
-        gap: the combinations to keep out: a function from factors (n, n_factors) to a mask (n,), or a mask
+        held_out: the combinations to keep out: a function from factors (n, n_factors) to a mask (n,), or a mask
             (n_samples,). The mask says which rows are in the gap.
         regressor: "lasso" as in `dci_lasso`, or "forest" as in `dci_forest`.
 
@@ -63,8 +63,8 @@ def zero_shot(
         nearly so.
 
     Raises:
-        NotDefined: no gap is given.
-        ValueError: the gap is no such mask, holds no row or all, leaves a factor constant, or the input is unsound.
+        NotDefined: there is no `held_out`.
+        ValueError: `held_out` is no such mask, holds no row or all, leaves a factor constant, or the input is unsound.
 
     Reference:
         Eastwood & Williams 2018, appendix B.2, table 5: rows are split first, then each part is parted by the
@@ -74,16 +74,17 @@ def zero_shot(
     Example:
         >>> grid = FactorSpace(("a", "b"), (10, 10), ("ordinal", "ordinal")).grid()
         >>> apart = lambda factors: (factors[:, 0] > 6) & (factors[:, 1] > 6)
-        >>> zero_shot(grid, grid, gap=apart).score < 0.001
+        >>> zero_shot(grid, grid, held_out=apart).score < 0.001
         True
     """
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
-    if gap is None:
-        raise NotDefined("needs a gap: a predicate over the factors")
-    parts = [_apart(inputs, rows, gap) for rows in split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed, inputs.groups)]
+    if held_out is None:
+        raise NotDefined("needs held_out: a predicate over the factors")
+    split = split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed, inputs.groups)
+    parts = [_apart(inputs, rows, held_out) for rows in split]
     train, valid, test = (rows[~inside] for rows, inside in parts)
-    held_out = np.concatenate([rows[inside] for rows, inside in parts])
-    return errors_in_gap(inputs, train, valid, test, held_out, regressor, seed)
+    in_gap = np.concatenate([rows[inside] for rows, inside in parts])
+    return errors_in_gap(inputs, train, valid, test, in_gap, regressor, seed)
 
 
 def errors_in_gap(
@@ -145,22 +146,24 @@ def check_gap(mask: ArrayLike, n_samples: int, must: str = "be") -> BoolArray:
     mask = np.asarray(mask)
     if mask.dtype != bool or mask.shape != (n_samples,):
         raise ValueError(
-            f"gap must {must} one boolean per row, shape ({n_samples},); got {mask.dtype} of shape {mask.shape}"
+            f"held_out must {must} one boolean per row, shape ({n_samples},); got {mask.dtype} of shape {mask.shape}"
         )
     return mask
 
 
 def _check_parts(inputs: Inputs, train: IntArray, valid: IntArray, test: IntArray, held_out: IntArray) -> None:
     if not len(held_out):
-        raise ValueError("gap holds no row: nothing to test on")
+        raise ValueError("held_out holds no row: nothing to test on")
     for name, rows in (("training", train), ("validation", valid), ("test", test)):
         if not len(rows):
-            raise ValueError(f"gap leaves no {name} row outside it; {len(held_out)} of {inputs.n_samples} are inside")
+            raise ValueError(
+                f"held_out leaves no {name} row outside it; {len(held_out)} of {inputs.n_samples} are inside"
+            )
     left = inputs.factors[train]
     constant = np.flatnonzero((left == left[0]).all(axis=0))
     if len(constant):
         raise ValueError(
-            f"gap leaves factors column {constant[0]} constant outside it (always {left[0, constant[0]]:g}): "
+            f"held_out leaves factors column {constant[0]} constant outside it (always {left[0, constant[0]]:g}): "
             "it must keep out combinations, not all other values of a factor"
         )
 
@@ -200,7 +203,7 @@ METRIC = Metric(
     means="How far off linear regression is on combinations of factors that were kept out of its training.",
     misses="Tests the regressor, unless the encoder, too, was trained without the gap.",
     source="Eastwood & Williams 2018, appendix B.2",
-    needs="needs a gap: a predicate over the factors",
+    needs="needs held_out: a predicate over the factors",
     version=2,
     stochastic=True,
     tolerance=1e-3,

@@ -338,7 +338,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     chosen = [name for name in (*card["scored"], *card["skipped"], *card["failed"]) if name not in BLOCKED]
     every = set(chosen) == set(PRESETS["standard"])
     only = "" if every else f"metrics={chosen!r}, "
-    only += "" if card["gap"] is None else f"gap={card['gap']!r}, "
+    only += "" if card["held_out"] is None else f"held_out={card['held_out']!r}, "
     only += "".join(f"{name}={text!r}, " for name, text in blocks.items())
     again = _again(card)
     only += "".join(f"{name}={repr(value) if ':' in value else value}, " for name, value in again.items())
@@ -363,7 +363,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     words += ["--factors", ",".join(card["chosen_factors"])] if card["chosen_factors"] else []
     words += ["--weights", "COLUMN"] if weighted else []
     words += ["--groups", "COLUMN"] if grouped else []
-    words += [] if card["gap"] is None else ["--gap", card["gap"]]
+    words += [] if card["held_out"] is None else ["--held-out", card["held_out"]]
     words += [word for name, text in blocks.items() for word in (f"--{name.replace('_', '-')}", text)]
     words += [word for name, value in again.items() for word in (f"--{name}", value)]
     words += ["--baselines"] if beside else []
@@ -373,7 +373,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
     python = f"import unbraid\n\nrepresentation = unbraid.{load}\ncard = unbraid.score(representation, {finish}"
     if beside:
         named = f".keep_factors({list(card['chosen_factors'])!r})" if card["chosen_factors"] else ""
-        call = f"unbraid.score(run.codes(){named}, objects=run.objects, baselines=run.baselines(), {finish}"
+        call = f"unbraid.score(run.codes(){named}, orbits=run.objects, baselines=run.baselines(), {finish}"
         python = f"import unbraid\n\nrun = unbraid.load_run({card['path']!r})\ncard = {call}"
     return {"command": shlex.join(words), "python": python}
 

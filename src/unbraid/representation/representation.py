@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import LONGEST_NAME, check_names, check_whole
-from unbraid._utils.arrays import as_array, check_weights, column_names, is_wide, too_large
+from unbraid._utils.arguments import LONGEST_NAME, check_entries, check_names, check_whole
+from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, is_wide, too_large
 from unbraid._utils.optional import require
 from unbraid._utils.repr import Shown, printable
 from unbraid._utils.suggest import suggestion
@@ -35,6 +35,7 @@ from unbraid.storage.tables import (
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 
 Arrays = Mapping[str, Any]
+Blocks = Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]] | str
 SUFFIXES = (".npz", ".safetensors", ".parquet")
 READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
 BIT = math.log(2)  # nats
@@ -82,6 +83,13 @@ class Representation(Shown):
         weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
         groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together;
             labels of any sort, kept as numbers 0, 1, ...
+        code_blocks: which codes belong together, such as [[0, 1], [2]], or as text "0-1,2"; columns in no block are
+            left out. With blocks `block_r2` and `block_mcc` are scored as well; all other metrics read single columns,
+            and the card says so. Neither blocks nor `orbits` are kept in files.
+        factor_blocks: likewise by names or columns, {"position": ["x", "y"], "shape": ["shape"]}, or as text
+            "position=x+y,shape". Without it, or without `code_blocks`, each column is a block.
+        orbits: encodes whole objects, in every turn of each, such as `Run.objects`. It is called once a metric needs
+            them (`d_lsbd`) and `codes` are those of images drawn at random, which leave gaps.
 
     Raises:
         ValueError: shapes disagree, an index names other rows, a kind is unknown or two codes have one name.
@@ -99,6 +107,9 @@ class Representation(Shown):
     code_names: tuple[str, ...] = ()
     weights: FloatArray | None = None
     groups: IntArray | None = None
+    code_blocks: Blocks | None = None
+    factor_blocks: Blocks | None = None
+    orbits: "Callable[[], Representation] | None" = None
 
     def __post_init__(self) -> None:
         rows = ("codes", "factors", *POSTERIOR, "weights", "groups")
@@ -220,7 +231,7 @@ class Representation(Shown):
         return replace(self, **{name: array[rows] for name, array in arrays.items() if array is not None})
 
     def keep_factors(self, names: Sequence[str]) -> "Representation":
-        """The same codes with these factors alone, in this order.
+        """The same codes with these factors alone, in this order; without blocks of factors.
 
         Raises:
             ValueError: a name is unknown.
@@ -236,6 +247,8 @@ class Representation(Shown):
             kinds=tuple(self.kinds[k] for k in columns),
             sizes=None if self.sizes is None else tuple(self.sizes[k] for k in columns),
             levels=tuple(self.levels[k] for k in columns) if self.levels else (),
+            factor_blocks=None,
+            orbits=None if (orbits := self.orbits) is None else (lambda: orbits().keep_factors(names)),
         )
 
     @classmethod
@@ -246,6 +259,7 @@ class Representation(Shown):
         *,
         names: Sequence[str] | None = None,
         kinds: Mapping[str, Kind] | Sequence[Kind] | None = None,
+        sizes: Sequence[int] | None = None,
         period: Mapping[str, float] | None = None,
         missing: Any = None,
         columns: Sequence[str] | None = None,
@@ -255,6 +269,10 @@ class Representation(Shown):
         weights: Any = None,
         groups: Any = None,
         key: str | None = None,
+        code_blocks: Blocks | None = None,
+        factor_blocks: Blocks | None = None,
+        orbits: "Callable[[], Representation] | None" = None,
+        dense: bool = False,
     ) -> "Representation":
         """Codes with labels as people have them.
 
@@ -266,13 +284,17 @@ class Representation(Shown):
             kinds: by name, {"hue": "cyclic"}, or one for each column. Others are guessed, and `notes` say what was:
                 text, booleans and categories without order are categorical, whole numbers and ordered categories
                 ordinal, what has a period cyclic, other numbers and dates (as days) continuous.
+            sizes: number of levels of each factor, where it exceeds those present.
             period: of angles, by name: {"hue": 360}. On at most 64 even steps they become levels, else radians.
             missing: a value, several, or a mapping from names to them, that stand for no label, as NaN and None do.
             columns: names of the labels to use, in this order; default all.
-            log_variances, prior_kl, code_names, weights: as for `Representation`, of all rows.
+            log_variances, prior_kl, code_names, weights, code_blocks, factor_blocks, orbits: as for `Representation`,
+                of all rows.
             groups: likewise; or the name of a column of the labels, which is no factor then.
             key: column that names the rows, in the frames (or mappings) of codes and labels both: rows are matched by
                 it. Without it they are matched by the index of pandas, where both have one, or else by position.
+            dense: whether sparse codes are made a full array, if it fits into memory, so that every metric can be
+                scored.
 
         Raises:
             ValueError: shapes disagree; index or key name different rows; a name or kind is unknown; a period is none;
@@ -289,8 +311,9 @@ class Representation(Shown):
         rows = {"codes": codes, "labels": labels, "log_variances": log_variances, "prior_kl": prior_kl}
         rows, notes = match_rows({**rows, "weights": weights, "groups": groups}, key)
         codes, labels, log_variances, prior_kl, weights, groups = rows.values()
-        about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes)}
-        codes = as_array(codes)
+        about: dict[str, Any] = {"code_names": tuple(code_names) or column_names(codes), "orbits": orbits}
+        about |= {"code_blocks": code_blocks, "factor_blocks": factor_blocks}
+        codes = as_array(as_full(codes) if dense else codes)
         posterior: dict[str, Any] = {
             name: as_array(a) for name, a in zip(POSTERIOR, (log_variances, prior_kl), strict=True) if a is not None
         }
@@ -304,6 +327,8 @@ class Representation(Shown):
         if labels is None:
             return cls(codes, notes=notes, **posterior, **about)
         read = read_labels(labels, names=names, kinds=kinds, period=period, missing=missing, columns=columns)
+        if sizes is not None:
+            check_entries("sizes", sizes, len(read.names))
         for name, array in {"codes": codes, **posterior}.items():
             if array.ndim != 2 or len(array) != len(read.used):
                 raise ValueError(
@@ -315,7 +340,8 @@ class Representation(Shown):
             posterior = {name: array[read.used] for name, array in posterior.items()}
             about |= {name: about[name][read.used] for name in ("weights", "groups") if name in about}
         return cls(
-            codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes,
+            codes, read.factors, names=read.names, kinds=read.kinds,
+            sizes=read.sizes if sizes is None else tuple(sizes),
             levels=read.levels, notes=(*notes, *read.notes), **posterior, **about,
         )  # fmt: skip
 
@@ -350,13 +376,15 @@ class Representation(Shown):
         try:
             code_names = _entries(arrays, "code_names", "U")
             if "labels" in arrays:
-                posterior = {name: arrays.get(name) for name in POSTERIOR}
-                groups = arrays.get("groups")
-                return cls.of(arrays["codes"], arrays["labels"], code_names=code_names, groups=groups, **posterior)
+                return cls.of(
+                    arrays["codes"], arrays["labels"], code_names=code_names, groups=arrays.get("groups"),
+                    log_variances=arrays.get("log_variances"), prior_kl=arrays.get("prior_kl"),
+                )  # fmt: skip
             return cls(
                 codes=as_array(arrays["codes"]),
                 factors=None if arrays.get("factors") is None else np.asarray(arrays["factors"]),  # pyright: ignore[reportArgumentType]
-                **{name: np.asarray(arrays[name]) for name in POSTERIOR if arrays.get(name) is not None},
+                log_variances=_array(arrays, "log_variances"),
+                prior_kl=_array(arrays, "prior_kl"),
                 names=_entries(arrays, "factor_names", "U"),
                 kinds=_entries(arrays, "factor_kinds", "U"),
                 sizes=_entries(arrays, "factor_sizes", "iu") or None,
@@ -378,8 +406,9 @@ class Representation(Shown):
         write = _WRITERS.get(path.suffix.lower())
         if write is None:
             raise ValueError(f"{path}: a representation file ends in {', '.join(SUFFIXES)}")
-        if self.weights is not None:
-            raise ValueError(f"{path}: a file holds no weights of rows; save without them, and give them when scoring")
+        for name, told in (("weights", "weights of rows"), ("code_blocks", "blocks"), ("factor_blocks", "blocks")):
+            if getattr(self, name) is not None:
+                raise ValueError(f"{path}: a file holds no {told}; save without them, and give them when scoring")
         with atomic_write(path) as temporary:
             write(self, temporary)
             seal(temporary)
@@ -388,6 +417,10 @@ class Representation(Shown):
     def example(cls) -> "Representation":
         """The shipped codes of a β-TCVAE trained on dSprites: 10 000 samples, 10 codes, 5 factors."""
         return cls.load(example_path())
+
+
+def _array(arrays: Arrays, name: str) -> FloatArray | None:
+    return None if arrays.get(name) is None else np.asarray(arrays[name])
 
 
 def _without(labels: Any, column: str, names: Sequence[str] | None) -> tuple[dict[str, Any], Any]:

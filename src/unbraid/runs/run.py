@@ -214,7 +214,7 @@ class Run:
     def objects(self, dataset: Images | str | Path | None = None, n: int = N_CODES, *, seed: int = 0) -> Representation:
         """`representation` of whole objects: every turn of each, where turns are combinations of the cyclic factors.
 
-        What D_LSBD judges: `unbraid.score(run.codes(), objects=run.objects)`.
+        What D_LSBD judges: `unbraid.score(run.codes(), orbits=run.objects)`.
 
         Args:
             dataset: as for `representation`.

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from unbraid.metrics import BLOCKED, Metric
 from unbraid.metrics.blocks import check_blocks
 from unbraid.representation import Representation
+from unbraid.representation.representation import Blocks as AsGiven
 
-Given: TypeAlias = str | Sequence[Sequence[int | str]] | Mapping[str, Sequence[int | str]] | None
 RANGE = re.compile(r"(\d+)-(\d+)")
 
 
@@ -36,17 +36,13 @@ class Blocks:
         return {name: replace(row, function=partial(row.function, **blocks)) for name, row in BLOCKED.items()}
 
 
-def blocks_of(representation: Representation, code_blocks: Given, factor_blocks: Given) -> Blocks | None:
-    """Blocks by columns; where only one side has any, each column of the other is a block. None without any.
-
-    Args:
-        representation: whose codes and factors they are of.
-        code_blocks: lists of columns or names; or text, "0-1,2,4+7": blocks with commas between.
-        factor_blocks: likewise, also by the names of blocks; as text "position=x+y,shape".
+def blocks_of(representation: Representation) -> Blocks | None:
+    """Its blocks by columns; where only one side has any, each column of the other is a block. None without any.
 
     Raises:
         ValueError: a block is written wrongly or names a code or factor that is not there.
     """
+    code_blocks, factor_blocks = representation.code_blocks, representation.factor_blocks
     if code_blocks is None and factor_blocks is None:
         return None
     if not representation.names:
@@ -66,7 +62,7 @@ def blocks_of(representation: Representation, code_blocks: Given, factor_blocks:
 Named: TypeAlias = list[tuple[str, tuple[int, ...]]]  # name of each block, or "", and its columns
 
 
-def _columns(argument: str, given: Given, names: tuple[str, ...], count: int) -> Named:
+def _columns(argument: str, given: AsGiven | None, names: tuple[str, ...], count: int) -> Named:
     if given is None:
         return [("", (column,)) for column in range(count)]
     if isinstance(given, str):

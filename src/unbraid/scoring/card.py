@@ -166,7 +166,7 @@ class ScoreCard(Mapping[str, Any]):
     scored: Mapping[str, Scored]
     skipped: Mapping[str, str]
     seed: int
-    gap: str | None = None  # as text, where it was given so
+    held_out: str | None = None  # as text, where it was given so
     path: str | None = None
     chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
     failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # metrics that raised an error
@@ -207,7 +207,7 @@ class ScoreCard(Mapping[str, Any]):
         return {
             "unbraid": VERSION,
             "seed": int(self.seed),
-            **({} if self.gap is None else {"gap": self.gap}),
+            **({} if self.held_out is None else {"held_out": self.held_out}),
             "input": self._input(),
             "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
             "skipped": dict(self.skipped),
@@ -224,7 +224,7 @@ class ScoreCard(Mapping[str, Any]):
             "skipped": dict(self.skipped),
             "failed": {name: each.reason for name, each in self.failed.items()},
             "seed": self.seed,
-            "gap": self.gap,
+            "held_out": self.held_out,
             "path": self.path,
             "chosen_factors": self.chosen_factors,
             "decided_by": self.decided_by,
@@ -354,7 +354,7 @@ class ScoreCard(Mapping[str, Any]):
             raise ValueError(f"{path}: {error}") from None
         failed = {name: FailedMetric(each.reason, each.details) for name, each in saved.failed.items()}
         return cls(
-            held, scored, saved.skipped, saved.seed, gap=saved.gap, path=saved.input.path,
+            held, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
             chosen_factors=tuple(saved.input.chosen_factors), failed=failed, decided_by=saved.decisions(),
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
         )  # fmt: skip

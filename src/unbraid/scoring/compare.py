@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
 from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.analysis.comparison import holm
@@ -20,7 +19,7 @@ from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.engine import Gap
 from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
-from unbraid.scoring.score import FEWEST_PARTS, Named, check_confidence, check_enough, score
+from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, score
 from unbraid.storage.files import atomic_write
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
@@ -201,10 +200,9 @@ def compare(
     models: Models,
     *,
     metrics: Named | Sequence[Named] = "standard",
-    confidence: float = 0.95,
-    resamples: int | None = None,
+    confidence: Confidence = 0.95,
     seed: int = 0,
-    gap: Gap | None = None,
+    held_out: Gap | None = None,
     paired: bool | None = None,
     progress: Progress | None = None,
 ) -> ModelComparison:
@@ -221,11 +219,10 @@ def compare(
         models: by name, each a Representation or the path of one; or paths, which are called by their names.
         metrics: as for `unbraid.score`. Those that one of the models has no interval for are left out; notes say why.
         confidence: of the intervals, in (0, 1); a model is called better where its corrected p is at most
-            1 - confidence.
-        resamples: parts of the rows per metric, shared among the subsets of a model, two or more each; default what
-            the table of metrics says.
+            1 - confidence. (0.95, 20) finds the intervals from 20 parts of the rows per metric, shared among the
+            subsets of a model, two or more each, in place of what the table of metrics says.
         seed: same seed, same numbers; it also draws the subsets.
-        gap: as for `unbraid.score`.
+        held_out: as for `unbraid.score`.
         paired: whether the rows of all models are of the same images. Default: where their factors match, in order,
             or in another order if no combination of factors occurs twice. The parts of the rows are then the same for
             all, so that what makes an image hard for all models cancels.
@@ -241,9 +238,7 @@ def compare(
     Reference:
         Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
     """
-    check_confidence(confidence)
-    if resamples is not None:
-        check_whole("resamples", resamples, FEWEST_PARTS)
+    level, n_parts = asked_interval(confidence)
     given = _named(models)
     matched = _matched(given)
     together, notes = paired is not False and not isinstance(matched, str), []
@@ -264,8 +259,8 @@ def compare(
     notes += why_fewer(given, subsets)
     cards, models = {}, {}
     for name, each in given.items():
-        card = score(each, metrics=metrics, seed=seed, gap=gap, progress=progress)
-        cards[name], models[name] = sampled(each, card, subsets[name], confidence, resamples, gap, progress)
+        card = score(each, metrics=metrics, seed=seed, held_out=held_out, progress=progress)
+        cards[name], models[name] = sampled(each, card, subsets[name], level, n_parts, held_out, progress)
         cards[name] = replace(cards[name], path=name)
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
@@ -273,21 +268,21 @@ def compare(
     if not everywhere:
         raise ValueError(f"nothing to compare: {'; '.join(notes)}")
     pairs = [(metric, *pair) for metric in everywhere for pair in combinations(given, 2)]
-    found = [_difference(metric, pair, models, confidence, together) for metric, *pair in pairs]
+    found = [_difference(metric, pair, models, level, together) for metric, *pair in pairs]
     upward = {metric: next(iter(cards.values())).scored[metric].metric.higher_is_better for metric in everywhere}
-    decided = _decided(found, upward, 1 - confidence)
+    decided = _decided(found, upward, 1 - level)
     compared = {
         name: ComparedModel(
             len(subsets[name][0]),
             len(subsets[name]),
             {
-                metric: _compared(models[name][metric], cards[name].scored[metric].metric, confidence)
+                metric: _compared(models[name][metric], cards[name].scored[metric].metric, level)
                 for metric in everywhere
             },
         )
         for name in given
     }
-    return ModelComparison(cards, compared, decided, confidence, together, tuple(notes))
+    return ModelComparison(cards, compared, decided, level, together, tuple(notes))
 
 
 def _named(models: Models) -> dict[str, Representation]:
@@ -302,9 +297,10 @@ def _named(models: Models) -> dict[str, Representation]:
     if len(named) < 2:
         raise ValueError(f"give two or more models to compare; got {len(named)}")
     loaded = {
-        name: (each if isinstance(each, Representation) else Representation.load(each)).without_idle_rows()
-        for name, each in named.items()
+        name: each if isinstance(each, Representation) else Representation.load(each) for name, each in named.items()
     }
+    # Without whole objects, which are other images than the rows that are compared.
+    loaded = {name: replace(each, orbits=None).without_idle_rows() for name, each in loaded.items()}
     for name, each in loaded.items():
         try:
             check_enough(each)

@@ -29,7 +29,7 @@ def score_each(
     chosen: Mapping[str, Metric],
     *,
     seed: int = 0,
-    gap: Gap | None = None,
+    held_out: Gap | None = None,
     objects: Objects | None = None,
     noise: bool = True,
     progress: Progress | None = None,
@@ -39,14 +39,14 @@ def score_each(
     Args:
         representation: what to score.
         chosen: rows by name, as `choose` gives them.
-        seed, gap, objects, progress: as for `score`.
+        seed, held_out, objects, progress: as for `score`.
         noise: whether to state what independent noise scores.
 
     Raises:
         ValueError: unsound input, or a model that makes `objects` is not trusted.
         OSError: the disk is full.
     """
-    context, inputs = context_of(representation, seed, gap), inputs_of(representation)
+    context, inputs = context_of(representation, seed, held_out), inputs_of(representation)
     work: Store = {}
     for done, (name, metric) in enumerate(chosen.items()):
         if progress is not None:
@@ -80,20 +80,20 @@ def score_each(
             yield name, scored
 
 
-def context_of(representation: Representation, seed: int, gap: Gap | None) -> dict[str, Any]:
+def context_of(representation: Representation, seed: int, held_out: Gap | None) -> dict[str, Any]:
     """What metrics may ask for by parameter name beyond codes and factors."""
-    if isinstance(gap, str):
-        gap = predicate(gap, representation.names)
-    elif callable(gap):
-        gap = alone(gap)
-    elif gap is not None:
-        gap = check_gap(gap, len(representation))
+    if isinstance(held_out, str):
+        held_out = predicate(held_out, representation.names)
+    elif callable(held_out):
+        held_out = alone(held_out)
+    elif held_out is not None:
+        held_out = check_gap(held_out, len(representation))
     context = {
         "kinds": representation.kinds,
         "seed": seed,
         **{name: getattr(representation, name) for name in POSTERIOR},
         "sizes": representation.sizes,
-        "gap": gap,
+        "held_out": held_out,
         "weights": representation.weights,
         "groups": representation.groups,
     }

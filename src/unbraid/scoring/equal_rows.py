@@ -106,8 +106,8 @@ def sampled(
     card: ScoreCard,
     subsets: Sequence[IntArray],
     confidence: float,
-    resamples: int | None,
-    gap: Gap | None,
+    n_parts: int | None,
+    held_out: Gap | None,
     progress: Progress | None,
 ) -> tuple[ScoreCard, dict[str, Sampled]]:
     """Each metric of the card on subsets of the rows; and the card, with intervals where a subset is all rows.
@@ -117,23 +117,23 @@ def sampled(
         card: whose metrics and seed are taken.
         subsets: as `subsets_of` gives them.
         confidence: of the intervals.
-        resamples: parts in all, shared among subsets; default what the table of metrics says.
-        gap, progress: as for `unbraid.score`.
+        n_parts: parts in all, shared among subsets; default what the table of metrics says.
+        held_out, progress: as for `unbraid.score`.
     """
     if len(subsets[0]) == len(representation):
-        parts, missing = scores_of_parts(representation, card.scored, resamples, card.seed, gap, progress)
+        parts, missing = scores_of_parts(representation, card.scored, n_parts, card.seed, held_out, progress)
         scored = {
             name: with_interval(each, parts.get(name), missing.get(name, ""), confidence)
             for name, each in card.scored.items()
         }
         return replace(card, scored=scored), {name: Sampled.of([(scored[name], each)]) for name, each in parts.items()}
-    rows = {name: _with_parts(each.metric, resamples, len(subsets)) for name, each in card.scored.items()}
+    rows = {name: _with_parts(each.metric, n_parts, len(subsets)) for name, each in card.scored.items()}
     missing = {name: row.interval for name, row in rows.items() if isinstance(row.interval, str)}
     found: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
     for subset in subsets:
         left = {name: row for name, row in rows.items() if name not in missing}
-        its_gap = gap[subset] if isinstance(gap, np.ndarray) else gap
-        made, unable = _with_its_parts(representation.keep_rows(subset), left, card.seed, its_gap, progress)
+        its_own = held_out[subset] if isinstance(held_out, np.ndarray) else held_out
+        made, unable = _with_its_parts(representation.keep_rows(subset), left, card.seed, its_own, progress)
         missing |= unable
         for name, each in made.items():
             found[name].append(each)
@@ -144,28 +144,28 @@ def sampled(
     return replace(card, scored=scored), {name: Sampled.of(each) for name, each in found.items() if name not in missing}
 
 
-def _with_parts(metric: Metric, resamples: int | None, n_subsets: int) -> Metric:
+def _with_parts(metric: Metric, n_parts: int | None, n_subsets: int) -> Metric:
     """The same with its parts of the rows shared among subsets."""
     if isinstance(method := metric.interval, str):
         return metric
-    times = max(FEWEST_PARTS, -(-(resamples or method.times) // n_subsets))
+    times = max(FEWEST_PARTS, -(-(n_parts or method.times) // n_subsets))
     return replace(metric, interval=replace(method, times=times))
 
 
 def _with_its_parts(
-    subset: Representation, rows: Mapping[str, Metric], seed: int, gap: Gap | None, progress: Progress | None
+    subset: Representation, rows: Mapping[str, Metric], seed: int, held_out: Gap | None, progress: Progress | None
 ) -> tuple[dict[str, tuple[Scored, Parts]], dict[str, str]]:
     """Each metric of a subset and of its parts, and of those that cannot be scored there, why not."""
     scored: dict[str, Scored] = {}
     unable: dict[str, str] = {}
     few = f"{len(subset):,} of the rows cannot be scored"
     try:
-        for name, each in score_each(subset, rows, seed=seed, gap=gap, noise=False, progress=progress):
+        for name, each in score_each(subset, rows, seed=seed, held_out=held_out, noise=False, progress=progress):
             if isinstance(each, Scored):
                 scored[name] = each
             else:
                 unable[name] = f"{few}: {storable(each)}"
     except ValueError as error:  # of all metrics: a factor that has one level left
         return {}, dict.fromkeys(rows, f"{few}: {error}")
-    parts, missing = scores_of_parts(subset, scored, None, seed, gap, progress)
+    parts, missing = scores_of_parts(subset, scored, None, seed, held_out, progress)
     return {name: (scored[name], each) for name, each in parts.items()}, unable | missing

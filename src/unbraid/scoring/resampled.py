@@ -22,7 +22,7 @@ def part_scorer(
     representation: Representation,
     chosen: Mapping[str, Metric],
     seed: int,
-    gap: Gap | None,
+    held_out: Gap | None,
     kept: Store | None = None,
 ) -> PartScorer:
     """A function of rows and names of metrics: the numbers of each on these rows, or why it has none there.
@@ -30,7 +30,7 @@ def part_scorer(
     It raises ValueError where none of them can be scored, since a factor is constant there. Arguments are as for
     `score_each`; `kept` holds what is known of all rows, for scorers of the same metrics by other seeds.
     """
-    context = context_of(representation, seed, gap)
+    context = context_of(representation, seed, held_out)
     with sharing(kept):
         whole = inputs_of(representation)
         quick = {

@@ -137,7 +137,7 @@ def stress(
     Args:
         *metrics: ids of `unbraid.metrics.METRICS`; "module:function", or a function, of your own, from codes
             (n_samples, n_codes) and factors (n_samples, n_factors) to a number or a Result. It is given `kinds`,
-            `sizes`, `log_variances`, `gap` and `seed` where it takes them. None: those of the table that claim
+            `sizes`, `log_variances`, `held_out` and `seed` where it takes them. None: those of the table that claim
             anything and are scored by default.
         claims: what it claims of "modularity", "compactness", "alignment" and "explicitness", in place of what the
             table says; see `CLAIMS`. A metric that claims several must punish what any of these forbids.
@@ -179,8 +179,8 @@ def scored_each(case: Representation, chosen: Mapping[str, Metric], *, seed: int
     results = []
     for held, rows in ((case, others), (in_halves(case), for_halves)):
         if rows:
-            gap = None if held is not case else GAP
-            with closing(score_each(held, rows, seed=seed, gap=gap, noise=False)) as each:
+            held_out = None if held is not case else GAP
+            with closing(score_each(held, rows, seed=seed, held_out=held_out, noise=False)) as each:
                 results += list(each)
     return results
 

@@ -34,23 +34,23 @@ def with_nulls(
     scored: Mapping[str, Scored],
     shuffle: Shuffle,
     seed: int,
-    gap: Gap | None,
+    held_out: Gap | None,
     progress: Progress | None,
     on_error: OnError = kept,
 ) -> dict[str, Scored]:
     """The same with the null of each metric that looks at factors, or the reason why it has none."""
     draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
     apart = [name for name in draws if scored[name].objects is not None]
-    sources = [(representation, [name for name in draws if name not in apart], gap)]
+    sources = [(representation, [name for name in draws if name not in apart], held_out)]
     sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
     missing: dict[str, str] = {}
     for done in range(shuffle.times):
         told = _telling(progress, IN_WORDS[shuffle.moved], done, shuffle.times)
-        for held, names, its_gap in sources:
+        for held, names, its_own in sources:
             rows = {name: scored[name].metric for name in names if name not in missing}
             # Whole objects were encoded for it: no trial and no series.
             moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [seed, done])
-            for name, each in score_each(moved, rows, seed=seed, gap=its_gap, noise=False, progress=told):
+            for name, each in score_each(moved, rows, seed=seed, held_out=its_own, noise=False, progress=told):
                 if isinstance(each, Scored):
                     draws[name].append(each.headline)
                 else:
@@ -72,7 +72,7 @@ def with_baselines(
     scored: Mapping[str, Scored],
     baselines: Mapping[str, Baseline],
     seed: int,
-    gap: Gap | None,
+    held_out: Gap | None,
     progress: Progress | None,
     on_error: OnError = kept,
 ) -> dict[str, Scored]:
@@ -82,7 +82,9 @@ def with_baselines(
     missing: dict[str, dict[str, str]] = {name: {} for name in scored}
     for done, (title, (held, objects)) in enumerate(baselines.items()):
         told = _telling(progress, title, done, len(baselines))
-        for name, each in score_each(held, rows, seed=seed, gap=gap, objects=objects, noise=False, progress=told):
+        for name, each in score_each(
+            held, rows, seed=seed, held_out=held_out, objects=objects, noise=False, progress=told
+        ):
             if isinstance(each, Scored):
                 found[name][title] = each.headline
             elif not isinstance(each, NotDefined):
@@ -96,23 +98,27 @@ def with_intervals(
     confidence: float,
     times: int | None,
     seed: int,
-    gap: Gap | None,
+    held_out: Gap | None,
     progress: Progress | None,
     on_error: OnError = kept,
 ) -> dict[str, Scored]:
     """The same with an interval for every number of each metric, or the reason why it has none."""
-    parts, missing = scores_of_parts(representation, scored, times, seed, gap, progress, on_error)
+    parts, missing = scores_of_parts(representation, scored, times, seed, held_out, progress, on_error)
     made = {
         name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
     }
-    for name, variances in _variances_of_seeds(representation, made, seed, gap, progress).items():
+    for name, variances in _variances_of_seeds(representation, made, seed, held_out, progress).items():
         if (known := made[name].intervals) is not None:
             made[name] = replace(made[name], intervals=replace(known, by_seed=shares_of_seeds(known, variances)))
     return made
 
 
 def _variances_of_seeds(
-    representation: Representation, scored: Mapping[str, Scored], seed: int, gap: Gap | None, progress: Progress | None
+    representation: Representation,
+    scored: Mapping[str, Scored],
+    seed: int,
+    held_out: Gap | None,
+    progress: Progress | None,
 ) -> dict[str, dict[str, float]]:
     """The variance over seeds of each value, all rows as they are, of metrics that draw and have intervals."""
     rows = {name: each.metric for name, each in scored.items() if each.metric.stochastic and each.intervals is not None}
@@ -120,7 +126,9 @@ def _variances_of_seeds(
     for done in range(1, SEEDS if rows else 0):
         if progress is not None:
             progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
-        again = part_scorer(representation, rows, seed + done, gap, kept)(np.arange(len(representation)), list(rows))
+        again = part_scorer(representation, rows, seed + done, held_out, kept)(
+            np.arange(len(representation)), list(rows)
+        )
         for name, each in again.items():
             if isinstance(each, Exception):  # what another seed cannot score has no share
                 found.pop(name, None)
@@ -144,7 +152,7 @@ def scores_of_parts(
     scored: Mapping[str, Scored],
     times: int | None,
     seed: int,
-    gap: Gap | None,
+    held_out: Gap | None,
     progress: Progress | None,
     on_error: OnError = kept,
 ) -> tuple[dict[str, Parts], dict[str, str]]:
@@ -158,7 +166,7 @@ def scores_of_parts(
         method = method if times is None else replace(method, times=times)
         method = method if representation.groups is None else method.of_groups(int(representation.groups.max()) + 1)
         rows = {name: scored[name].metric for name in names}
-        parts, unscored = _scores_by(method, representation, rows, seed, gap, progress, on_error)
+        parts, unscored = _scores_by(method, representation, rows, seed, held_out, progress, on_error)
         missing |= unscored
         found |= {name: _together(method, parts[name]) for name in names if name not in unscored}
     return found, missing
@@ -169,14 +177,14 @@ def _scores_by(
     representation: Representation,
     rows: Mapping[str, Metric],
     seed: int,
-    gap: Gap | None,
+    held_out: Gap | None,
     progress: Progress | None,
     on_error: OnError,
 ) -> tuple[dict[str, list[Numbers]], dict[str, str]]:
     """Each metric of each part of the rows, and of the metrics that a part cannot be scored by, why not."""
     parts: dict[str, list[Numbers]] = {name: [] for name in rows}
     missing: dict[str, str] = {}
-    scorer = part_scorer(representation, rows, seed, gap)
+    scorer = part_scorer(representation, rows, seed, held_out)
     for done in range(method.times):
         draw = np.random.default_rng([seed, method.one_in, done])
         if representation.groups is None:

@@ -146,7 +146,7 @@ class SavedDecision(_Part):
 
     version: Count | None = None
     seed: Count | None = None
-    gap: Text | None = None
+    held_out: Text | None = None
     source: Digest | None = None
     weights: Digest | None = None  # of rows, where these stand for several
     groups: Digest | None = None  # of rows, of metrics that part them
@@ -160,7 +160,7 @@ class SavedScores(_Part):
 
     unbraid: Text = ""
     seed: Count
-    gap: Text | None = None
+    held_out: Text | None = None
     input: SavedInput
     metrics: Annotated[dict[Name, SavedMetric], Field(max_length=1000)]
     skipped: Annotated[dict[Name, Text], Field(max_length=1000)]  # metrics that have no meaning there, and why

@@ -85,7 +85,7 @@ def add(
             part.mkdir(parents=True)
             representation.save(part / ADDED_CODES)
             store.write_json(part / CONFIG, about)
-            complete_scores(part, metric_names(study.config), gap=study.config.gap)
+            complete_scores(part, metric_names(study.config), held_out=study.config.gap)
         for part, name in zip(parts, names, strict=True):
             store.forget_failure(folder, name)
             part.rename(folder / store.ADDED / name)
@@ -125,7 +125,7 @@ def score_added(study: StudyRecord, progress: Progress) -> bool:
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
         try:
-            complete_scores(run.path, metric_names(study.config), gap=study.config.gap, retry=True)
+            complete_scores(run.path, metric_names(study.config), held_out=study.config.gap, retry=True)
         except ValueError as error:
             failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
             store.write_failure(study.known_folder(), failure)

@@ -130,7 +130,7 @@ def _score(study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: 
         encode().save(part / ADDED_CODES)
         store.write_json(part / CONFIG, asdict(baseline))
         part.rename(folder)
-    complete_scores(folder, metric_names(study.config), gap=study.config.gap, retry=True, objects=objects)
+    complete_scores(folder, metric_names(study.config), held_out=study.config.gap, retry=True, objects=objects)
 
 
 def _encoders(

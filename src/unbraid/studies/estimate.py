@@ -229,7 +229,7 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
         sizes=dataset.space.sizes,
     )
     began = perf_counter()
-    for name, result in score_each(codes, choose(task.metrics), gap=task.gap):
+    for name, result in score_each(codes, choose(task.metrics), held_out=task.gap):
         if isinstance(result, Exception) and not isinstance(result, NotDefined):
             raise ValueError(f"metric {name} fails on random codes: {result}") from result
     return perf_counter() - began

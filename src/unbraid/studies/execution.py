@@ -283,7 +283,7 @@ class TaskLedger:
         self.planned = {each.id: each for each in planned}
         self.tasks = {task.id: replace(task, retry=retry == "failed") for task in tasks}
         self.wanted = {
-            terms: wanted_scores(terms[0], gap=terms[1], rows=choose(terms[0]) if terms[0] else {})
+            terms: wanted_scores(terms[0], held_out=terms[1], rows=choose(terms[0]) if terms[0] else {})
             for terms in {(task.metrics, task.gap) for task in tasks}
         }
         self.listeners: list[Listener] = []

@@ -128,7 +128,7 @@ class StudyRecord:
 
     def wanted_scores(self) -> dict[str, Decision]:
         """What the scores of a run must have been decided by; nothing of the user's is imported."""
-        return wanted_scores(metric_names(self.config), gap=self.config.gap)
+        return wanted_scores(metric_names(self.config), held_out=self.config.gap)
 
     def no_longer_planned(self) -> list[Path]:
         """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""

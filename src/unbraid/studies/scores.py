@@ -1,8 +1,8 @@
 """scores.json of a run: what it lacks is computed, and what decided each number is kept beside it.
 
 Every entry, be it a number, a reason why there is none, or an error, counts only where `decided_by` says the same as
-what is wanted of it. Another gap, seed or version of a metric, or another source of a metric of the user's, and it is
-computed again; what is wanted on other terms than those of the folder is nobody's to write here.
+what is wanted of it. Another `held_out`, seed or version of a metric, or another source of a metric of the user's, and
+it is computed again; what is wanted on other terms than those of the folder is nobody's to write here.
 """
 
 import json
@@ -34,7 +34,7 @@ def complete_scores(
     folder: Path,
     metrics: Sequence[str],
     *,
-    gap: str | None = None,
+    held_out: str | None = None,
     seed: int = 0,
     retry: bool = False,
     dataset: FactorDataset | None = None,
@@ -50,7 +50,7 @@ def complete_scores(
     Args:
         folder: of a run, or of a representation that was added to a study.
         metrics: by name.
-        gap, seed, progress: as for `unbraid.score`.
+        held_out, seed, progress: as for `unbraid.score`.
         retry: try again what failed.
         dataset: of the run, which encodes whole objects of it where a metric needs them; by default opened by its name.
         objects: as for `unbraid.score`; by default of the model in the folder, where there is one.
@@ -61,7 +61,7 @@ def complete_scores(
         OSError: the disk is full.
     """
     rows, errors = _rows(metrics)
-    wanted = wanted_scores(metrics, gap=gap, seed=seed, rows=rows)
+    wanted = wanted_scores(metrics, held_out=held_out, seed=seed, rows=rows)
     missing = missing_metrics(read_scores(folder), wanted, retry=retry)
     if not missing:
         return
@@ -72,7 +72,7 @@ def complete_scores(
     if objects is None and (folder / WEIGHTS).is_file():
         objects = objects_of(folder, dataset, trust)
     chosen = {name: rows[name] for name in missing if name in rows}
-    working = score_each(representation, chosen, seed=seed, gap=gap, objects=objects, progress=progress)
+    working = score_each(representation, chosen, seed=seed, held_out=held_out, objects=objects, progress=progress)
     try:
         with closing(working) as results:
             for name, result in results:
@@ -88,7 +88,14 @@ def complete_scores(
         if scored or skipped or failed:
             decided = {name: wanted[name] for name in (*scored, *skipped, *failed)}
             card = ScoreCard(
-                representation, scored, skipped, seed, gap=gap, path=folder.name, failed=failed, decided_by=decided
+                representation,
+                scored,
+                skipped,
+                seed,
+                held_out=held_out,
+                path=folder.name,
+                failed=failed,
+                decided_by=decided,
             )
             _keep(folder, card.to_dict())
 
@@ -96,12 +103,12 @@ def complete_scores(
 def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
     """Add to scores.json of a run those scores of a card that stand there on the card's terms, and give their names.
 
-    These terms are all factors, seed 0 and no gap. What the file holds on terms of its own, such as the gap of a study,
-    stays as it is, and so does what it holds already.
+    These terms are all factors, seed 0 and no `held_out`. What the file holds on terms of its own, such as the gap
+    of a study, stays as it is, and so does what it holds already.
 
     Args:
         folder: of the run.
-        card: of its codes, with whatever factors, seed and gap the user asked for.
+        card: of its codes, with whatever factors, seed and `held_out` the user asked for.
 
     Raises:
         ValueError: scores.json is damaged.
@@ -123,18 +130,18 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
 
 
 def wanted_scores(
-    metrics: Iterable[str], *, gap: str | None = None, seed: int = 0, rows: Mapping[str, Metric] | None = None
+    metrics: Iterable[str], *, held_out: str | None = None, seed: int = 0, rows: Mapping[str, Metric] | None = None
 ) -> dict[str, Decision]:
     """What the entry of each metric must have been decided by.
 
     Args:
         metrics: by name.
-        gap, seed: as for `unbraid.score`.
+        held_out, seed: as for `unbraid.score`.
         rows: of the metrics, as `choose` gives them; by default those of the table. A function of the user's without a
             row is not imported, and the source that its number was computed by does not matter.
     """
     known = find_metric if rows is None else rows.get
-    return {name: decision(name, known(name), seed=seed, gap=gap) for name in metrics}
+    return {name: decision(name, known(name), seed=seed, held_out=held_out) for name in metrics}
 
 
 def current_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, SavedMetric]:
@@ -156,8 +163,8 @@ def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
     for part in _PARTS:
         others = {name: each for name, each in old.get(part, {}).items() if name not in new}
         merged[part] = {**others, **content.get(part, {})}
-    gaps = [each["gap"] for each in merged["decided_by"].values() if "gap" in each]
-    merged["gap"] = gaps[0] if gaps else None
+    gaps = [each["held_out"] for each in merged["decided_by"].values() if "held_out" in each]
+    merged["held_out"] = gaps[0] if gaps else None
     with atomic_write(folder / SCORES) as temporary:
         temporary.write_bytes(sealed_json(merged))
 

@@ -71,7 +71,7 @@ def snapshot(
         posterior = codes.float(), log_variances.float()
         return posterior if density is None else (*posterior, kl_by_quadrature(*posterior, density))
 
-    def objects() -> Representation:
+    def orbits() -> Representation:
         with torch.inference_mode():
             return encoded_objects(encode, dataset, N_IMAGES, BATCH, 0)
 
@@ -84,7 +84,7 @@ def snapshot(
     if kl is not None and informative is not None:
         found = {"kl": float(kl.sum()), "informative": float(informative.sum())}
     try:
-        card = score(representation, metrics=metrics, objects=objects)
+        card = score(representation, metrics=metrics, orbits=orbits)
     except ValueError as error:
         raise ValueError(f"snapshots: {error}") from error
     for name in metrics:

@@ -18,7 +18,7 @@ from unbraid.metrics._shared.metric import Metric
 LONGEST = 200  # letters of a name
 # Not to be chosen: they come with the codes, or once for all metrics.
 GIVEN = (
-    "codes", "factors", "kinds", "sizes", "weights", "groups", "log_variances", "prior_kl", "gap", "seed",
+    "codes", "factors", "kinds", "sizes", "weights", "groups", "log_variances", "prior_kl", "held_out", "seed",
     "progress", "test_codes", "test_factors",
 )  # fmt: skip
 DCI = ("dci_lasso", "dci_forest", "dci_boosted")

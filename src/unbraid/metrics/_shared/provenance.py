@@ -13,24 +13,24 @@ from unbraid.storage.score_file import Decision
 _SOURCES: dict[int, tuple[Any, str]] = {}
 
 
-def decision(name: str, metric: Metric | None, *, seed: int = 0, gap: str | None = None) -> Decision:
-    """What decides the number of a metric: what of version, seed, gap and source the metric depends on.
+def decision(name: str, metric: Metric | None, *, seed: int = 0, held_out: str | None = None) -> Decision:
+    """What decides the number of a metric: what of version, seed, held_out and source the metric depends on.
 
     Args:
         name: of the metric.
         metric: its row; None for a function of the user's that is only named, whose source is then not known.
         seed: of those that are stochastic, as a function of the user's may be.
-        gap: rows kept out of training, of those that take one, as a function of the user's may.
+        held_out: rows kept out of training, of those that take one, as a function of the user's may.
     """
     if metric is None or metric.own:
         source = None if metric is None else source_digest(name, metric.function)
-        found = {"seed": int(seed), "gap": gap, "source": source}
+        found = {"seed": int(seed), "held_out": held_out, "source": source}
     else:
-        takes_gap = "gap" in inspect.signature(metric.function).parameters
+        takes_gap = "held_out" in inspect.signature(metric.function).parameters
         found = {
             "version": metric.version,
             "seed": int(seed) if metric.stochastic else None,
-            "gap": gap if takes_gap else None,
+            "held_out": held_out if takes_gap else None,
             "source": metric.package or None,
         }
     return {key: value for key, value in found.items() if value is not None}

@@ -1,0 +1,102 @@
+"""The representation that is scored, from codes and labels as the user has them."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unbraid._utils.arguments import check_entries
+from unbraid._utils.arrays import as_array, check_weights, column_names
+from unbraid._utils.suggest import suggestion
+from unbraid.metrics._shared.inputs import check_inputs, finite_matrix
+from unbraid.representation import POSTERIOR, Representation
+from unbraid.representation.labels import check_groups, is_plain
+from unbraid.representation.representation import grouped_by
+from unbraid.types import ArrayLike, FloatArray
+
+# What `Representation.of` takes beside codes and labels; what of it has a row per sample; what says something of the
+# codes and not of their rows; and what a Representation may be given later.
+ABOUT = tuple(inspect.signature(Representation.of).parameters)[2:]
+WITH_ROWS = (*POSTERIOR, "weights", "groups")
+OF_CODES = (*POSTERIOR, "code_names", "code_blocks", "factor_blocks", "orbits")
+OF_LABELS = ("names", "kinds", "period", "missing", "columns")
+ADDED = ("weights", "groups", "code_blocks", "factor_blocks", "orbits")
+PLAIN = ("names", "kinds", "sizes", "log_variances", *ADDED)  # what `_of_numbers` takes
+
+
+def known_about(about: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given of it.
+
+    Raises:
+        TypeError: a name that `Representation.of` does not take.
+    """
+    for name in about:
+        if name not in ABOUT:
+            raise TypeError(f"score() has no argument {name!r}; {suggestion(name, ABOUT)}")
+    return {name: value for name, value in about.items() if value is not None}
+
+
+def described(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> Representation:
+    """Codes with their factors and whatever else is known of them, checked, without rows that stand for none."""
+    representation = _representation(codes, factors, about)
+    given = {name: getattr(representation, name) for name in POSTERIOR}
+    checked = {name: finite_matrix(array, name, "n_codes") for name, array in given.items() if array is not None}
+    representation = replace(representation, **checked).without_idle_rows()
+    notes = list(representation.notes)
+    if representation.weights is not None:
+        notes.append(
+            f"weighted: {len(representation):,} rows stand for {representation.weights.sum():,.6g}; "
+            "figures show each row once"
+        )
+    if representation.groups is not None:
+        notes.append(f"rows in {int(representation.groups.max()) + 1:,} groups, which are never parted")
+    return replace(representation, notes=tuple(notes))
+
+
+def _representation(codes: ArrayLike | Representation, factors: Any, about: Mapping[str, Any]) -> Representation:
+    if isinstance(codes, Representation):
+        return _with_more(codes, {} if factors is None else {"factors": factors}, about)
+    groups, kinds = about.get("groups"), about.get("kinds")
+    plain = about.keys() <= {*PLAIN} and not isinstance(groups, str) and not isinstance(kinds, Mapping)
+    if factors is not None and plain and is_plain(factors):
+        return _of_numbers(codes, factors, about)
+    matrix = _kept(finite_matrix(codes, "codes", "n_codes"))
+    return Representation.of(matrix, factors, **{"code_names": column_names(codes), **about})
+
+
+def _with_more(representation: Representation, factors: dict[str, Any], about: Mapping[str, Any]) -> Representation:
+    """A Representation with what it has not."""
+    if "key" in about:
+        raise ValueError("key is for frames: the rows of a Representation are matched already")
+    own = [name for name in about if name not in ADDED or getattr(representation, name) is not None]
+    if twice := [*factors, *own]:
+        raise ValueError(f"a Representation brings its own {' and '.join(twice)}; give one or the other")
+    if isinstance(column := about.get("groups"), str):
+        representation = grouped_by(representation, column)
+        about = {name: value for name, value in about.items() if name != "groups"}
+    return replace(representation, **about)
+
+
+def _of_numbers(codes: ArrayLike, factors: ArrayLike, about: Mapping[str, Any]) -> Representation:
+    # Checked before the Representation is built, so that every wrong argument is named as score names it.
+    inputs = check_inputs(codes, factors, about.get("kinds"))
+    for name in ("names", "sizes"):
+        if name in about:
+            check_entries(name, about[name], inputs.n_factors)
+    checked: dict[str, Any] = {"code_names": column_names(codes), **about}
+    for name, check in (("weights", check_weights), ("groups", check_groups)):
+        if name in about:
+            checked[name] = check(about[name], inputs.n_samples)
+    for name in ("names", "sizes"):
+        if name in about:
+            checked[name] = tuple(about[name])
+    if "kinds" in about:
+        checked["kinds"] = inputs.kinds
+    return Representation(_kept(inputs.held), as_array(factors), **checked)
+
+
+def _kept(codes: Any) -> FloatArray:
+    """Floats as precise as they came, since in double precision they would take the more memory; all else as these."""
+    return codes if codes.dtype.kind == "f" else codes.astype(np.float64)
