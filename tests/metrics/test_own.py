@@ -76,7 +76,12 @@ def test_no_two_metrics_have_one_name(metrics: Any, said: str) -> None:
 
 
 def test_what_is_no_metric_is_refused() -> None:
-    for given, said in (({"direction": "down"}, "direction must be"), ({"range": (1, 0)}, "range must be")):
+    for given, said in (
+        ({"direction": "down"}, "direction must be"),
+        ({"range": (1, 0)}, "range must be"),
+        ({"range": None}, "range must be"),
+        ({"range": (0, 1, 2)}, "range must be"),
+    ):
         with pytest.raises(ValueError, match=said):
             own(distance, **given)  # pyright: ignore[reportArgumentType]
     with pytest.raises(TypeError, match="a metric of your own is a function of codes and factors; got int"):
@@ -88,6 +93,8 @@ def test_a_row_is_named_by_where_it_stands() -> None:
     card = unbraid.score(CODES, FACTORS, metrics=[name])
     assert not card.scored[name].metric.higher_is_better
     assert card[name].score == distance(CODES, FACTORS)
+    with pytest.raises(ValueError, match="two metrics are called 'functools:partial'"):
+        unbraid.stress(partial(distance, power=2), partial(distance, power=3), claims="modularity")
     found = unbraid.stress(NEAR, claims="modularity")
     assert found[0].metric == "near"
 

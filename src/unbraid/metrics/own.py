@@ -51,10 +51,9 @@ def own(
         raise ValueError(f"{called or 'a partial'!r} is no name for a metric: {wanted}")
     if direction not in ("higher", "lower"):
         raise ValueError(f"direction must be 'higher' or 'lower'; got {direction!r}")
-    low, high = range
-    if not low < high:
-        raise ValueError(f"range must be (lowest, highest); got {tuple(range)}")
-    return row_of(function, called, higher_is_better=direction == "higher", limits=(float(low), float(high)))
+    if not isinstance(range, Sequence) or len(range) != 2 or not range[0] < range[1]:
+        raise ValueError(f"range must be (lowest, highest); got {range!r}")
+    return row_of(function, called, higher_is_better=direction == "higher", limits=(float(range[0]), float(range[1])))
 
 
 def row_of(

@@ -196,6 +196,8 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
         else:
             named = choose(trusting([each]))
         for name, row in named.items():
+            if name in rows and rows[name].function is not row.function:
+                raise ValueError(f"two metrics are called {name!r}; name one otherwise by unbraid.metrics.own")
             own = name not in METRICS
             if own:
                 row = replace(
