@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from tests.processes import ROOT
 from unbraid._utils import plugins
 from unbraid._utils.plugins import PluginWarning
+from unbraid.cli.app import app
 from unbraid.metrics import METRICS, mig
 from unbraid.scoring.score import choose
 
@@ -86,14 +88,14 @@ def test_the_sample_is_installed_used_and_uninstalled(tmp_path: Path) -> None:
     subprocess.run(install, check=True, capture_output=True, text=True)
     (tmp_path / "study.yaml").write_text(STUDY)
 
-    def ran(*words: str, found: bool = True) -> str:
+    def ran(*words: str, found: bool = True, code: int = 0) -> str:
         path = [str(place)] * found + [str(ROOT / "src")]
         done = subprocess.run(
             [sys.executable, "-P", "-m", "unbraid", *words], capture_output=True, text=True, cwd=tmp_path, check=False,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(path), "COLUMNS": "200"},
         )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr
 
     listed = ran("metrics")
     assert "sample_distance" in listed
@@ -105,4 +107,20 @@ def test_the_sample_is_installed_used_and_uninstalled(tmp_path: Path) -> None:
     ran("report", "study", "--out", "page.html")
     assert "sample_distance" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "sample_distance" not in ran("metrics", found=False)
-    assert "finished" in ran("study", "status", "study", found=False)
+    gone = ran("study", "status", "study", found=False, code=2)  # a study needs its families
+    assert "families[0].name: unknown family 'sample_vae'" in gone
+    assert gone.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("track: [tensorbord]", "track: unknown tracker 'tensorbord'; did you mean 'tensorboard'?"),
+        ("executor: rays", "unknown executor 'rays'; did you mean 'ray'?"),
+    ],
+)
+def test_a_name_that_nobody_adds_is_refused_before_a_study_begins(line: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(f"name: small\ndataset: square\nfamilies: [pca]\nsteps: 1\n{line}\n")
+    told = CliRunner().invoke(app, ["study", "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "study")])
+    assert said in str(told.exception)
+    assert not (tmp_path / "study").exists()

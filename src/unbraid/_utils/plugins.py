@@ -100,11 +100,6 @@ class Table(Mapping[str, Row]):
         return Plugin(self._marked(row, package), package)
 
 
-def names_added(group: str) -> list[str]:
-    """What installed packages add to a table, by the group of its entry points; nothing is loaded."""
-    return list(_points(group))
-
-
 @cache
 def _points(group: str) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=group)}

@@ -1,14 +1,12 @@
 """The YAML of a study: what may stand in it, and where it is wrong."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from functools import partial
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 
 import yaml
 from pydantic import (
-    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -19,7 +17,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from unbraid._utils.plugins import names_added
 from unbraid._utils.suggest import suggestion
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.storage.json_records import MOST, check_size
@@ -133,21 +130,10 @@ class PublishedSection(Section):
     reason: Annotated[str, Field(min_length=1)]  # why the number measured may differ
 
 
-TRACKERS = ("tensorboard", "wandb", "mlflow")
-
-
-def _known(group: str, ours: Sequence[str], name: str) -> str:
-    """A name of ours, or of an installed package's."""
-    if name in ours or name in names_added(group):
-        return name
-    listed = f"{', '.join(map(repr, ours[:-1]))} or {ours[-1]!r}"
-    raise PydanticCustomError("name", "input should be {listed}", {"listed": listed})
-
-
 class ExecutorSection(Section):
     """Where runs are trained; what is not given is as that executor has it. See `unbraid.studies.executors`."""
 
-    name: Annotated[str, AfterValidator(partial(_known, "unbraid.executors", ("local", "ray")))]
+    name: Annotated[str, Field(min_length=1)]  # of ours or a package's; unknown ones are refused when a study is run
     processes: Whole | None = None
     pack: Count | None = None
     address: Annotated[str, Field(min_length=1)] | None = None
@@ -198,7 +184,7 @@ class StudyConfig(Section):
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
     published: list[PublishedSection] = []
-    track: list[Annotated[str, AfterValidator(partial(_known, "unbraid.trackers", TRACKERS))]] = []
+    track: list[Annotated[str, Field(min_length=1)]] = []  # likewise
     executor: ExecutorSection | None = None
 
     @field_validator("baselines")
