@@ -70,7 +70,7 @@ def apart(what: str, work: Callable[[], object]) -> None:
 def many_runs(count: int, home: Path) -> None:
     from unbraid import Study
     from unbraid.runs.folder import run_id
-    from unbraid.storage.checksum import sealed_json, without_seal
+    from unbraid.storage.checksum import checksummed_json, without_checksum
     from unbraid.training.loop import _Stretch
 
     yaml = home / "study.yaml"
@@ -104,7 +104,7 @@ def many_runs(count: int, home: Path) -> None:
             config = json.loads((first / "config.json").read_text())
             config |= {"seed": planned.seed, "hyperparameters": dict(planned.config["hyperparameters"])}
             (target / "config.json").unlink()
-            (target / "config.json").write_bytes(sealed_json(without_seal(config)))
+            (target / "config.json").write_bytes(checksummed_json(without_checksum(config)))
     (home / "study" / "study.yaml").write_text(yaml.read_text())
 
     def status() -> None:

@@ -27,7 +27,7 @@ from unbraid import Representation
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk, sap, snc
 from unbraid.metrics._shared.probes import BATCH, EPOCHS, LEARNING_RATE, perceptrons
 from unbraid.metrics._shared.sharing import sharing
-from unbraid.metrics._shared.trial import accuracies, standardised_codes, trial
+from unbraid.metrics._shared.train_test_split import accuracies, standardised_codes, train_test_split
 from unbraid.types import FloatArray, IntArray
 
 Split = tuple[FloatArray, FloatArray, IntArray, IntArray]
@@ -36,7 +36,7 @@ HIDDEN = 256
 
 def splits(codes: FloatArray, factors: IntArray, seed: int = 0) -> list[Split]:
     """Standardised codes and levels of the very rows on which the metrics train and test, per factor."""
-    rows = trial(codes, factors, None, seed)
+    rows = train_test_split(codes, factors, None, seed)
     standard, levels = standardised_codes(rows), rows.levels.levels
     return [
         (standard[rows.train], standard[rows.test], levels[rows.train, k], levels[rows.test, k])
@@ -121,7 +121,7 @@ def against_torch() -> None:
     data = Representation.example()
     codes, factors = data.codes, data.factors.astype(int)
     for seed in range(3):
-        rows = trial(codes, factors, None, seed)
+        rows = train_test_split(codes, factors, None, seed)
         own = accuracies(perceptrons(rows, seed).predicted, rows)
         peer = np.array([torch_accuracy(*part, seed) for part in splits(codes, factors, seed)])
         print(f"seed {seed}   ours  {own.round(3)}  mean {own.mean():.4f}")

@@ -17,7 +17,7 @@ from unbraid.families import (
     NOISE,
     Family,
     Hyperparameter,
-    Player,
+    OptimizerStep,
     build_vae,
     decode_vae,
     encode_vae,
@@ -56,7 +56,7 @@ def sparse_loss(modules, batch, hyper, step, context):
 SPARSE_VAE = Family(
     title="VAE with sparse means",
     build=build_vae,
-    players=(Player("vae", ("vae",), sparse_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), sparse_loss, (IMAGES, NOISE)),),
     hyperparameters={
         **COMMON,
         "weight": Hyperparameter(0.1, "of the penalty", 0.0, 1e3),

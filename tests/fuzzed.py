@@ -43,8 +43,8 @@ from unbraid.factors.predicate import predicate
 from unbraid.ranking.cache import read_ranking
 from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
+from unbraid.storage import manifest
 from unbraid.storage.checksum import KEY, MARK
-from unbraid.storage.manifest import agreed
 from unbraid.storage.run_files import CHECKPOINT
 from unbraid.storage.tables import read_columns
 from unbraid.studies import index, store
@@ -52,8 +52,8 @@ from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.index import remembered
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.several import read as read_study
-from unbraid.studies.standing import standings
 from unbraid.studies.state import added_runs
+from unbraid.studies.status import statuses
 from unbraid.training.checkpoints import load_checkpoint
 
 LONGEST, MEMORY = 10.0, 1 << 30  # seconds and bytes beyond what there was that a case may take
@@ -260,7 +260,7 @@ batch_size: 4
 precision: float32
 device: cpu
 metrics: [mig, sap]
-zero_shot: {gap: x > 2}
+zero_shot: {held_out: x > 2}
 udr: {similarity: spearman}
 """
 
@@ -279,16 +279,16 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     def state() -> Any:
         return [each.state for each in Study.load(out).runs()]
 
-    def standing() -> Any:
-        told = remembered(without) or standings(without, {"": Study.load(without)})
+    def status() -> Any:
+        told = remembered(without) or statuses(without, {"": Study.load(without)})
         return [[run.state for run in each.runs] for each in told]
 
     without = Path(shutil.copytree(out, home / "without"))
-    (without / "study.yaml").write_text(YAML.replace("zero_shot: {gap: x > 2}\n", ""))
-    standing()
-    found["index of a study"] = Reader(without / index.FILE, standing, text=True)
+    (without / "study.yaml").write_text(YAML.replace("zero_shot: {held_out: x > 2}\n", ""))
+    status()
+    found["index of a study"] = Reader(without / index.FILE, status, text=True)
     for path in (out / "study.json", run.path / "config.json"):
-        _without_seal(path)
+        _without_checksum(path)
     for name in ("study.json", "study.yaml"):
         found[f"study folder, {name}"] = Reader(out / name, state, text=True)
     for name in ("config.json", "status.json"):
@@ -308,7 +308,7 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     (home / "held.yaml").write_text(asked.replace("beta: [1, 4]", "beta: 1").replace("seeds: [0, 1]", "seeds: 1"))
     Study.load(home / "held.yaml", out=held).run(processes=0)
     answers = next((held / "runs").glob("*/held_out.json"))
-    _without_seal(answers)
+    _without_checksum(answers)
     found["run, held_out.json"] = Reader(answers, lambda: read_answers(answers.parent), text=True)
     table = out / store.RESULTS
     found["table .parquet"] = Reader(table, lambda: read_table(table).to_csv())
@@ -316,7 +316,7 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     found["table .csv"] = Reader(home / "table.csv", lambda: read_table(home / "table.csv").to_csv(), text=True)
     store.write_failure(out, store.Failure("0" * 16, "vae", "", 0, "it broke", 1))
     failure = out / "failed" / f"{'0' * 16}.json"
-    _without_seal(failure)
+    _without_checksum(failure)
     found["failure"] = Reader(failure, lambda: store.failures(out), text=True)
     added = out / "added" / "mine"
     added.mkdir(parents=True)
@@ -329,7 +329,7 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     record = home / "mirror" / ".remote" / "files.json"
     record.parent.mkdir(parents=True)
     record.write_text('{"runs/a/config.json": ["1 0", 3, 4]}')
-    found["record of a mirror"] = Reader(record, lambda: agreed(home / "mirror", ()), text=True)
+    found["record of a mirror"] = Reader(record, lambda: manifest.load(home / "mirror", ()), text=True)
 
 
 def _columns(table: dict[str, Any]) -> list[Any]:
@@ -362,14 +362,14 @@ def fuzz(name: str, reader: Reader, cases: int, seed: int = 0, found: Found | No
     return found
 
 
-def _without_seal(path: Path) -> None:
+def _without_checksum(path: Path) -> None:
     """Its checksum would refuse what mutations make of it before the reader looks any closer."""
     content = json.loads(path.read_bytes())
     del content[KEY]
     path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
 
 
-def _one(what: str, reader: Reader, sealed: bool, before: Any, found: Found) -> None:
+def _one(what: str, reader: Reader, checksummed: bool, before: Any, found: Found) -> None:
     found.cases += 1
     began, worked = time.monotonic(), time.process_time()
     try:
@@ -384,7 +384,7 @@ def _one(what: str, reader: Reader, sealed: bool, before: Any, found: Found) -> 
             raise
     else:
         found.read += 1
-        if sealed and not _same(value, before):
+        if checksummed and not _same(value, before):
             found.faults.append(f"{what}: another number, unseen")
     # Work, since others may be at work, too; or a wait.
     if (spent := max(time.process_time() - worked, (time.monotonic() - began) / WAITING)) > LONGEST:

@@ -124,7 +124,7 @@ def _of_images(home: Path, add: Callable[..., None]) -> None:
 
 def _of_a_study(home: Path, add: Callable[..., None]) -> None:
     place = home / "study"
-    (home / "sound.yaml").write_text(YAML.replace("zero_shot: {gap: x > 2}\n", ""))
+    (home / "sound.yaml").write_text(YAML.replace("zero_shot: {held_out: x > 2}\n", ""))
     study = Study.load(home / "sound.yaml", out=place)
     first = study.run(processes=0)[0].path
     for suffix in ("parquet", "csv"):

@@ -56,7 +56,7 @@ def interval(row: Metric) -> str:
 def overview() -> str:
     """All metrics in one table."""
     rows = [
-        (row_link(name), f"{direction(row)}, {interval(row)}", row.means, row.misses, row.source)
+        (row_link(name), f"{direction(row)}, {interval(row)}", row.summary, row.limitations, row.source)
         for name, row in MEASURES.items()
     ]
     return table("metric | better | what it says | what it misses | paper", "lllll", rows)
@@ -79,8 +79,8 @@ def page(name: str) -> str:
     return "\n\n".join(
         [
             f"# {row.title}",
-            f"{{.lead}}\n{escaped(row.means)}",
-            f"*Misses:* {escaped(row.misses)}",
+            f"{{.lead}}\n{escaped(row.summary)}",
+            f"*Misses:* {escaped(row.limitations)}",
             formula(latex, f"{where} {SYMBOLS}"),
             "## What it makes of known faults",
             f"<figure>{bars(name)}<figcaption>{_caption(name)}</figcaption></figure>",

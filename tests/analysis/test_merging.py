@@ -20,7 +20,7 @@ def row(run: str, score: float | None = 0.25, **more: Any) -> dict[str, Any]:
         "run": run, "family": "beta_vae", "setting": "beta=4", "seed": 0, "state": "finished", "reason": None,
         "dataset": "square", "dataset_options": "{}", "content": "c0", "steps": 9, "batch_size": 8, "hold_out": None,
         "device": "cpu", "precision": "float32", "training_version": 1, "unbraid": "0.1",
-        "decided_by": None if score is None else json.dumps(RULES), "ranked_by": None, "seconds": 3.5,
+        "computed_with": None if score is None else json.dumps(RULES), "ranked_by": None, "seconds": 3.5,
         "mig.score": score,
     }  # fmt: skip
     return known | more
@@ -32,7 +32,9 @@ def table(*rows: dict[str, Any]) -> pd.DataFrame:
 
 A = table(row("00000e12", seed=2), row("b"), row("waits", None, state="waiting", seconds=None))
 B = table(
-    row("b", None, decided_by=json.dumps({"sap": {"seed": 0}}), seconds=1.0, **{"sap.score": 0.125, "hyper.beta": 4}),
+    row(
+        "b", None, computed_with=json.dumps({"sap": {"seed": 0}}), seconds=1.0, **{"sap.score": 0.125, "hyper.beta": 4}
+    ),
     row("nan", setting="", family="None", steps=None, **{"train.kl": 1 / 3}),
     row("waits", None, reason="out of memory", state="failed"),
 )
@@ -60,7 +62,7 @@ def test_tables_merge_in_any_order_all_at_once_or_one_by_one(tmp_path: Path) -> 
     assert rows["label"].dropna().to_dict() == {"b": "squares"}
     assert "label" not in merge_tables({"A": A, "B": B}).columns
     assert merge_tables({"C": C, "D": table(row("b", label="all"))}).set_index("run").loc["b", "label"] == "all"
-    assert json.loads(rows.loc["b", "decided_by"]) == {"mig": {"version": 2}, "sap": {"seed": 0}}
+    assert json.loads(rows.loc["b", "computed_with"]) == {"mig": {"version": 2}, "sap": {"seed": 0}}
     assert rows.loc["waits", ["state", "mig.score"]].tolist() == ["finished", 0.5]
     assert pd.isna(rows.loc["waits", "reason"])  # of the attempt that failed
     assert pd.isna(rows.loc["nan", "steps"])
@@ -82,7 +84,7 @@ def test_tables_merge_in_any_order_all_at_once_or_one_by_one(tmp_path: Path) -> 
             "b of A and D: mig.score is 0.25 in the first and 0.26 in the second, as on other hard",
         ),
         (
-            {"decided_by": json.dumps({"mig": {"version": 1}})},
+            {"computed_with": json.dumps({"mig": {"version": 1}})},
             "b of A and D: mig was computed otherwise: {'version': 2}",
         ),
         ({"steps": 10}, "steps is 9 in the first and 10"),
@@ -105,7 +107,7 @@ def test_rankings_among_different_models_are_not_mixed() -> None:
     assert "udr.score" not in merge_tables(bare)
     with pytest.raises(ValueError, match=r"--without mgi: no such column; there are run, family"):
         without_columns({"A": one}, ["mgi"])
-    assert json.loads(without_columns({"A": A}, ["mig"])["A"]["decided_by"][0]) == {}
+    assert json.loads(without_columns({"A": A}, ["mig"])["A"]["computed_with"][0]) == {}
     table_ = merge_tables({"A": one, "B": other.assign(run="c")})
     with pytest.raises(ValueError, match=r"udr.score: the models were ranked among different others"):
         quartiles(table_, "udr.score")
@@ -119,7 +121,10 @@ def test_rankings_among_different_models_are_not_mixed() -> None:
         ({"batch_size": 16}, "different batch size (8 and 16)"),
         ({"precision": "bfloat16"}, "different precision"),
         ({"training_version": 2}, "different training version"),
-        ({"decided_by": json.dumps({"mig": {"version": 1}})}, 'mig.score: computed by different rules ({"version": 1}'),
+        (
+            {"computed_with": json.dumps({"mig": {"version": 1}})},
+            'mig.score: computed by different rules ({"version": 1}',
+        ),
     ],
 )
 def test_what_differs_is_not_averaged(change: dict[str, Any], said: str) -> None:

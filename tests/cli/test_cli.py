@@ -91,8 +91,8 @@ def test_score_prints_a_table_and_writes_the_json_of_the_contract(unbraid_cli, c
     assert "not defined here: needs at least one cyclic factor" in printed
     assert "    ceiling 1.000\n" in printed
     content, given = json.loads(out.read_text()), Representation.load(codes_file)
-    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "decided_by"}
-    assert content["decided_by"] == {name: {"version": METRICS[name].version} for name in ("mig", "d_lsbd")}
+    assert content.keys() == {"unbraid", "seed", "input", "metrics", "skipped", "computed_with"}
+    assert content["computed_with"] == {name: {"version": METRICS[name].version} for name in ("mig", "d_lsbd")}
     assert content["seed"] == 7
     assert content["unbraid"] == unbraid.__version__
     assert content["input"] == {
@@ -116,7 +116,7 @@ def test_html_is_one_page_that_names_its_metrics(unbraid_cli, codes_file: Path) 
     assert code == 0
     page = out.read_text(encoding="utf-8")
     assert page.lstrip().lower().startswith("<!doctype html>")
-    assert METRICS["mig"].misses.split(";")[0] in page
+    assert METRICS["mig"].limitations.split(";")[0] in page
 
 
 def test_factors_can_be_chosen_by_name(unbraid_cli, codes_file: Path) -> None:

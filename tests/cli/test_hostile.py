@@ -44,7 +44,7 @@ batch_size: 8
 precision: float32
 device: cpu
 metrics: [mig, "{METRIC}"]
-zero_shot: {{gap: x > 5}}
+zero_shot: {{held_out: x > 5}}
 """
 
 

@@ -99,7 +99,7 @@ def test_the_walk_takes_every_command() -> None:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The user's own study, run and codes in a folder that is full of traps."""
     folder = tmp_path_factory.mktemp("strangers")
-    (folder / "own.yaml").write_text(YAML.format(more="zero_shot: {gap: x > 5}"))
+    (folder / "own.yaml").write_text(YAML.format(more="zero_shot: {held_out: x > 5}"))
     (folder / "tracked.yaml").write_text(YAML.format(more="track: [tensorboard, wandb, mlflow]"))
     runs = Study.load(folder / "own.yaml", out=folder / "study").run(processes=0)
     assert [run.state for run in runs] == ["finished"] * 2

@@ -117,7 +117,7 @@ def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_
     code, _, error = unbraid_cli("score", str(folder), "--metrics", "mig,irs", "--factors", "y,x")
     assert f"wrote irs to {folder / 'scores.json'}" in error
     unbraid_cli("study", "export", str(out), "--out", str(tmp_path / "after.csv"))
-    names = [name for name in frame.columns if name != "decided_by"]  # it says of irs as well
+    names = [name for name in frame.columns if name != "computed_with"]  # it says of irs as well
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "after.csv")[names], frame[names], check_exact=True)
 
 

@@ -141,7 +141,7 @@ def test_parts_score_as_those_rows_do_alone() -> None:
         for one_in in (2, 5):
             rows = part_of_rows(90, one_in, 3, draw)
             found = scorer(rows, names)
-            for name, alone in score_each(given.keep_rows(rows), chosen, seed=3, noise=False):
+            for name, alone in score_each(given.keep_rows(rows), chosen, seed=3, with_chance=False):
                 part = found[name]
                 if isinstance(alone, Exception) or isinstance(part, Exception):
                     assert str(part) == str(alone)

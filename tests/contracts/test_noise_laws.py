@@ -36,7 +36,7 @@ def check(name: str, case: Case, log_variance: float = -2.0) -> None:
         return
     if any(UNREADABLE in note for note in result.notes):
         return
-    assert getattr(result, metric.headline) == pytest.approx(score, abs=metric.strays + 4 * spread)
+    assert getattr(result, metric.headline) == pytest.approx(score, abs=metric.noise_tolerance + 4 * spread)
 
 
 # What takes a second of the many codes has them among `ALL`.

@@ -59,7 +59,7 @@ def check_family(family) -> None:
     optimiser = torch.optim.Adam(modules.parameters(), 1e-3)
     losses = []
     for step in range(20):
-        loss, logs, _ = family.players[0].loss(modules, batch, member.hyper, step, context)
+        loss, logs, _ = family.optimizer_steps[0].loss(modules, batch, member.hyper, step, context)
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -1,6 +1,6 @@
 """Tiny members of any family: 6 pixels, hidden layers of 5, and weights that are chosen here.
 
-`play` trains one for a few steps and keeps all that its players were given; `coded` encodes and decodes.
+`play` trains one for a few steps and keeps all that its optimizer steps were given; `coded` encodes and decodes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -49,9 +49,9 @@ def tiny_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple[n
 
 @dataclass(frozen=True, eq=False)
 class Move:
-    """One move of a player: what it was given and the weights that it found."""
+    """One move of an optimizer step: what it was given and the weights that it found."""
 
-    player: str
+    mover: str
     step: int
     batch: Mapping[str, Tensor]
     weights: Weights
@@ -100,7 +100,7 @@ def play(
 
 
 def draws_of(family: str, steps: int, *, batch_size: int, seed: int = 5, **hyper: Any) -> list[Move]:
-    """The moves of a training that computes no losses, for the sake of what the players are given."""
+    """The moves of a training that computes no losses, for the sake of what the optimizer steps are given."""
     moves: list[Move] = []
     population = _population(family, moves, steps, batch_size, hyper, idle=True, seed=seed)
     for step in range(steps):
@@ -170,11 +170,12 @@ def _member(family: str, hyper: Mapping[str, Any], seed: int = 5) -> Member:
     return Member(seed, {**defaults, **SMALL.get(family, {}), **hyper})
 
 
-def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]], player: str = "vae") -> Any:
-    """Members that differ in these hyperparameters, one of whose players minimises `loss`; several are stacked."""
-    players = FAMILIES[family].players
+def population_with(family: str, loss: Any, hypers: Sequence[Mapping[str, Any]], move: str = "vae") -> Any:
+    """Members that differ in these hyperparameters, one of whose steps minimises `loss`; several are stacked."""
+    optimizer_steps = FAMILIES[family].optimizer_steps
     row = replace(
-        FAMILIES[family], players=tuple(replace(each, loss=loss) if each.name == player else each for each in players)
+        FAMILIES[family],
+        optimizer_steps=tuple(replace(each, loss=loss) if each.name == move else each for each in optimizer_steps),
     )
     return _made(row, [_member(family, hyper) for hyper in hypers], 100, BATCH)
 
@@ -191,7 +192,7 @@ def _population(
     space: FactorSpace = SPACE,
 ) -> Any:
     row = FAMILIES[family]
-    row = replace(row, players=tuple(_watched(player, moves, idle) for player in row.players))
+    row = replace(row, optimizer_steps=tuple(_watched(move, moves, idle) for move in row.optimizer_steps))
     return _made(row, [_member(family, hyper, seed)], total, batch_size, space)
 
 
@@ -202,12 +203,12 @@ def _made(row: Any, members: list[Member], total: int, batch_size: int, space: F
     return make_population(row, members, dataset, context, **options)
 
 
-def _watched(player: Any, moves: list[Move], idle: bool) -> Any:
+def _watched(move: Any, moves: list[Move], idle: bool) -> Any:
     def loss(modules: nn.ModuleDict, batch: Mapping[str, Tensor], hyper: Any, step: int, context: Any) -> Any:
         weights = {name: value.detach().clone() for name, value in modules.state_dict().items()}
-        moves.append(Move(player.name, step, {name: value.clone() for name, value in batch.items()}, weights))
+        moves.append(Move(move.name, step, {name: value.clone() for name, value in batch.items()}, weights))
         if idle:
             return sum(0 * parameter.sum() for parameter in modules.parameters()), {}, {}
-        return player.loss(modules, batch, hyper, step, context)
+        return move.loss(modules, batch, hyper, step, context)
 
-    return replace(player, loss=loss)
+    return replace(move, loss=loss)

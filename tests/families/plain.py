@@ -1,8 +1,8 @@
 """Steps of a member written out in plain loops.
 
-A test writes each player's loss from the paper's equations, one image at a time, on nothing but the images seen and the
-random numbers drawn. `check` differentiates that, takes Adam's steps by hand, and holds every logged term, every
-gradient and every weight of the project to the outcome.
+A test writes each optimizer step's loss from the paper's equations, one image at a time, on nothing but the images
+seen and the random numbers drawn. `check` differentiates that, takes Adam's steps by hand, and holds every logged
+term, every gradient and every weight of the project to the outcome.
 """
 
 import math
@@ -21,7 +21,7 @@ Pair: TypeAlias = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Mover:
-    """A player as its paper describes it.
+    """An optimizer step as its paper describes it.
 
     `loss(weights, move)` is what it minimises and the terms that are logged; `trains` are the networks that it moves,
     by the beginning of their names; the rest are Adam's numbers.
@@ -44,11 +44,11 @@ def check(
 
     Args:
         played: by the project.
-        movers: each player by name.
-        order: names of all players that should have moved, in order.
-        events: what changes weights before the players move at a step: the new values of some.
+        movers: each optimizer step by name.
+        order: names of all optimizer steps that should have moved, in order.
+        events: what changes weights before the optimizer steps move at a step: the new values of some.
     """
-    assert [move.player for move in played.moves] == list(order)
+    assert [move.mover for move in played.moves] == list(order)
     weights = dict(played.start)
     first, second = ({name: _zeros_of(weights, each.trains) for name, each in movers.items()} for _ in range(2))
     counts = dict.fromkeys(movers, played.first_step)
@@ -57,21 +57,21 @@ def check(
     for move in played.moves:
         if move.step in pending:
             weights |= pending.pop(move.step)(weights)
-        assert_same(move.weights, weights, f"weights found by {move.player} at step {move.step}")
-        mover = movers[move.player]
+        assert_same(move.weights, weights, f"weights found by {move.mover} at step {move.step}")
+        mover = movers[move.mover]
         trained = [name for name in weights if name.startswith(mover.trains)]
         leaves = {name: weights[name].clone().requires_grad_() for name in trained}
         loss, terms = mover.loss({**weights, **leaves}, move)
         gradients = torch.autograd.grad(loss, list(leaves.values()), allow_unused=True, materialize_grads=True)
-        for name, value in {f"loss/{move.player}": loss, **terms}.items():
+        for name, value in {f"loss/{move.mover}": loss, **terms}.items():
             sums[move.step - played.first_step].setdefault(name, []).append(value.item())
-        counts[move.player] += 1
+        counts[move.mover] += 1
         for name, gradient in zip(trained, gradients, strict=True):
-            mean = mover.beta1 * first[move.player][name] + (1 - mover.beta1) * gradient
-            square = mover.beta2 * second[move.player][name] + (1 - mover.beta2) * gradient**2
-            first[move.player][name], second[move.player][name] = mean, square
-            unbiased = mean / (1 - mover.beta1 ** counts[move.player])
-            spread = square / (1 - mover.beta2 ** counts[move.player])
+            mean = mover.beta1 * first[move.mover][name] + (1 - mover.beta1) * gradient
+            square = mover.beta2 * second[move.mover][name] + (1 - mover.beta2) * gradient**2
+            first[move.mover][name], second[move.mover][name] = mean, square
+            unbiased = mean / (1 - mover.beta1 ** counts[move.mover])
+            spread = square / (1 - mover.beta2 ** counts[move.mover])
             weights[name] = weights[name] - mover.rate * unbiased / (spread.sqrt() + 1e-8)
     for logged, plain in zip(played.logs, sums, strict=True):
         means = {name: sum(values) / len(values) for name, values in plain.items()}
@@ -79,9 +79,9 @@ def check(
         for name, value in means.items():
             assert math.isclose(logged[name], value, rel_tol=1e-9, abs_tol=1e-11), (name, logged[name], value)
     expected = {f"model/{name}": value for name, value in weights.items()}
-    for moment, players in (("first", first), ("second", second)):
-        for player, values in players.items():
-            expected |= {f"{moment}/{player}/{name}": value for name, value in values.items()}
+    for moment, optimizer_steps in (("first", first), ("second", second)):
+        for move, values in optimizer_steps.items():
+            expected |= {f"{moment}/{move}/{name}": value for name, value in values.items()}
     assert_same(played.state, expected, "in the end")
 
 

@@ -67,7 +67,7 @@ def test_the_player_that_went_wrong_is_named(n_members: int) -> None:
         return torch.sqrt(weight - weight.detach() + rate), {}, {}
 
     hypers = [{"discriminator_learning_rate": rate} for rate in (0.0, 0.1)[:n_members]]
-    population = population_with("factor_vae", of_discriminator, hypers, player="discriminator")
+    population = population_with("factor_vae", of_discriminator, hypers, move="discriminator")
     population.advance(0)
     found = population.diverged()
     assert found[0].reason == "the gradient of the discriminator is not finite"

@@ -1,4 +1,4 @@
-"""What the players of every family are given: random numbers of the right kind, independent of each other."""
+"""What the optimizer steps of every family are given: random numbers of the right kind, independent of each other."""
 
 from itertools import combinations
 
@@ -48,10 +48,10 @@ def near(value: float, expected: float, spread: float, n: int) -> bool:
     return abs(value - expected) < 5 * spread / n**0.5
 
 
-@pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].players])
+@pytest.mark.parametrize("family", [name for name in FAMILIES if FAMILIES[name].optimizer_steps])
 def test_numbers_are_drawn_from_the_right_distributions_apart_and_anew(family: str) -> None:
     moves = draws_of(family, 8, batch_size=40, **SETTINGS.get(family, {}))
-    assert {move.player for move in moves} == {player.name for player in FAMILIES[family].players}
+    assert {move.mover for move in moves} == {move.name for move in FAMILIES[family].optimizer_steps}
     drawn: dict[str, list[FloatArray]] = {}
     for move in moves:
         for name in move.batch.keys() & KINDS[family].keys():

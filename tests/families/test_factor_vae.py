@@ -1,4 +1,4 @@
-"""FactorVAE: two steps of both players against algorithm 2 of Kim and Mnih 2018."""
+"""FactorVAE: two steps of both optimizer steps against algorithm 2 of Kim and Mnih 2018."""
 
 import torch
 from torch import Tensor

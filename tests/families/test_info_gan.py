@@ -40,7 +40,7 @@ class Game:
         self.seen: list[int] = []
 
     def codes(self, move: Move) -> list[Tensor]:
-        drawn = move.batch[f"{move.player} {self.code_prior} codes"]
+        drawn = move.batch[f"{move.mover} {self.code_prior} codes"]
         return [2 * each - 1 for each in drawn] if self.code_prior == "uniform" else [*drawn]
 
     def entropy(self) -> float:
@@ -94,5 +94,5 @@ def test_codes_are_drawn_anew_at_every_move_of_either_player() -> None:
     """Gulrajani et al. 2017, algorithm 1: the generator samples codes that the critic was not just trained on."""
     moves = play("info_gan", 2, **SETTINGS).moves
     for kind in ("uniform", "normal"):
-        assert len({move.batch[f"{move.player} {kind} codes"].sum().item() for move in moves}) == 12
-    assert len({move.batch["mix"].sum().item() for move in moves if move.player == "critic"}) == 10
+        assert len({move.batch[f"{move.mover} {kind} codes"].sum().item() for move in moves}) == 12
+    assert len({move.batch["mix"].sum().item() for move in moves if move.mover == "critic"}) == 10

@@ -62,7 +62,7 @@ def loss_of_groups(weights: Weights, move: Move, anchor: str) -> tuple[Tensor, T
 
 @pytest.mark.parametrize("anchor", ["samples", "locations"])
 def test_an_epoch_goes_through_all_groups_and_then_through_the_other_images(anchor: str) -> None:
-    """10 pairs in batches of 8 images are 3 moves, the other 40 images 5; each player has moments of its own."""
+    """10 pairs in batches of 8 images are 3 moves, the other 40 images 5; each has moments of its own."""
     played = play("lsbd_vae", 10, batch_size=8, pairs=10, gamma=GAMMA, anchor=anchor, **SETTINGS)
     movers = {
         "groups": Mover(lambda weights, move: loss_of_groups(weights, move, anchor), ("vae.",), 1e-3),

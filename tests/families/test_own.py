@@ -149,15 +149,18 @@ BAD_FAMILIES = {
     "no decode": ("FAMILY = Family('t', build_vae, (), {}, encode_vae, source='s')", "missing 1 .*'decode'"),
     "no function": ("FAMILY = replace(SPARSE_VAE, encode=None)", "encode must be a function; got None"),
     "a number": ("FAMILY = 3", "is int, neither a Family nor a function"),
-    "no player": ("FAMILY = replace(SPARSE_VAE, players=())", "has neither players nor fit"),
-    "no loss": ("FAMILY = replace(SPARSE_VAE, players=('vae',))", "a player must be a Player with a loss; got 'vae'"),
+    "no optimizer step": ("FAMILY = replace(SPARSE_VAE, optimizer_steps=())", "has neither optimizer steps nor fit"),
+    "no loss": (
+        "FAMILY = replace(SPARSE_VAE, optimizer_steps=('vae',))",
+        "an optimizer step must be a OptimizerStep with a loss; got 'vae'",
+    ),
     "no number of codes": (
         "FAMILY = replace(SPARSE_VAE, hyperparameters={'learning_rate': Hyperparameter(.1, 'of Adam')})",
         "needs a hyperparameter latents or parts",
     ),
     "no rate": (
         "FAMILY = replace(SPARSE_VAE, hyperparameters={'latents': COMMON['latents']})",
-        "player 'vae' takes learning_rate for Adam, no hyperparameter",
+        "optimizer step 'vae' takes learning_rate for Adam, no hyperparameter",
     ),
     "no objective": ("def FAMILY(outputs, images): pass", r"must take \(modules, batch, hyper, step, context\)"),
     "a text": ("def FAMILY(modules, batch, hyper, step, context, *, how='much'): pass", "how must be a number"),

@@ -1,4 +1,4 @@
-"""PartedVAE: steps of both players against the objective of Hajimiri et al. 2021, as in the authors' code."""
+"""PartedVAE: steps of both optimizer steps against the objective of Hajimiri et al. 2021, as in the authors' code."""
 
 import math
 from typing import Any

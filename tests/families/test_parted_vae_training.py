@@ -18,8 +18,8 @@ ROW = FAMILIES["parted_vae"]
 
 
 def test_without_labels_it_is_the_family_that_knows_of_none(monkeypatch) -> None:
-    """The same weights to the bit as from a row without the player of labels and without supervision."""
-    bare = replace(ROW, players=ROW.players[1:], supervision=None)
+    """The same weights to the bit as from a row without the optimizer step of labels and without supervision."""
+    bare = replace(ROW, optimizer_steps=ROW.optimizer_steps[1:], supervision=None)
     monkeypatch.setattr(loop, "find_family", {"parted_vae": ROW, "bare": bare}.__getitem__)
     weights, losses = [], []
     for family, labels in (("parted_vae", 0), ("bare", 0), ("parted_vae", 30)):

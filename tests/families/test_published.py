@@ -153,7 +153,7 @@ def test_defaults_are_the_published_ones(family: str) -> None:
 def test_players_have_the_published_optimisers(family: str) -> None:
     found = [
         (each.name, each.repeats, each.adam.learning_rate, each.adam.beta1, each.adam.beta2, each.adam.epsilon)
-        for each in FAMILIES[family].players
+        for each in FAMILIES[family].optimizer_steps
     ]
     assert found == PLAYERS.get(family, [("vae", 1, *ADAM)])
 

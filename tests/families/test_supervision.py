@@ -25,8 +25,8 @@ from unbraid.families import (
     Family,
     Hyperparameter,
     Items,
+    OptimizerStep,
     Part,
-    Player,
     Supervision,
     Supply,
 )
@@ -87,9 +87,11 @@ def rounds(context: Context) -> tuple[int, int]:
 TOY = Family(
     title="Toy",
     build=lambda shape, settings: nn.ModuleDict({"line": Line()}),  # noqa: ARG005
-    players=(
-        Player("pairs", ("line",), of_pairs, (Draw("pairs", "given"),), Adam(0.1), turn=alternating(rounds, 0)),
-        Player("images", ("line",), of_images, (Draw("images", "images"),), Adam(0.1), turn=alternating(rounds, 1)),
+    optimizer_steps=(
+        OptimizerStep("pairs", ("line",), of_pairs, (Draw("pairs", "given"),), Adam(0.1), turn=alternating(rounds, 0)),
+        OptimizerStep(
+            "images", ("line",), of_images, (Draw("images", "images"),), Adam(0.1), turn=alternating(rounds, 1)
+        ),
     ),
     hyperparameters={
         "pairs": Hyperparameter(10, "", 0, 1e3, kind="int", structural=True),
@@ -120,7 +122,7 @@ def test_items_come_once_before_any_comes_twice_with_what_is_known_of_them() -> 
     draws = Draws([0, 1], population.context, Images(TINY, CPU), supplies)
     chosen: list[list[list[int]]] = [[], []]
     for turn in range(10):
-        batch = draws.batch(TOY.players[0], 3 * turn, turn, 0)  # the turn counts, not the step
+        batch = draws.batch(TOY.optimizer_steps[0], 3 * turn, turn, 0)  # the turn counts, not the step
         assert batch["pairs"].shape == (2, 4, 2, 1, 8, 8)
         levels = batch["pairs levels"].numpy()
         assert levels.shape == (2, 4, 2, 3)
@@ -165,18 +167,19 @@ def test_players_take_turns_each_with_an_adam_of_its_own() -> None:
     line = Line().double()
     state = population.state(0)
     line.load_state_dict({name.removeprefix("model/line."): state[name] for name in state if "model" in name})
-    adams = [torch.optim.Adam(line.parameters(), lr=0.1) for _ in TOY.players]
+    adams = [torch.optim.Adam(line.parameters(), lr=0.1) for _ in TOY.optimizer_steps]
     taken = [0, 0]
     for step in range(80):
         mover = 0 if step % 34 < 3 else 1
-        batch = {name: value[0] for name, value in draws.batch(TOY.players[mover], step, taken[mover], 0).items()}
-        loss = TOY.players[mover].loss(nn.ModuleDict({"line": line}), batch, {}, step, population.context)[0]
+        drawn = draws.batch(TOY.optimizer_steps[mover], step, taken[mover], 0)
+        batch = {name: value[0] for name, value in drawn.items()}
+        loss = TOY.optimizer_steps[mover].loss(nn.ModuleDict({"line": line}), batch, {}, step, population.context)[0]
         adams[mover].zero_grad()
         loss.backward()
         adams[mover].step()
         taken[mover] += 1
         logs = population.advance(step)
-        assert list(logs) == [f"loss/{TOY.players[mover].name}"]
+        assert list(logs) == [f"loss/{TOY.optimizer_steps[mover].name}"]
         torch.testing.assert_close(next(iter(logs.values()))[0], loss.detach())
     torch.testing.assert_close(population.state(0)["model/line.weight"], line.weight.detach())
 
@@ -205,7 +208,7 @@ def test_what_is_done_once_is_done_to_each_member_alone_or_stacked() -> None:
 
 
 def test_a_family_may_say_why_it_cannot_be_stacked() -> None:
-    family = replace(TOY, alone="its loss draws numbers")
+    family = replace(TOY, not_stackable_reason="its loss draws numbers")
     with pytest.raises(ValueError, match="cannot be stacked: its loss draws numbers"):
         toys(toy(0), toy(1), family=family)
     toys(toy(0), family=family)

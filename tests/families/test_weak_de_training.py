@@ -84,6 +84,6 @@ def test_the_discriminator_is_shown_a_cube_and_then_the_classes() -> None:
         "prior class": torch.tensor([0.1, 0.9, 0.4]),
     }  # fmt: skip
     for step in (4, 5):
-        ROW.players[3].loss(modules, batch, {}, step, context)
+        ROW.optimizer_steps[3].loss(modules, batch, {}, step, context)
     assert shown[1].tolist() == [[-1, 0], [1, -0.5], [0, 0]]
     assert shown[3].tolist() == [[10.5, 0.5], [20.5, 0.5], [10.5, 0.5]]

@@ -13,7 +13,7 @@ from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
 from unbraid.metrics._shared import probes
 from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics._shared.trial import adjusted, guessing, standardised_codes, trial
+from unbraid.metrics._shared.train_test_split import adjusted, guessing, standardised_codes, train_test_split
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression, softmax_regression
 from unbraid.metrics.accuracy import Accuracy, linear_of_noise
 from unbraid.types import FloatArray, IntArray
@@ -44,7 +44,7 @@ def test_binary_regressions_are_those_of_scikit_learn() -> None:
 
 def test_linear_accuracy_is_the_test_accuracy_of_scikit_learn() -> None:
     codes = rotated_codes(FACTORS, noise=0.4)
-    rows = trial(codes, FACTORS, None, 0)
+    rows = train_test_split(codes, FACTORS, None, 0)
     standard, levels = standardised_codes(rows), rows.levels.levels
     result = linear_accuracy(codes, FACTORS)
     for factor in range(3):
@@ -99,7 +99,7 @@ def test_classifiers_that_have_not_converged_are_noted(monkeypatch: pytest.Monke
 
 def test_codes_are_standardised_by_training_rows_alone() -> None:
     codes = noisy_codes(FACTORS)
-    rows = trial(codes, FACTORS, None, 0, 50 * codes[:9] + 7, FACTORS[:9])
+    rows = train_test_split(codes, FACTORS, None, 0, 50 * codes[:9] + 7, FACTORS[:9])
     known = standardised_codes(rows)[rows.train]
     np.testing.assert_allclose(known.mean(axis=0), 0.0, atol=1e-12)
     np.testing.assert_allclose(known.std(axis=0), 1.0, rtol=1e-12)
@@ -142,7 +142,7 @@ def test_few_rows_of_other_levels_than_the_commonest_cannot_be_read() -> None:
     factors = np.column_stack([np.arange(200) % 3, np.arange(200) % 25 == 0]).astype(int)
     for metric in (linear_accuracy, nk):
         notes = metric(rng.standard_normal((200, 2)), factors).notes
-        count = int((factors[trial(factors, factors, None, 0).test, 1] == 1).sum())
+        count = int((factors[train_test_split(factors, factors, None, 0).test, 1] == 1).sum())
         found = [note for note in notes if UNREADABLE in note]
         assert found == [
             f"{UNREADABLE} at this size: only {count} of 40 test rows have another than the commonest level of factor 1"
@@ -223,7 +223,7 @@ def test_a_line_cannot_read_xor_and_a_perceptron_can() -> None:
 def test_linear_heads_start_within_one_over_the_root_of_the_inputs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rows = trial(np.random.default_rng(0).standard_normal((60, 25)), np.arange(60)[:, None] % 5, None, 0)
+    rows = train_test_split(np.random.default_rng(0).standard_normal((60, 25)), np.arange(60)[:, None] % 5, None, 0)
     started, epoch = [], probes.linear_epoch
     monkeypatch.setattr(probes, "linear_epoch", lambda *args: started.append(args[5][0].copy()) or epoch(*args))
     probes.adam_linear_predictions(rows, 0, epochs=1)
@@ -248,7 +248,7 @@ def test_adjustment_by_hand() -> None:
 
 def test_guessing_by_frequency_on_test_rows() -> None:
     codes, factors = np.arange(10.0)[:, None], np.repeat([0, 1], [7, 3])[:, None]
-    rows = trial(codes, factors, None, 0, [[0.0], [1.0], [2.0], [3.0]], [[0], [1], [1], [1]])
+    rows = train_test_split(codes, factors, None, 0, [[0.0], [1.0], [2.0], [3.0]], [[0], [1], [1], [1]])
     assert guessing(rows)[0] == pytest.approx(0.7 * 0.25 + 0.3 * 0.75)
 
 

@@ -93,7 +93,7 @@ def test_a_study_keeps_settings_of_a_metric_apart(tmp_path: Path) -> None:
         held = Representation.load(run.path / "codes.safetensors")
         assert row["mig.score"] == mig(held.codes, held.factors).score
         assert row[COLUMN] == mig(held.codes, held.factors, bins=5, binning="mass").score
-        assert sorted(json.loads(row["decided_by"])) == ["mig", "mig(bins=5, binning=mass)"]
+        assert sorted(json.loads(row["computed_with"])) == ["mig", "mig(bins=5, binning=mass)"]
     assert higher_is_better(COLUMN) is True
     # Another setting is another column: what is there stays, and what two tables hold does not mix.
     (tmp_path / "study.yaml").write_text(text.replace("bins=5", "bins=6"))

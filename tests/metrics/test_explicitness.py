@@ -9,7 +9,7 @@ from sklearn.multiclass import OneVsRestClassifier
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import explicitness
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics._shared.trial import standardised_codes, trial
+from unbraid.metrics._shared.train_test_split import standardised_codes, train_test_split
 from unbraid.metrics.explicitness import explicitness_of_noise, roc_areas
 
 FACTORS = grid_factors(6)
@@ -18,7 +18,7 @@ FACTORS = grid_factors(6)
 @pytest.mark.parametrize("classifier", ["one_vs_rest", "softmax"])
 def test_areas_are_those_of_scikit_learn(classifier: str) -> None:
     codes = entangled_codes(FACTORS)
-    rows = trial(codes, FACTORS, None, 0)
+    rows = train_test_split(codes, FACTORS, None, 0)
     standard, levels = standardised_codes(rows), rows.levels.levels
     result = explicitness(codes, FACTORS, classifier=classifier)
     areas = []
@@ -65,8 +65,8 @@ def test_a_level_missing_from_a_part_is_left_out_and_named() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 3, (100, 1))
     codes = factors + 0.1 * rng.standard_normal((100, 1))
-    train = trial(codes, factors, None, 0).train
-    test = trial(codes, factors, None, 0).test
+    train = train_test_split(codes, factors, None, 0).train
+    test = train_test_split(codes, factors, None, 0).test
     for row in (train[0], test[0]):
         rare = factors.copy()
         rare[row] = 7
@@ -78,7 +78,7 @@ def test_a_level_missing_from_a_part_is_left_out_and_named() -> None:
 
 def test_a_factor_that_cannot_be_tested_counts_as_chance() -> None:
     codes, factors = np.random.default_rng(0).standard_normal((20, 2)), np.zeros((20, 1), int)
-    factors[trial(codes, np.arange(20)[:, None] % 2, None, 0).train[0]] = 1
+    factors[train_test_split(codes, np.arange(20)[:, None] % 2, None, 0).train[0]] = 1
     result = explicitness(codes, factors)
     assert result.score == 0.0
     assert "counts as chance" in result.notes[0]

@@ -12,7 +12,7 @@ from unbraid.metrics._shared.information import binned_information
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.probes import perceptrons
 from unbraid.metrics._shared.sharing import sharing
-from unbraid.metrics._shared.trial import accuracies, trial
+from unbraid.metrics._shared.train_test_split import accuracies, train_test_split
 from unbraid.types import FloatArray, IntArray
 
 
@@ -41,7 +41,7 @@ def two_digit_codes() -> tuple[FloatArray, IntArray]:
 
 
 def test_ten_epochs_would_not_learn_it() -> None:
-    rows = trial(*two_digit_codes(), None, 0)
+    rows = train_test_split(*two_digit_codes(), None, 0)
     assert accuracies(perceptrons(rows, 0, epochs=10).predicted, rows).max() < 0.75
     assert accuracies(perceptrons(rows, 0).predicted, rows).min() > 0.98
 
@@ -105,7 +105,7 @@ def test_test_rows_do_not_decide_the_alignment() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 4, (500, 1))
     codes = factors + rng.standard_normal((500, 2)) * [1.0, 1.2]
-    test = trial(codes, factors, None, 0).test
+    test = train_test_split(codes, factors, None, 0).test
     codes[test, 0], codes[test, 1] = rng.standard_normal(len(test)), factors[test, 0]
     information = binned_information(check_inputs(codes, factors))[:, 0]
     assert information[1] > information[0] + 0.05
@@ -139,7 +139,7 @@ def test_perceptrons_learn_what_those_of_torch_learn(seeds: tuple[int, ...], nea
     codes = rotated_codes(factors, noise=0.4)
     own, peer = [], []
     for seed in seeds:
-        rows = trial(codes, factors, None, seed)
+        rows = train_test_split(codes, factors, None, seed)
         own.append(accuracies(perceptrons(rows, seed).predicted, rows)[2])
         standard = torch.tensor(probes.standardised_codes(rows), dtype=torch.float32)
         labels = torch.tensor(rows.levels.levels[:, 2])
@@ -185,6 +185,6 @@ def test_seeds_differ_by_no_more_than_the_table_says() -> None:
     """The rows held out stay the same, so that only weights and batches vary."""
     factors = grid_factors()
     codes = entangled_codes(factors)
-    rows = trial(codes, factors, None, 0)
+    rows = train_test_split(codes, factors, None, 0)
     spread = [accuracies(perceptrons(rows, seed).predicted, rows).mean() for seed in range(4)]
     assert 0 < np.ptp(spread) < METRICS["mlp_accuracy"].tolerance * 1.5

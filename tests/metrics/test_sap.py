@@ -7,7 +7,7 @@ from sklearn.svm import LinearSVC
 
 from tests.examples import entangled_codes, grid_factors, perfect_codes
 from unbraid.metrics import sap
-from unbraid.metrics._shared.trial import trial
+from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.metrics.sap import _above_chance, svm_margins
 
 FACTORS = grid_factors(6)
@@ -28,7 +28,7 @@ def test_squared_correlations_and_their_gaps() -> None:
 @pytest.mark.parametrize("standardise", [True, False])
 def test_svm_is_that_of_disentanglement_lib(standardise: bool) -> None:
     codes = np.column_stack([entangled_codes(FACTORS), np.full(len(FACTORS), 0.3)]) * [1, 0.03, 5, 1]
-    rows = trial(codes, FACTORS, None, 0)
+    rows = train_test_split(codes, FACTORS, None, 0)
     result = sap(codes, FACTORS, ordered="svm", standardise=standardise, above_chance=False)
     train = codes[rows.train]
     seen = (codes - train.mean(axis=0)) / np.where(train.std(axis=0) > 1e-9, train.std(axis=0), 1)
@@ -56,7 +56,7 @@ def test_above_chance_it_is_the_adjusted_balanced_accuracy_of_that_svm(size: int
     rng = np.random.default_rng(size)
     levels = rng.choice(size, (3000, 1), p=np.arange(1, size + 1) / np.arange(1, size + 1).sum())
     codes = np.column_stack([levels[:, 0] + rng.standard_normal(3000), rng.standard_normal(3000)])
-    rows = trial(codes, levels, ["categorical"], 0)
+    rows = train_test_split(codes, levels, ["categorical"], 0)
     result = sap(codes, levels, kinds=["categorical"])
     seen = (codes - codes[rows.train].mean(axis=0)) / codes[rows.train].std(axis=0)
     expected = []

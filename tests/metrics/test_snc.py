@@ -10,7 +10,7 @@ from unbraid.metrics import nk, snc
 from unbraid.metrics._shared.alignment import align, beyond_luck, training_information
 from unbraid.metrics._shared.information import binned_information
 from unbraid.metrics._shared.inputs import check_inputs
-from unbraid.metrics._shared.trial import trial
+from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.metrics.snc import _cut, _places
 from unbraid.types import FloatArray, IntArray
 
@@ -162,7 +162,7 @@ def test_alignment_does_not_see_the_test_rows() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 3, (60, 2))
     codes = factors @ [[1.0, 0.5, 0.2], [0.3, 1.0, 0.4]] + rng.standard_normal((60, 3))
-    rows = trial(codes, factors, None, 0)
+    rows = train_test_split(codes, factors, None, 0)
     changed = codes.copy()
     changed[rows.test] = rng.standard_normal((len(rows.test), 3)) * 100
     result, other = snc(codes, factors), snc(changed, factors)
@@ -234,7 +234,7 @@ def test_luck_is_told_from_knowledge() -> None:
     rng = np.random.default_rng(0)
     factors = rng.integers(0, 5, (4000, 2))
     codes = np.stack([rng.standard_normal(4000), factors[:, 1] + 3 * rng.standard_normal(4000)], axis=1)
-    rows = trial(codes, factors, None, 0)
+    rows = train_test_split(codes, factors, None, 0)
     assert beyond_luck(rows, training_information(rows)).tolist() == [[False, False], [False, True]]
 
 

@@ -1,4 +1,4 @@
-"""The gradient penalty by hand, the information bound in closed form, and the signs of both players' losses."""
+"""The gradient penalty by hand, the information bound in closed form, and the signs of both optimizer steps' losses."""
 
 import math
 

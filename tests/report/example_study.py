@@ -52,7 +52,7 @@ class ExampleStudy:
     text: str = YAML
     trusted: tuple[str, ...] = ()
 
-    def known_folder(self) -> Path:
+    def require_folder(self) -> Path:
         return self.folder
 
     def results(self) -> pd.DataFrame:

@@ -79,7 +79,7 @@ def trees(codes: FloatArray, factors: FloatArray) -> Trees:
 def own(**changes: object) -> Metric:
     row = Metric(
         trees, title="Trees <b>", headline="disentanglement", best=1.0, higher_is_better=True, range=(0.0, 1.0),
-        means="Says <this> & that.", misses="Misses 'all' the rest.", source="Nobody <1999>",
+        summary="Says <this> & that.", limitations="Misses 'all' the rest.", source="Nobody <1999>",
     )  # fmt: skip
     return replace(row, **changes)
 
@@ -175,8 +175,8 @@ def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: 
     for name, scored in card.scored.items():
         assert name in text
         assert number_text(scored.headline) in text
-        assert scored.metric.means in text
-        assert f"Misses: {scored.metric.misses}" in text
+        assert scored.metric.summary in text
+        assert f"Misses: {scored.metric.limitations}" in text
         assert scored.metric.source in text
     assert "↑ higher 0 to 1" in text
     assert "± 0.062 disentanglement" in text
@@ -203,7 +203,7 @@ def test_a_lower_is_better_metric_without_an_end_has_an_arrow_down_and_no_bar(ca
     text = table(replace(card, scored={"t": Scored(metric, result, 0.0)}, skipped={}))
     assert "↓ lower 0 to ∞" in words(text)
     assert '<span class="ub-bar"' not in text
-    unbounded = own(range=(-np.inf, np.inf), best=np.nan, misses="", title="t")
+    unbounded = own(range=(-np.inf, np.inf), best=np.nan, limitations="", title="t")
     assert "no fixed range" in words(table(replace(card, scored={"t": Scored(unbounded, result, 0.0)})))
 
 

@@ -23,7 +23,7 @@ from unbraid.datasets.base import ArrayDataset
 from unbraid.families.table import FAMILIES
 from unbraid.runs.run import Run
 from unbraid.runs.traversals import traverse
-from unbraid.storage.checksum import without_seal
+from unbraid.storage.checksum import without_checksum
 from unbraid.storage.run_files import CODES, CONFIG, STATUS, WEIGHTS
 from unbraid.training import writing
 from unbraid.training.train import LOCK, TrainingProgress, weight_bytes
@@ -354,7 +354,7 @@ def copied(run: Run, folder: Path) -> Path:
 
 def change_config(folder: Path, **changes: object) -> None:
     """By a hand that means it, and takes the checksum out."""
-    config = without_seal(json.loads((folder / CONFIG).read_text()))
+    config = without_checksum(json.loads((folder / CONFIG).read_text()))
     (folder / CONFIG).write_text(json.dumps(config | changes))
 
 

@@ -43,8 +43,8 @@ def test_blocks_are_scored_beside_columns(code_blocks: Any, factor_blocks: Any, 
     said = next(note for note in card.notes if "read blocks" in note)
     assert "block_r2 and block_mcc read blocks (codes 0+2,1; factors " in said
     assert "all other metrics single columns" in said
-    assert card.decided_by["block_r2"]["code_blocks"] == "0+2,1"
-    assert "code_blocks" not in card.decided_by["mig"]
+    assert card.computed_with["block_r2"]["code_blocks"] == "0+2,1"
+    assert "code_blocks" not in card.computed_with["mig"]
     card.save(tmp_path / "scores.json")
     assert str(unbraid.ScoreCard.load(tmp_path / "scores.json")) == str(card)
 

@@ -85,7 +85,7 @@ def difference(metric: str, first: str, second: str, apart: float, p: float) -> 
     return Difference(metric, first, second, apart, apart - 1, apart + 1, p, p, "")
 
 
-def test_who_is_better_is_decided_by_the_corrected_p() -> None:
+def test_who_is_better_is_computed_with_the_corrected_p() -> None:
     found = [
         difference("mig", "a", "b", 0.3, 0.01),  # the least of three, 3 * .01
         difference("mig", "a", "c", 0.2, 0.04),  # the greatest, 1 * .04, but no less than the one before

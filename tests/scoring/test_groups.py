@@ -95,8 +95,8 @@ def test_a_column_of_labels_or_a_factor_can_be_named() -> None:
 
 def test_the_card_says_what_was_decided_by_groups() -> None:
     card = score(HELD, metrics=["mig", "snc"])
-    assert "groups" in card.decided_by["snc"]
-    assert "groups" not in card.decided_by["mig"]
+    assert "groups" in card.computed_with["snc"]
+    assert "groups" not in card.computed_with["mig"]
 
 
 def test_whole_groups_change_places() -> None:

@@ -154,7 +154,7 @@ def test_a_metric_of_the_users_own(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.syspath_prepend(str(tmp_path))
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "my_lab:spread"])
     assert card["my_lab:spread"].score == pytest.approx(CODES.std())
-    assert card.scored["my_lab:spread"].metric.means == "Spread of codes."
+    assert card.scored["my_lab:spread"].metric.summary == "Spread of codes."
     for name in ("my_lab:absent", "no_lab:spread"):
         with pytest.raises(ValueError, match=f"metric '{name}' cannot be imported"):
             unbraid.score(CODES, FACTORS, metrics=[name])

@@ -107,7 +107,7 @@ def test_intervals_and_nulls_of_weighted_rows_are_those_of_plain_loops_over_rows
         assert null is not None
         assert null.scores == pytest.approx(moved, rel=1e-9)
     assert card.rows_needed(0.01)["mig"] > 40
-    assert card.decided_by["mig"] != unbraid.score(CODES, FACTORS, metrics="mig").decided_by["mig"]
+    assert card.computed_with["mig"] != unbraid.score(CODES, FACTORS, metrics="mig").computed_with["mig"]
 
 
 def test_what_takes_no_weights_refuses_them(tmp_path: Path) -> None:

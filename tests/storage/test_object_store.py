@@ -86,7 +86,7 @@ def test_what_was_interrupted_continues_on_another_machine(
         Study.load(yaml, out=bucket).run(processes=0, progress=stop)
     another_machine(tmp_path)
     there = Study.load(yaml, out=bucket)
-    (path,) = there.known_folder().glob(f"runs/*.part/{FILE}")
+    (path,) = there.require_folder().glob(f"runs/*.part/{FILE}")
     with safe_open(path, "pt") as file:
         kept = json.loads(file.metadata()["progress"])["step"]
     assert kept > 20

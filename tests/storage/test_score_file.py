@@ -36,7 +36,7 @@ def test_what_a_card_writes_is_read_back(path: Path) -> None:
     assert read.model_dump(exclude_unset=True) == json.loads(path.read_text())
     assert read.metrics["mig"].values["score"] == CARD["mig"].score
     assert read.skipped == {"d_lsbd": CARD.skipped["d_lsbd"]}
-    assert read.decisions() == CARD.to_dict()["decided_by"]
+    assert read.decisions() == CARD.to_dict()["computed_with"]
 
 
 LONG = "x" * 1_000_001
@@ -97,9 +97,9 @@ HOSTILE: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "array with a strange name": (("metrics", "mig", "arrays", "a b"), [1]),
     "reason of a number": (("skipped", "x"), 1),
     "failure of text": (("failed",), {"x": "broken"}),
-    "source that is none": (("decided_by", "mig", "source"), "../../x"),
-    "blocks of a list": (("decided_by", "mig", "code_blocks"), [[0, 1]]),
-    "version that is infinite": (("decided_by", "mig", "version"), math.inf),
+    "source that is none": (("computed_with", "mig", "source"), "../../x"),
+    "blocks of a list": (("computed_with", "mig", "code_blocks"), [[0, 1]]),
+    "version that is infinite": (("computed_with", "mig", "version"), math.inf),
 }
 
 
@@ -147,7 +147,7 @@ def test_what_a_file_names_is_not_imported(path: Path) -> None:
     content = json.loads(path.read_text())
     for name in ("antigravity:geohash", "this:d"):
         content["metrics"][name] = content["metrics"]["mig"] | {"arrays": {"words": ["a", "b"], "numbers": [1, 2]}}
-        content["decided_by"][name] = {"source": "0" * 64}
+        content["computed_with"][name] = {"source": "0" * 64}
     path.write_text(json.dumps(content))
     assert "antigravity:geohash" in load_beside(path)
     assert "this:d" in read_scores(path.parent).metrics

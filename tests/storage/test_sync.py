@@ -16,8 +16,8 @@ from tests.studies.examples import SMALL, written
 from unbraid import Representation, Study
 from unbraid.cli import main
 from unbraid.ranking.ranking import NothingToRank
-from unbraid.storage import remote
-from unbraid.storage.manifest import RECORD, agree, agreed, all_sent, begin_changes, may_have_changed
+from unbraid.storage import manifest, remote
+from unbraid.storage.manifest import RECORD, all_sent, begin_changes, may_have_changed
 from unbraid.storage.remote import LOCK, carried, discard, local_folder, publish
 from unbraid.storage.sync import FIXED, Mirror, pull, push
 from unbraid.storage.sync import discard as discard_in
@@ -527,6 +527,6 @@ def test_outside_a_store_discarding_is_removing(tmp_path: Path) -> None:
     "content", ['["1", 3, 1e999]', '["1", -Infinity, 4]', '["1", NaN, 4]', "7", "[]", '["1", "x", 4]']
 )
 def test_a_damaged_record_of_what_was_agreed_is_as_none(tmp_path: Path, content: str) -> None:
-    agree(tmp_path, {"runs/a/config.json": ("1", 3, 4), "runs/b/config.json": ("1", 3, 4)}, ())
+    manifest.save(tmp_path, {"runs/a/config.json": ("1", 3, 4), "runs/b/config.json": ("1", 3, 4)}, ())
     (tmp_path / RECORD / "runs" / "a" / "files.json").write_text(f'{{"runs/a/config.json": {content}}}')
-    assert agreed(tmp_path, ()) == {"runs/b/config.json": ("1", 3, 4)}
+    assert manifest.load(tmp_path, ()) == {"runs/b/config.json": ("1", 3, 4)}

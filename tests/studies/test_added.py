@@ -42,7 +42,7 @@ def opened(folder: Path, text: str = YAML) -> Study:
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     study = opened(tmp_path_factory.mktemp("study"))
     study.run(processes=0)
-    return study.known_folder()
+    return study.require_folder()
 
 
 @pytest.fixture
@@ -73,9 +73,9 @@ def test_added_codes_are_scored_ranked_and_compared_like_the_studys(study, tmp_p
     place = {run: number for number, run in enumerate(ranking.runs)}
     assert ranking.pairs[place["mine-0"], place["mine-1"]] == pytest.approx(1.0)
     assert table["udr.score"].notna().all()
-    written = pytest.importorskip("pandas").read_parquet(study.known_folder() / "results.parquet")
+    written = pytest.importorskip("pandas").read_parquet(study.require_folder() / "results.parquet")
     assert written["run"].tolist() == table.index.tolist()
-    scores = json.loads((study.known_folder() / "added" / "mine-0" / "scores.json").read_text())
+    scores = json.loads((study.require_folder() / "added" / "mine-0" / "scores.json").read_text())
     assert scores["metrics"]["mig"]["values"]["score"] == pytest.approx(1.0)
     assert [entry["name"] for entry in scores["input"]["factors"]] == ["y", "x"]
 
@@ -193,7 +193,7 @@ def test_codes_of_other_images_are_refused_and_leave_nothing(study, tmp_path, co
     good, bad = saved(tmp_path / "good.npz"), saved(tmp_path / "bad.npz", **content)
     with pytest.raises(ValueError, match=rf"bad\.npz: .*{message}"):
         add(study, [good, bad], family="mine")
-    assert not (study.known_folder() / "added").exists()
+    assert not (study.require_folder() / "added").exists()
 
 
 def test_names_must_be_free_and_names(study, tmp_path):
@@ -213,7 +213,7 @@ def test_names_must_be_free_and_names(study, tmp_path):
         add(study, [file], names=["other"])
     with pytest.raises(ValueError, match="seed must be 0 or more; got -1"):
         add(study, [file], family="mine", names=["other"], seed=-1)
-    assert [path.name for path in (study.known_folder() / "added").iterdir()] == ["mine"]
+    assert [path.name for path in (study.require_folder() / "added").iterdir()] == ["mine"]
 
 
 @pytest.mark.usefixtures("study")
@@ -232,12 +232,12 @@ def test_what_is_stopped_leaves_nothing_half_added(study, tmp_path, monkeypatch)
     monkeypatch.setattr("unbraid.studies.added.complete_scores", stop)
     with pytest.raises(KeyboardInterrupt):
         add(study, [saved(tmp_path / "mine.npz")], family="mine")
-    assert list((study.known_folder() / "added").iterdir()) == []
+    assert list((study.require_folder() / "added").iterdir()) == []
 
 
 def test_the_command_adds_and_says_where(study, tmp_path, monkeypatch, capsys):
     files = [str(saved(tmp_path / f"mine-{number}.npz")) for number in (0, 1)]
-    folder = str(study.known_folder())
+    folder = str(study.require_folder())
     options = ["--family", "mine", "--setting", "beta=4", "--setting", "how=well", "--seed", "2"]
     monkeypatch.setattr("sys.argv", ["unbraid", "study", "add", folder, *files, *options])
     main()

@@ -57,7 +57,7 @@ def study(made: Path, tmp_path: Path) -> Study:
 
 def again(study: Study, text: str = YAML) -> tuple[Study, list[Any]]:
     """The study run once more by this YAML, and what it said that it did after the runs."""
-    folder = study.known_folder()
+    folder = study.require_folder()
     told: list[StudyProgress] = []
     found = Study.load(written(folder.parent, text), folder)
     found.run(processes=0, progress=told.append)
@@ -115,30 +115,30 @@ def test_runs_share_what_does_not_depend_on_them(made: Path) -> None:
 
 
 def test_it_continues_where_it_was_stopped_and_does_nothing_twice(study: Study, made: Path) -> None:
-    folder, before = study.known_folder() / "baselines", files(made)
+    folder, before = study.require_folder() / "baselines", files(made)
     first, second, third = sorted(folder.iterdir())[:3]
     shutil.rmtree(first)
     (folder / f".{first.name}.part").mkdir()
     (second / "scores.json").unlink()
     scores = json.loads((third / "scores.json").read_text())
-    del scores["metrics"]["mig"], scores["decided_by"]["mig"], scores["checksum"]
+    del scores["metrics"]["mig"], scores["computed_with"]["mig"], scores["checksum"]
     (third / "scores.json").write_text(json.dumps(scores))
     _, told = again(study)
     assert [each[1:] for each in told] == [(0, 3), (1, 3), (2, 3)]
-    after = files(study.known_folder())
+    after = files(study.require_folder())
     assert after.keys() == before.keys()
     for name, content in before.items():
         if name.startswith("baselines/") and not name.endswith("scores.json"):
             assert after[name] == content
     pd.testing.assert_frame_equal(
-        Study.load(study.known_folder()).baselines(), Study.load(made).baselines(), check_exact=True
+        Study.load(study.require_folder()).baselines(), Study.load(made).baselines(), check_exact=True
     )
     _, told = again(study)
     assert told == []
 
 
 def test_another_metric_costs_that_metric_alone_and_no_key_shows_none(study: Study) -> None:
-    place = sorted((study.known_folder() / "baselines").iterdir())[0]
+    place = sorted((study.require_folder() / "baselines").iterdir())[0]
     seconds = json.loads((place / "scores.json").read_text())["metrics"]["mig"]["seconds"]
     more, told = again(study, YAML.replace("mig_exact", "mig_exact, sap"))
     assert len(told) == 6
@@ -159,20 +159,20 @@ def test_baselines_are_in_no_group_and_no_comparison_unless_they_are_added(study
     assert [higher_is_better(f"{each}factor_leakage.nm_auc") for each in ("", "baseline.", "published.")] == [False] * 3
     own = {f"{each}lab.own:fn.score": [1.0] for each in ("", "baseline.", "published.")}
     assert headline_columns(pd.DataFrame(own)) == ["lab.own:fn.score"]
-    codes = next((study.known_folder() / "baselines").glob("pca-3-*")) / "codes.npz"
+    codes = next((study.require_folder() / "baselines").glob("pca-3-*")) / "codes.npz"
     [run] = add(study, [codes], family="PCA baseline", names=["components"])
     added = study.results().set_index("run").loc[run.id]
     assert added["mig.score"] == added["baseline.mig.score"]
     assert added["above_baselines"].startswith("no: mig"), "as good as itself"
     wide = encode_sample(lambda images: images.reshape(len(images), -1)[:, :5] / 255, study)
-    wide.save(study.known_folder().parent / "wide.npz")
-    add(study, [study.known_folder().parent / "wide.npz"], family="mine")
+    wide.save(study.require_folder().parent / "wide.npz")
+    add(study, [study.require_folder().parent / "wide.npz"], family="mine")
     rows = study.baselines()
     assert rows.loc[rows["codes"] == 5, "baseline"].tolist() == TITLES[:2], "it has no network"
 
 
 def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_path: Path) -> None:
-    frame, folder = study.results(), study.known_folder()
+    frame, folder = study.results(), study.require_folder()
     worse = no_better_runs(frame)
     assert 0 < len(worse["mig.score"]) <= len(frame)
     assert worse["mig_exact.score"] <= set(frame.loc[frame["baseline.mig_exact.score"].notna(), "run"])
@@ -205,7 +205,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_pat
 
 
 def test_a_ranking_says_where_baselines_are_asked_for_and_not_scored(study: Study) -> None:
-    shutil.rmtree(study.known_folder() / "baselines")
-    printed = invoke("study", "rank", study.known_folder(), "--compare", "all")
+    shutil.rmtree(study.require_folder() / "baselines")
+    printed = invoke("study", "rank", study.require_folder(), "--compare", "all")
     assert "note: the baselines that the YAML asks for are not scored yet; unbraid study run scores them" in printed
     assert "†" not in printed

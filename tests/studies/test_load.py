@@ -16,7 +16,7 @@ from unbraid.families.table import FAMILIES
 from unbraid.storage import json_records, score_file
 from unbraid.storage.run_files import CHECKPOINT, LASTING
 from unbraid.studies import index, store
-from unbraid.studies.standing import standings
+from unbraid.studies.status import statuses
 
 FILES = ("config.json", "status.json", "scores.json")
 
@@ -64,7 +64,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     path, other = runs[0].path, runs[1].path
     config = path / "config.json"
 
-    def asked() -> tuple[list[index.Standing] | None, Counter[str]]:
+    def asked() -> tuple[list[index.StudyStatus] | None, Counter[str]]:
         with monkeypatch.context() as patch:
             read = counting(patch, json_records, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
             scores = counting(patch, score_file, "read_whole", lambda path: "/".join(Path(path).parts[-2:]))
@@ -76,7 +76,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
         assert [run.state for run in found[0].runs[1:]] == ["finished"] * 5
         return found[0].runs[0].state, found[0].runs[0].reason
 
-    assert asked() == ([index.Standing("", "small", runs, [])], {"study/.index.json": 1})
+    assert asked() == ([index.StudyStatus("", "small", runs, [])], {"study/.index.json": 1})
     # A flipped bit, the length as it was and the time set back.
     whole, about = config.read_bytes(), config.stat()
     config.write_bytes(whole.replace(b'"steps": 6', b'"steps": 7'))
@@ -118,7 +118,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     monkeypatch.setattr(index, "SETTLED", 0.0)
     # Nothing is believed of another YAML or dataset, of another unbraid, or of a file that a hand changed.
     os.utime(other / "config.json")
-    standings(folder, study.parts())
+    statuses(folder, study.parts())
     for name, old, new in (
         ("study.yaml", b"seeds: 2", b"seeds: 3"), ("study.json", b"float32", b"float64"),
         (index.FILE, b'"finished"', b'"diverged"'), (index.FILE, b"unbraid-sha256", b"sha256"),
@@ -129,7 +129,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
         (folder / name).write_bytes(kept.replace(old, new))
         assert asked()[0] is None
         (folder / name).write_bytes(kept)
-        standings(folder, study.parts())
+        statuses(folder, study.parts())
     with monkeypatch.context() as patch:
         patch.setattr(index, "_own_mark", lambda: "0" * 32)
         assert asked()[0] is None

@@ -98,7 +98,7 @@ def same_files(first: Study, second: Study, *names: str) -> bool:
 def checkpoints(study: Study) -> dict[str, int]:
     """Steps taken, by the run of which there is a checkpoint."""
     steps = {}
-    for path in study.known_folder().glob(f"runs/*.part/{FILE}"):
+    for path in study.require_folder().glob(f"runs/*.part/{FILE}"):
         with safe_open(path, "pt") as file:
             steps[path.parent.stem] = json.loads(file.metadata()["progress"])["step"]
     return steps
@@ -231,7 +231,7 @@ def test_stopped_and_then_short_of_a_node_a_study_gives_what_this_machine_gives(
     assert min(said[again[0]]) > kept[again[0]], "and continues once more from its checkpoint"
     assert same_but_for_times(here.results(), there.results())
     assert same_files(here, there, "weights.safetensors", "codes.safetensors", "curves.parquet")
-    folder = there.known_folder()
+    folder = there.require_folder()
     assert not list(folder.glob("runs/*.part"))
     assert (mirror_of(folder) is not None) == (storage == "s3")
 
@@ -250,7 +250,7 @@ def test_packs_are_as_large_as_the_share_of_each_gpu_of_the_cluster(tmp_path: Pa
     study = Study.load(written(tmp_path, text), out=tmp_path / "study")
     tasks = [
         replace(task, config={**task.config, "device": "cuda"})  # of which this machine need have none
-        for task in all_tasks(study, *study.meet())[0]
+        for task in all_tasks(study, *study.resolve_environment())[0]
     ]
     shares = dict.fromkeys((task.id for task in tasks), 1.0)
     of = {kind: [task for task in tasks if task.config["family"] == kind] for kind in ("beta_vae", "pca")}

@@ -94,7 +94,7 @@ def test_images_kept_out_are_part_of_what_runs_are():
         ({"udr": {"kl_threshold": -1}}, "udr.kl_threshold: input should be greater than or equal to 0; got -1"),
         ({"compositional": {"factors": ["x"]}}, "compositional.factors: list should have at least 2 items"),
         ({"compositional": {"n_combinations": 5}}, "compositional.factors: is missing"),
-        ({"zero_shot": {"gap": 3}}, "zero_shot.gap: input should be a valid string; got 3"),
+        ({"zero_shot": {"held_out": 3}}, "zero_shot.held_out: input should be a valid string; got 3"),
         ({"executor": {"address": "auto"}}, "executor.name: is missing"),
         ({"executor": {"name": "ray", "adress": "auto"}}, "executor.adress: unknown; did you mean 'address'?"),
         ({"executor": {"name": "ray", "address": 6379}}, "executor.address: input should be a valid string; got 6379"),
@@ -278,7 +278,7 @@ def test_a_metric_that_the_factors_do_not_allow_is_refused(metrics, said):
 
 def test_metrics_that_the_factors_allow_are_taken():
     chosen = ["d_lsbd", "independence_score", "zero_shot", "tests.studies.examples:spread"]
-    config = study(metrics=chosen, zero_shot={"gap": "a > 0"}).trusting()
+    config = study(metrics=chosen, zero_shot={"held_out": "a > 0"}).trusting()
     check_metrics(config, ["cyclic", "ordinal"], ["a", "b"])
     assert metric_names(config) == tuple(chosen)
     assert "udr" not in metric_names(study(metrics="all"))

@@ -88,7 +88,7 @@ def test_numbers_without_their_terms_are_computed_again(run: Path) -> None:
     """As in files of before: the gap beside them may be that of another metric's number."""
     complete_scores(run, ["mig", "sap"])
     content = saved(run)
-    del content["decided_by"], content["checksum"]
+    del content["computed_with"], content["checksum"]
     content["metrics"]["sap"]["values"]["score"] = 0.123
     (run / SCORES).write_text(json.dumps(content))
     assert missing_metrics(read_scores(run), wanted_scores(["mig", "sap"])) == ["mig", "sap"]
@@ -145,12 +145,12 @@ def test_a_file_changed_under_a_running_program_is_not_what_it_computed_by(
 ) -> None:
     metric = own("return 1.0")
     complete_scores(run, [metric])
-    kept = saved(run)["decided_by"][metric]
+    kept = saved(run)["computed_with"][metric]
     source = tmp_path / f"{metric.partition(':')[0]}.py"
     source.write_text(source.read_text().replace("1.0", "2.0"))
     (run / SCORES).unlink()
     complete_scores(run, [metric])
-    assert (value(run, metric), saved(run)["decided_by"][metric]) == (1.0, kept)
+    assert (value(run, metric), saved(run)["computed_with"][metric]) == (1.0, kept)
 
 
 def test_a_metric_that_is_exported_by_another_module_counts_by_both(
@@ -165,7 +165,7 @@ def test_a_metric_that_is_exported_by_another_module_counts_by_both(
         (tmp_path / f"{outer}.py").write_text(f"from {inner} import {METRIC}\n{ending}")
         sys.modules.pop(outer, None)
         complete_scores(run, [Trusted(f"{outer}:{METRIC}")])
-        digests.add(saved(run)["decided_by"][f"{outer}:{METRIC}"]["source"])
+        digests.add(saved(run)["computed_with"][f"{outer}:{METRIC}"]["source"])
     assert len(digests) == 3
     assert provenance.source_digest("math:fsum", sum)  # built in, so that no file tells
 
@@ -258,7 +258,7 @@ def test_what_another_process_added_meanwhile_stays(run: Path) -> None:
 
     complete_scores(run, ["mig", "sap"], progress=meanwhile)
     assert set(saved(run)["metrics"]) == {"mig", "sap", "med"}
-    assert saved(run)["decided_by"].keys() == {"mig", "sap", "med"}
+    assert saved(run)["computed_with"].keys() == {"mig", "sap", "med"}
 
 
 def card_of(run: Path, *metrics: str, factors: tuple[str, ...] = (), **terms: Any) -> unbraid.ScoreCard:
@@ -322,13 +322,13 @@ def test_scores_by_hand_replace_what_is_out_of_date_or_failed(
 def test_a_card_saved_by_hand_says_what_decided_it(run: Path) -> None:
     card = card_of(run, "mig", "sap", "zero_shot", seed=np.int64(3), held_out=NARROW)
     version = {name: METRICS[name].version for name in ("mig", "sap", "zero_shot")}
-    assert card.to_dict()["decided_by"] == {
+    assert card.to_dict()["computed_with"] == {
         "mig": {"version": version["mig"]},
         "sap": {"version": version["sap"], "seed": 3},
         "zero_shot": {"version": version["zero_shot"], "seed": 3, "held_out": NARROW},
     }
     masked = card_of(run, "zero_shot", factors=("y",), held_out=codes(run).factors[:, 0] > 3)
-    assert masked.to_dict()["decided_by"]["zero_shot"] == {
+    assert masked.to_dict()["computed_with"]["zero_shot"] == {
         "version": version["zero_shot"], "seed": 0, "held_out": "an array or a function", "factors": ["y"],
     }  # fmt: skip
     json.dumps(card.to_dict())

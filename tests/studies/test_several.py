@@ -220,13 +220,13 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
         (second, "label: part, steps: 0", "datasets[1].steps: input should be greater than or equal to 1; got 0"),
         (
             second,
-            "label: part, zero_shot: {gap: x > 1, gapp: 1}",
-            "datasets[1].zero_shot.gapp: unknown; did you mean 'gap'?",
+            "label: part, zero_shot: {held_out: x > 1, held_outt: 1}",
+            "datasets[1].zero_shot.held_outt: unknown; did you mean 'held_out'?",
         ),
         (second, "label: part, metrics: [mig, zero_shot]", "datasets[1] (part): metrics[1]: zero_shot needs a gap"),
         (
             second,
-            "label: part, zero_shot: {gap: x > 1}",
+            "label: part, zero_shot: {held_out: x > 1}",
             "datasets[1] (part): zero_shot: the dataset leaves out images itself",
         ),
         ("seeds: 2", "seedz: 2", "study.yaml: seedz: unknown; did you mean 'seeds'?"),
@@ -326,16 +326,16 @@ def test_of_one_dataset_in_a_store_it_is_a_study_by_itself(
     study = Study.load(written(tmp_path, WIDE.replace("  - {name: pca, latents: 2}\n", "")), out=URL)
     study.run(processes=0)
     part = study.parts()["part"]
-    assert address_of(part.known_folder()) == f"{URL}/part"
+    assert address_of(part.require_folder()) == f"{URL}/part"
     part.rank(similarity="lasso")
     assert "part/udr/lasso-all.npz" in stored()
-    store.write_failure(part.known_folder(), store.Failure("a", "vae", "", 0, "it broke", 1))
-    publish(part.known_folder())
+    store.write_failure(part.require_folder(), store.Failure("a", "vae", "", 0, "it broke", 1))
+    publish(part.require_folder())
     assert "part/failed/a.json" in stored()
-    store.forget_failure(part.known_folder(), "a")
-    publish(part.known_folder())
+    store.forget_failure(part.require_folder(), "a")
+    publish(part.require_folder())
     assert "part/failed/a.json" not in stored()
-    with store.claimed(part.known_folder()), monkeypatch.context() as patch:
+    with store.claimed(part.require_folder()), monkeypatch.context() as patch:
         patch.setattr(remote, "pull", lambda *_: pytest.fail("brought up to date while somebody is at work"))
         local_folder(URL)
     machine("two")

@@ -58,7 +58,7 @@ def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path:
         model = record["model_info"]["additional_details"]
         assert {model["deployment_type"], model["model_availability"]} == {"self_deployed", "unknown"}
         assert all(isinstance(each, str) for each in model.values())
-        row, run = rows.loc[model["run"]], load_run(study.known_folder() / "runs" / model["run"])
+        row, run = rows.loc[model["run"]], load_run(study.require_folder() / "runs" / model["run"])
         assert record["evaluation_id"] == f"unbraid-square/My-lab/pca-{model['run']}/12.500000"
         results = {each["evaluation_name"]: each for each in record["evaluation_results"]}
         own = "tests.studies.examples:spread.score"
@@ -95,7 +95,7 @@ def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_p
     assert three["published.mig.score"] == 0.25
     assert json.loads(three["published"]) == {"mig.score": {"source": "Doe 2020, table 1", "reason": "other images"}}
     assert four[["published", "published.mig.score"]].isna().all()
-    folder = str(study.known_folder())
+    folder = str(study.require_folder())
     code, printed, _ = unbraid_cli("study", "published", folder, "--json")
     (row,) = json.loads(printed)
     assert (code, row["measured"], row["difference"]) == (0, three["mig.score"], three["mig.score"] - 0.25)

@@ -70,7 +70,7 @@ def test_every_run_is_a_row_of_what_its_folder_holds(whole):
     assert list(frame.columns[:26]) == [
         "run", "family", "setting", "seed", "state", "reason", "dataset", "dataset_options", "content", "steps",
         "batch_size", "hold_out", "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy",
-        "processor", "accelerator", "decided_by", "ranked_by", "published", "above_baselines", "seconds",
+        "processor", "accelerator", "computed_with", "ranked_by", "published", "above_baselines", "seconds",
     ]  # fmt: skip
     for run, (_, row) in zip(runs, frame.iterrows(), strict=True):
         loaded = load_run(run.path)
@@ -84,7 +84,7 @@ def test_every_run_is_a_row_of_what_its_folder_holds(whole):
             "square", config["dataset"]["content"], 6, 8, "cpu", "float32",
         ]  # fmt: skip
         assert (row["training_version"], row["unbraid"]) == (config["training_version"], unbraid.__version__)
-        assert json.loads(row["decided_by"]) == {name: dict(each) for name, each in card.decided_by.items()}
+        assert json.loads(row["computed_with"]) == {name: dict(each) for name, each in card.computed_with.items()}
         assert pd.isna(row["hold_out"])
         assert pd.isna(row["ranked_by"])
         if run.family == "beta_vae":
@@ -271,7 +271,7 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_stops_no_other(whole, tmp_
     frame = study.results()
     assert frame["mig.score"].isna().tolist() == [False] * 6 + [True] * 2
     assert frame["reason"][6] == "RuntimeError: the network will not"
-    shared = [name for name in whole.results() if name not in ("seconds", "reason", "decided_by", "ranked_by")]
+    shared = [name for name in whole.results() if name not in ("seconds", "reason", "computed_with", "ranked_by")]
     pd.testing.assert_frame_equal(frame[shared][:6], whole.results()[shared], check_exact=True)
     kept = json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())
     assert {name: kept[name] for name in ("id", "family", "setting", "seed", "attempts")} == {
@@ -310,7 +310,7 @@ def test_a_metric_that_fails_takes_no_model_out_of_the_study(whole, tmp_path, mo
     assert frame[f"{broken}.score"].isna().all()
     assert frame["reason"].tolist() == [run.reason for run in runs]
     assert frame["udr.score"].notna().all()
-    shared = [name for name in whole.results() if name not in ("seconds", "reason", "decided_by", "ranked_by")]
+    shared = [name for name in whole.results() if name not in ("seconds", "reason", "computed_with", "ranked_by")]
     pd.testing.assert_frame_equal(frame[shared], whole.results()[shared], check_exact=True)
 
     trained, scored = times(tmp_path), times(tmp_path, SCORES)
@@ -332,7 +332,7 @@ def test_a_gap_that_changes_gives_new_numbers(tmp_path):
     )
     found = []
     for gap in ("y > 5 and x > 5", "y > 3 and x > 3"):
-        study = here(tmp_path, f"{text}\nzero_shot: {{gap: '{gap}', n_rows: 64}}")
+        study = here(tmp_path, f"{text}\nzero_shot: {{held_out: '{gap}', n_rows: 64}}")
         codes = load_run(study.runs()[0].path).codes()
         frame = study.results()
         assert frame["zero_shot.score"][0] == unbraid.score(codes, metrics="zero_shot", held_out=gap)["zero_shot"].score
@@ -341,7 +341,7 @@ def test_a_gap_that_changes_gives_new_numbers(tmp_path):
     assert found[0]["mig.score"].equals(found[1]["mig.score"])
 
     # Until it is run, a study with another gap has no number rather than that of another gap.
-    (tmp_path / "out" / "study.yaml").write_text(f"{text}\nzero_shot: {{gap: 'y > 4', n_rows: 64}}")
+    (tmp_path / "out" / "study.yaml").write_text(f"{text}\nzero_shot: {{held_out: 'y > 4', n_rows: 64}}")
     looked_at = Study.load(tmp_path / "out")
     assert {run.state for run in looked_at.runs()} == {"waiting"}
     assert looked_at.results()["mig.score"].equals(found[0]["mig.score"])

@@ -65,23 +65,23 @@ def test_the_table_of_results_has_what_udr_gives_for_the_codes_on_disk(study: St
     frame = study.results().set_index("run")
     for _, rows in frame.groupby(["family", "setting"]):
         representations = [
-            Representation.load(study.known_folder() / "runs" / run / "codes.safetensors") for run in rows.index
+            Representation.load(study.require_folder() / "runs" / run / "codes.safetensors") for run in rows.index
         ]
         kl = [each.mean_kl() for each in representations]
         known = [each for each in kl if each is not None]
         result = udr([each.codes for each in representations], kl=known or None, kl_threshold=0, similarity="spearman")
         assert rows["udr.score"].tolist() == pytest.approx(result.scores.tolist())
         assert rows["udr.informative"].tolist() == result.informative.tolist()
-    assert (study.known_folder() / "udr" / "spearman.npz").is_file()
-    saved = pd.read_parquet(study.known_folder() / "results.parquet")
+    assert (study.require_folder() / "udr" / "spearman.npz").is_file()
+    saved = pd.read_parquet(study.require_folder() / "results.parquet")
     assert saved["udr.score"].tolist() == frame["udr.score"].tolist()
 
 
 def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made: Path, study: Study) -> None:
-    shutil.rmtree(study.known_folder() / "udr")
-    (study.known_folder() / "results.parquet").unlink()
-    written(study.known_folder().parent, YAML)
-    again = Study.load(study.known_folder().parent / "study.yaml", study.known_folder())
+    shutil.rmtree(study.require_folder() / "udr")
+    (study.require_folder() / "results.parquet").unlink()
+    written(study.require_folder().parent, YAML)
+    again = Study.load(study.require_folder().parent / "study.yaml", study.require_folder())
     told: list[tuple[str, int, int]] = []
 
     def stop(sent: StudyProgress) -> None:
@@ -92,7 +92,7 @@ def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made:
     with pytest.raises(KeyboardInterrupt):
         again.run(progress=stop)
     assert told == [("comparing models", 1, 6)]
-    table = pd.read_parquet(study.known_folder() / "results.parquet")
+    table = pd.read_parquet(study.require_folder() / "results.parquet")
     assert list(table["state"]) == ["finished"] * 6
     assert "udr.score" not in table
     sent: list[StudyProgress] = []
@@ -100,7 +100,7 @@ def test_interrupted_while_it_ranks_a_study_has_lost_nothing_and_continues(made:
     assert [each.after for each in sent if each.after] == [("comparing models", done, 6) for done in range(1, 7)]
     assert not any(each.taken for each in sent)
     pd.testing.assert_frame_equal(
-        pd.read_parquet(study.known_folder() / "results.parquet"), pd.read_parquet(made / "results.parquet")
+        pd.read_parquet(study.require_folder() / "results.parquet"), pd.read_parquet(made / "results.parquet")
     )
 
 
@@ -115,14 +115,14 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
         variances = np.full(codes.shape, -17.0, np.float32)
         kept = replace(loaded, codes=(0.001 * codes).astype(np.float32), log_variances=variances)
         kept.save(run.path / "codes.safetensors")
-    shown = invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--alpha", "cv")
+    shown = invoke("study", "rank", study.require_folder(), "--similarity", "lasso", "--alpha", "cv")
     (note,) = [line for line in shown.splitlines() if line.startswith("note: lasso")]
     assert f"raise the scores of {runs[0].id} (" in note
     assert f"are predicted from {runs[1].id} (" in note
     (best,) = [line for line in shown.splitlines() if line.startswith("best model, leaving out pca")]
     assert any(run.id in best for run in runs[2:4]), "none that the note doubts"
-    assert "lasso weights" not in invoke("study", "rank", study.known_folder())
-    shown_by_report = [each["notes"] for each in rankings(study.known_folder(), study.results())]
+    assert "lasso weights" not in invoke("study", "rank", study.require_folder())
+    shown_by_report = [each["notes"] for each in rankings(study.require_folder(), study.results())]
     assert [note.removeprefix("note: ") in notes for notes in shown_by_report] == [True, False]
 
 
@@ -147,7 +147,7 @@ def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
     )  # not what the YAML says, so not kept
     assert kept_ranking(study, study.runs()) is not None
     rank_study(study, RankingOptions("spearman", "all"))
-    assert (study.known_folder() / "udr" / "spearman-all.npz").is_file()
+    assert (study.require_folder() / "udr" / "spearman-all.npz").is_file()
     assert kept_ranking(study, study.runs()) is not None
     assert study.config.udr is not None
     stricter = study.config.udr.model_copy(update={"kl_threshold": 0.5})
@@ -170,7 +170,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[1].id] == "the only run of its setting, with no other to be compared with"
     assert "codes.safetensors" in ranking.left_out[runs[2].id]
     assert ranking.left_out[runs[3].id] == "not finished"
-    shown = invoke("study", "rank", study.known_folder())
+    shown = invoke("study", "rank", study.require_folder())
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
     assert "best model: none: notes doubt each model that has learnt" in shown
 
@@ -183,7 +183,7 @@ def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
 
 def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:
     with_learnt_codes(study)
-    shown = invoke("study", "rank", study.known_folder(), "--rows", "3")
+    shown = invoke("study", "rank", study.require_folder(), "--rows", "3")
     ranking = rank_study(study)
     order = [line.split()[-1] for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
     assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
@@ -192,14 +192,14 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
     assert "note: every seed of pca gives the same codes" in shown
     assert "warning: a note doubts the scores of 2 of 2 runs of pca" in shown
     best = next(ranking.runs[at] for at in ranking.best_first if ranking.families[at] == "beta_vae")
-    assert f"best model, leaving out pca: {study.known_folder() / 'runs' / best}" in shown
+    assert f"best model, leaving out pca: {study.require_folder() / 'runs' / best}" in shown
     assert study.rank().best == best, "the same model in Python"
 
 
 def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
     with_learnt_codes(study)
-    content = json.loads(invoke("study", "rank", study.known_folder(), "--compare", "all", "--json"))
-    said = invoke("study", "rank", study.known_folder(), "--compare", "all").splitlines()[-1]
+    content = json.loads(invoke("study", "rank", study.require_folder(), "--compare", "all", "--json"))
+    said = invoke("study", "rank", study.require_folder(), "--compare", "all").splitlines()[-1]
     assert said.startswith("the labels, opened afterwards, say of it: mig ")
     scores = {run["run"]: run["mig.score"] for run in content["runs"]}
     own = scores[content["best"]]
@@ -208,7 +208,9 @@ def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
 
 
 def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
-    invoke("study", "rank", study.known_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex")
+    invoke(
+        "study", "rank", study.require_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex"
+    )
     ranking = rank_study(study)
     runs = pd.read_csv(tmp_path / "runs.csv")
     assert runs["run"].tolist() == [ranking.runs[at] for at in ranking.best_first]
@@ -224,7 +226,7 @@ def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
 
 def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
     with_learnt_codes(study)
-    content = json.loads(invoke("study", "rank", study.known_folder(), "--similarity", "lasso", "--json"))
+    content = json.loads(invoke("study", "rank", study.require_folder(), "--similarity", "lasso", "--json"))
     assert content["options"]["similarity"] == "lasso"
     assert len(content["runs"]) == 6
     first = content["runs"][0]
@@ -235,13 +237,13 @@ def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
         "pca": True,
     }
     assert content["best_path"].endswith(content["best"])
-    assert (study.known_folder() / "udr" / "lasso.npz").is_file()
+    assert (study.require_folder() / "udr" / "lasso.npz").is_file()
 
 
 def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> None:
     out = tmp_path / "correlations.csv"
     shown = invoke(
-        "study", "agreement", study.known_folder(), "--box", "mig.score", "--trend", "elbo,mig.score",
+        "study", "agreement", study.require_folder(), "--box", "mig.score", "--trend", "elbo,mig.score",
         "--controversial", "dci_lasso.disentanglement,mig.score", "--target", "udr.score", "--out", out,
     )  # fmt: skip
     for part in (
@@ -251,15 +253,15 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
     ):  # fmt: skip
         assert part in shown
     frame = pd.read_csv(out)
-    content = json.loads(invoke("study", "agreement", study.known_folder(), "--json", "--box", "mig.score"))
+    content = json.loads(invoke("study", "agreement", study.require_folder(), "--json", "--box", "mig.score"))
     assert [row["value"] for row in content["agreement"]["correlations"]] == frame["value"].tolist()
     assert np.isfinite(frame["value"]).all()
     assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
-    listed = invoke("study", "agreement", study.known_folder(), "--pairs", "--confidence", ".9")
+    listed = invoke("study", "agreement", study.require_folder(), "--pairs", "--confidence", ".9")
     assert "90 % between" in listed
     assert "runs of one setting are alike" in listed
     assert len(content["spread"]["boxes"]) == 3
-    few = invoke("study", "agreement", study.known_folder(), "--over", "settings", "--group", "pca")
+    few = invoke("study", "agreement", study.require_folder(), "--over", "settings", "--group", "pca")
     assert "left out: mig.score (has 1 values; 3 are needed)" in few
 
 
@@ -283,14 +285,14 @@ def test_unsound_options_are_refused_in_one_line(made: Path, arguments: tuple[st
 
 
 def test_compare_prints_means_and_differences_of_groups(study: Study, tmp_path: Path) -> None:
-    shown = invoke("study", "compare", study.known_folder(), "--columns", "mig.score", "--out", tmp_path / "a.csv")
+    shown = invoke("study", "compare", study.require_folder(), "--columns", "mig.score", "--out", tmp_path / "a.csv")
     assert "beta_vae - pca" in shown
     assert "note: groups hold several settings" in shown
     frame = study.results()
     scores = {family: rows["mig.score"] for family, rows in frame.groupby("family")}
     expected = np.median(scores["beta_vae"].to_numpy()[:, None] - scores["pca"].to_numpy())
     assert pd.read_csv(tmp_path / "a.csv")["shift"].tolist() == pytest.approx([expected])
-    content = json.loads(invoke("study", "compare", study.known_folder(), "--by", "hyper.beta", "--json"))
+    content = json.loads(invoke("study", "compare", study.require_folder(), "--by", "hyper.beta", "--json"))
     assert {each["group"] for each in content["groups"]} == {"1.0", "4.0"}
     assert content["differences"][0]["low"] is None, "two and two runs never tell"
 
@@ -350,13 +352,13 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
     assert set(ranking.silent) == {runs[0].id, runs[2].id}
     why = ranking.why_none()
     assert why == "notes doubt each model that has learnt; the others have learnt nothing", "one of two is no majority"
-    said = invoke("study", "rank", study.known_folder())
+    said = invoke("study", "rank", study.require_folder())
     assert f"best model: none: {why}" in said
     assert "best setting" not in said
-    content = json.loads(invoke("study", "rank", study.known_folder(), "--json"))
+    content = json.loads(invoke("study", "rank", study.require_folder(), "--json"))
     assert (content["best"], content["best_setting"], content["why_none"]) == (None, None, why)
     assert {runs[0].id, runs[2].id} <= set(content["learnt_nothing"])
-    data = study_data(study, study.results(), study.known_folder())
+    data = study_data(study, study.results(), study.require_folder())
     assert data["verdict"] == [f"best model: none: {why}"]
     assert len(data["not_best"]) == 6
 
@@ -370,21 +372,21 @@ def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Stu
     assert chosen.setting == runs[0].setting != runs[-1].setting, "of the other setting half has learnt nothing"
     medians = ranking.per_setting().set_index(["family", "setting"])["median"]
     assert chosen.median == medians[chosen.family, chosen.setting]
-    said = invoke("study", "rank", study.known_folder()).splitlines()
+    said = invoke("study", "rank", study.require_folder()).splitlines()
     (line,) = [each for each in said if each.startswith("best setting, leaving out pca: beta_vae beta=1 ")]
     assert line.endswith(f"(median {chosen.median:.3f})")
     (row,) = [each for each in said if each.split()[:2] == ["beta_vae", "beta=1"]]
     assert row.split()[3] == f"{chosen.median:.3f}", "the same number in the table"
     frame = study.results()
-    data = study_data(study, frame, study.known_folder())
+    data = study_data(study, frame, study.require_folder())
     assert data["verdict"] == [line, f"best model, leaving out pca: {chosen.run} ({chosen.score:.3f})"]
     assert frame["run"].tolist().index(chosen.run) not in data["not_best"]
-    assert json.loads(invoke("study", "rank", study.known_folder(), "--json"))["best"] == chosen.run == ranking.best
+    assert json.loads(invoke("study", "rank", study.require_folder(), "--json"))["best"] == chosen.run == ranking.best
 
 
 def test_a_mistyped_metric_is_noticed_before_anything_is_ranked(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unbraid.studies.study_ranking.rank_study", lambda *_, **__: pytest.fail("ranked first"))
     for metric, said in (("mg.score", "did you mean 'mig.score'"), ("family", "column 'family' does not hold numbers")):
-        done = CliRunner().invoke(app, ["study", "rank", str(study.known_folder()), "--metric", metric])
+        done = CliRunner().invoke(app, ["study", "rank", str(study.require_folder()), "--metric", metric])
         assert isinstance(done.exception, ValueError)
         assert said in str(done.exception)

@@ -54,7 +54,7 @@ def test_tensorboard(study):
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData  # pyright: ignore[reportAttributeAccessIssue]
 
-    folder = study.known_folder() / "tracking" / "tensorboard"
+    folder = study.require_folder() / "tracking" / "tensorboard"
     for run in study.runs():
         place = folder / run.family / run.setting.replace(" ", "_") / f"seed-{run.seed}-{run.id}"
         events = EventAccumulator(str(place), size_guidance={"scalars": 0}).Reload()
@@ -101,7 +101,7 @@ def entries(items: Any) -> dict[str, Any]:
 
 @pytest.mark.lengthy
 def test_wandb(study):
-    folder = study.known_folder() / "tracking" / "wandb" / "wandb"
+    folder = study.require_folder() / "tracking" / "wandb" / "wandb"
     for run in study.runs():
         (place,) = folder.glob(f"offline-run-*-{run.id}")
         records = list(wandb_records(place))
@@ -167,7 +167,7 @@ def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, monkeypa
 
 
 def mlflow_rows(study: Study, query: str, *values: Any) -> list[Any]:
-    with closing(sqlite3.connect(study.known_folder() / "tracking" / "mlflow" / "mlflow.db")) as database:
+    with closing(sqlite3.connect(study.require_folder() / "tracking" / "mlflow" / "mlflow.db")) as database:
         return database.execute(query, values).fetchall()
 
 
@@ -193,7 +193,7 @@ def test_mlflow(study):
 
 
 def written(study: Study) -> dict[str, int]:
-    folder = study.known_folder() / "tracking"
+    folder = study.require_folder() / "tracking"
     files = [*folder.rglob("events.*"), *folder.rglob("*.wandb"), folder / "mlflow" / "mlflow.db"]
     return {str(path): path.stat().st_mtime_ns for path in files}
 
@@ -203,8 +203,8 @@ def test_what_was_told_is_not_told_again_and_what_was_not_is(study, tmp_path):
     before = written(study)
     study.run(processes=0)
     assert written(study) == before
-    shutil.copytree(study.known_folder() / "runs", tmp_path / "out" / "runs")
-    shutil.copy(study.known_folder() / "study.json", tmp_path / "out")
+    shutil.copytree(study.require_folder() / "runs", tmp_path / "out" / "runs")
+    shutil.copy(study.require_folder() / "study.json", tmp_path / "out")
     # As if it had been killed before the trackers were told: nothing is trained any more, and one tracker asked for.
     late = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[tensorboard]"))
     late.run(processes=0)
@@ -220,7 +220,7 @@ def test_what_was_told_is_not_told_again_and_what_was_not_is(study, tmp_path):
 
 
 def written_events(study: Study) -> dict[str, int]:
-    return {str(path): path.stat().st_mtime_ns for path in (study.known_folder() / "tracking").rglob("events.*")}
+    return {str(path): path.stat().st_mtime_ns for path in (study.require_folder() / "tracking").rglob("events.*")}
 
 
 def test_a_tracker_that_fails_stops_nothing_and_is_asked_again(tmp_path, monkeypatch):

@@ -29,7 +29,7 @@ def tasks_of(tmp_path):
         folder = tmp_path / name
         (folder / "runs").mkdir(parents=True)
         study = Study.load(written(tmp_path, text), out=folder / "study")
-        return all_tasks(study, *study.meet())[:2]
+        return all_tasks(study, *study.resolve_environment())[:2]
 
     return tasks
 

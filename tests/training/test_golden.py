@@ -35,6 +35,6 @@ def test_a_small_change_of_the_arithmetic_shows(monkeypatch: pytest.MonkeyPatch)
     result.weights[name] = flipped
     assert digest_of(result) != before
     assert not far(numbers_of(result), kept["numbers"])
-    settings = FAMILIES["vae"].players[0].adam
+    settings = FAMILIES["vae"].optimizer_steps[0].adam
     monkeypatch.setitem(settings.__dict__, "beta2", 0.9)
     assert far(numbers_of(trained("vae")), kept["numbers"])

@@ -249,7 +249,7 @@ def test_a_study_of_pictures_is_ranked_and_shown(tmp_path: Path) -> None:
     ("change", "said"),
     [
         (("metrics: [elbo_terms]", "metrics: [mig]"), r"metrics\[0\]: mig needs factors; its images have none"),
-        (("udr: {similarity: spearman}", "zero_shot: {gap: 'a > 1'}"), "names no factor 'a'; there are none"),
+        (("udr: {similarity: spearman}", "zero_shot: {held_out: 'a > 1'}"), "names no factor 'a'; there are none"),
         (("udr: {similarity: spearman}", "compositional: {factors: [a, b]}"), "no factor 'a'; there are none"),
     ],
 )

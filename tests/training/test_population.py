@@ -16,7 +16,7 @@ from unbraid.training import batches
 from unbraid.training.population import Diverged, Population, make_context, make_population
 
 CPU = torch.device("cpu")
-TRAINED = [name for name, family in FAMILIES.items() if family.players]
+TRAINED = [name for name, family in FAMILIES.items() if family.optimizer_steps]
 DATASET = blocks()
 TINY = ArrayDataset(np.ascontiguousarray(DATASET.array[:, ::4, ::4]), DATASET.space)  # 8 x 8, for dense networks
 

@@ -55,7 +55,7 @@ def plain_weights(one: Member) -> tuple[dict[str, torch.Tensor], list[float]]:
     schedule = torch.optim.lr_scheduler.SequentialLR(adam, parts, [warmup] * (len(parts) - 1))
     norms = []
     for step in range(STEPS):
-        batch = draws.batch(FAMILY.players[0], step, step, 0)
+        batch = draws.batch(FAMILY.optimizer_steps[0], step, step, 0)
         images = batch["images"][0]
         outputs = modules["vae"](images, batch["noise"][0])
         beta = float(hyper["beta"]) * (min(1, step / int(hyper["beta_warmup"])) if hyper["beta_warmup"] else 1)
@@ -192,7 +192,7 @@ def test_plateaus_are_those_of_pytorch(plateau: Plateau) -> None:
 
 
 def test_a_rate_is_halved_where_the_loss_falls_no_more() -> None:
-    """PartedVAE's two players by their own plateaus; stopped and resumed as if nothing had happened."""
+    """PartedVAE's two optimizer steps by their own plateaus; stopped and resumed as if nothing had happened."""
     row, one = FAMILIES["parted_vae"], member("parted_vae", network="dense", schedule="plateau", learning_rate=0.0)
     context = make_context(row, [one, one], TINY, batch_size=243, steps=12)
     assert context.image_pass == 1
@@ -215,8 +215,8 @@ def test_a_rate_is_halved_where_the_loss_falls_no_more() -> None:
         alone.advance(step)
     for name in ("plateau/labels", "plateau/vae"):
         np.testing.assert_allclose(made.state(1)[name], alone.state(0)[name], rtol=1e-3)
-    assert PARTED_VAE.players[0].plateau == Plateau(0.1, 1, 2, 1e-6)
-    assert PARTED_VAE.players[1].plateau == Plateau(0.01, 1, 4, 1e-7)
+    assert PARTED_VAE.optimizer_steps[0].plateau == Plateau(0.1, 1, 2, 1e-6)
+    assert PARTED_VAE.optimizer_steps[1].plateau == Plateau(0.01, 1, 4, 1e-7)
 
 
 def test_without_progress_the_rate_falls_by_halves() -> None:

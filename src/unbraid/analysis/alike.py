@@ -38,8 +38,8 @@ def check_alike(
         metric = column.rpartition(".")[0]
         if metric == "udr" and "ranked_by" in rows.columns and len(_distinct(rows, "ranked_by")) > 1:
             raise ValueError(f"{column}: the models were ranked among different others; rank them together")
-        if "decided_by" in rows.columns:
-            decided = [json.loads(text).get(metric) for text in rows["decided_by"].dropna()]
+        if "computed_with" in rows.columns:
+            decided = [json.loads(text).get(metric) for text in rows["computed_with"].dropna()]
             rules = {json.dumps(each, sort_keys=True) for each in decided if each is not None}
             if len(rules) > 1:
                 raise ValueError(f"{column}: computed by different rules ({' and '.join(sorted(rules)[:2])})")

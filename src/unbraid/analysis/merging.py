@@ -24,7 +24,7 @@ Row: TypeAlias = dict[str, Any]  # cells that are not missing, by column
 NEEDED = ("run", "family", "setting", "seed", "state", "content")
 TEXTS = (
     "run", "family", "setting", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
-    "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "decided_by",
+    "device", "precision", "unbraid", "commit", "torch", "numpy", "processor", "accelerator", "computed_with",
     "ranked_by", "published", "above_baselines",
 )  # fmt: skip
 FIRST = (
@@ -155,8 +155,8 @@ def _belongs(column: str, name: str) -> bool:
 
 def _without(frame: DataFrame, name: str) -> DataFrame:
     frame = frame.drop(columns=[column for column in frame.columns if _belongs(column, name)])
-    if "decided_by" in frame.columns:
-        frame = frame.assign(decided_by=[_undecided(each, name) for each in frame["decided_by"]])
+    if "computed_with" in frame.columns:
+        frame = frame.assign(computed_with=[_undecided(each, name) for each in frame["computed_with"]])
     return frame
 
 
@@ -196,7 +196,7 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
     differing = [
         name
         for name in one.keys() & other.keys()
-        if name not in {*PROVENANCE, *TOLD, "decided_by"} and one[name] != other[name]
+        if name not in {*PROVENANCE, *TOLD, "computed_with"} and one[name] != other[name]
     ]
     if differing:
         if prefer_first:
@@ -219,17 +219,17 @@ def _advice(name: str) -> str:
 
 
 def _decided(one: Row, other: Row) -> Row:
-    """`decided_by` of both.
+    """`computed_with` of both.
 
     Raises:
         ValueError: a metric was computed by other rules in one of them.
     """
-    held = [json.loads(row["decided_by"]) for row in (one, other) if "decided_by" in row]
+    held = [json.loads(row["computed_with"]) for row in (one, other) if "computed_with" in row]
     for name in set(held[0]) & set(held[1]) if len(held) == 2 else ():
         if held[0][name] != held[1][name]:
             raise ValueError(f"{name} was computed otherwise: {held[0][name]} and {held[1][name]}")
     both: dict[str, Any] = reduce(lambda found, each: found | each, held, {})
-    return {"decided_by": json.dumps(both, sort_keys=True, ensure_ascii=False)} if held else {}
+    return {"computed_with": json.dumps(both, sort_keys=True, ensure_ascii=False)} if held else {}
 
 
 def _place(row: Row) -> tuple[Any, ...]:

@@ -14,7 +14,7 @@ from unbraid.cli._terminal import Terminal
 
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
-    from unbraid.studies.index import Standing
+    from unbraid.studies.index import StudyStatus
     from unbraid.studies.state import StudyRun
     from unbraid.studies.store import Failure
     from unbraid.studies.study import Study
@@ -30,7 +30,7 @@ def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
     listed = {run.id for run in runs}
-    folders = [part.known_folder() for part in study.parts().values()]
+    folders = [part.require_folder() for part in study.parts().values()]
     beside = {each.id: each.reason for own in folders for each in failures(own) if each.id not in listed}
     if beside:
         line += f"\n{len(beside)} more failed, of those that see fewer images"
@@ -71,25 +71,25 @@ def described(run: "StudyRun") -> dict[str, Any]:
     }
 
 
-def print_status(standing: "Standing") -> None:
+def print_status(status: "StudyStatus") -> None:
     """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
-    console, runs = Terminal(), standing.runs
+    console, runs = Terminal(), status.runs
     groups: dict[tuple[str, str], Counter[str]] = {}
     for run in runs:
         groups.setdefault((run.family, run.setting), Counter())[run.state] += 1
-    console.print(_counts(standing.name, groups))
+    console.print(_counts(status.name, groups))
     for state in ("failed", "diverged"):
         for run in runs:
             if run.state == state:
                 _tell(console, state, run)
-    for failure in standing.beside:
+    for failure in status.beside:
         _tell(console, "failed", failure)
     for line in failed_metrics(runs):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for kind, (done, expected) in standing.answered.items():
+    for kind, (done, expected) in status.answered.items():
         console.print(f"{kind}: {done} of {expected} runs without some images have been asked", highlight=False)
-    if standing.left:
-        console.print(f"{standing.left} runs in the folder are no longer in the YAML; they stay, outside the results")
+    if status.left:
+        console.print(f"{status.left} runs in the folder are no longer in the YAML; they stay, outside the results")
 
 
 def _tell(console: Console, state: str, run: "StudyRun | Failure") -> None:

@@ -32,8 +32,8 @@ def list_metrics(
                 "headline": metric.headline,
                 "higher_is_better": metric.higher_is_better,
                 "range": [str(end) if abs(end) == float("inf") else end for end in metric.range],
-                "means": metric.means,
-                "misses": metric.misses,
+                "summary": metric.summary,
+                "limitations": metric.limitations,
                 "needs": metric.needs,
                 "source": metric.source,
                 "version": metric.version,
@@ -50,7 +50,7 @@ def list_metrics(
         low, high = (f"{end:g}".replace("inf", "∞") for end in metric.range)
         needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
         direction = "higher" if metric.higher_is_better else "lower"
-        table.add_row(name, direction, f"{low} to {high}", metric.means + needs, metric.package or metric.source)
+        table.add_row(name, direction, f"{low} to {high}", metric.summary + needs, metric.package or metric.source)
     Terminal().print(table)
     say("Presets, which may stand for ids:")
     for name, chosen in PRESETS.items():

@@ -148,9 +148,9 @@ def status(
     found = None if again or trust_code else remembered(folder)
     if found is None:
         study = opened(folder, trust=trust_code or ())
-        from unbraid.studies.standing import standings
+        from unbraid.studies.status import statuses
 
-        found = standings(study.known_folder(), study.parts())
+        found = statuses(study.require_folder(), study.parts())
     if json:
         named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
         say(json_format.dumps(named, indent=2))

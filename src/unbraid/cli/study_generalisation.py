@@ -64,7 +64,7 @@ _ERRORS = {"lasso": "lasso.", "forest": "forest."}
 def _table(kind: str, content: Mapping[str, Any]) -> Table:
     terms = content["terms"]
     if kind == "zero_shot":
-        title, names, lines = f"zero-shot: {terms['gap']}", ["gap", "ordinary", "cost"], _ERRORS
+        title, names, lines = f"zero-shot: {terms['held_out']}", ["gap", "ordinary", "cost"], _ERRORS
     else:
         title = f"compositional generalisation: {' and '.join(terms['factors'])}"
         names, lines = [*terms["factors"], "both"], _ACCURACIES

@@ -196,7 +196,7 @@ class StudiesSite:
         label, slash, rest = path.removeprefix("/").partition("/")
         if label not in self.study.parts():
             raise Refused(404, "no dataset of that name")
-        folder = file_within(self.study.known_folder(), label)
+        folder = file_within(self.study.require_folder(), label)
         if not (folder / YAML).is_file():
             raise Refused(404, "its runs have not begun")
         if label not in self._sites:

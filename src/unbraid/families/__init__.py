@@ -1,50 +1,54 @@
 """Model families: the table of those that can be trained, and how to add one.
 
-A family is one row of FAMILIES: how to build its modules, the players that train them, its hyperparameters, and how
-to encode and decode. The rows only describe; `unbraid.train` owns random numbers, optimisers, order and files, and
-runs one member or a stacked population from the same row.
+A family is one row of FAMILIES: how to build its modules, the optimizer steps that train them, its hyperparameters,
+and how to encode and decode. The rows only describe; `unbraid.train` owns random numbers, optimisers, order and files,
+and runs one member or a stacked population from the same row.
 
 A family of a user's own needs no row: it is named as "module:object", a `Family` or a loss.
 
-**To add one to the table** write its objective (a pure function in `unbraid.objectives`), one loss per player (a
-function as below) and one row. The tests in tests/contracts and tests/training run over the table.
+**To add one to the table** write its objective (a pure function in `unbraid.objectives`), one loss per optimizer step
+(a function as below) and one row. The tests in tests/contracts and tests/training run over the table.
 
 `build(shape, settings) -> nn.ModuleDict`
     All modules of one member by name. `shape` is (height, width, channels), or (n_features,) for tables; `settings`
     holds the structural hyperparameters. The trainer seeds torch's generator before the call, so plain constructors
     are deterministic. Modules stay in training mode during training; buffers (running statistics of a batch norm)
-    are part of a member's state, are updated by the forward pass of any player that uses the module, and are saved.
+    are part of a member's state, are updated by the forward pass of any optimizer step that uses the module, and are
+    saved.
 
-`Player(name, trains, loss, draws, adam, repeats)`
-    Within a step the players move in the order given, each `repeats` times in a row, each time on fresh draws:
+`OptimizerStep(name, trains, loss, draws, adam, repeats)`
+    Within a step the optimizer steps move in the order given, each `repeats` times in a row, each time on fresh draws:
     the loss is computed, differentiated with respect to the parameters of the modules named in `trains` only, and
-    these take one step of Adam. A player's Adam is its own (learning rate, betas, moments).
-    FactorVAE: a player "vae" that trains ("vae",), then "discriminator" that trains ("discriminator",) with
+    these take one step of Adam. An optimizer step's Adam is its own (learning rate, betas, moments).
+    FactorVAE: an optimizer step "vae" that trains ("vae",), then "discriminator" that trains ("discriminator",) with
     Adam("discriminator_learning_rate", 0.5, 0.9) and draws a second batch of images and noise under other names.
-    InfoGAN: a player "critic" with repeats=5, then "generator". PCA: no players; `fit(modules, images, context)`
-    sets the weights in place, once, where `images(positions)` gives float images of any positions 0 .. n_images - 1.
-    `turn(step, context)` is for players that do not move at every step: how often it has moved before, or None where
-    it waits. Its epochs through images and items and its Adam count turns, not steps. Two players may train the same
-    modules, each with moments of its own: LSBD-VAE's take turns, one pass over labelled groups, one over all images
-    (`alternating` in `supervision`); a player that begins after a warm-up of w steps has the turn step - w.
-    Curves hold the mean over the steps in which a player moved, NaN where there was none: give logs of players that
-    move at different steps different names.
+    InfoGAN: an optimizer step "critic" with repeats=5, then "generator". PCA: no optimizer steps; `fit(modules,
+    images, context)` sets the weights in place, once, where `images(positions)` gives float images of any positions 0
+    .. n_images - 1.
+    `turn(step, context)` is for optimizer steps that do not move at every step: how often it has moved before, or None
+    where it waits. Its epochs through images and items and its Adam count turns, not steps. Two optimizer steps may
+    train the same modules, each with moments of its own: LSBD-VAE's take turns, one pass over labelled groups, one
+    over all images (`alternating` in `supervision`); an optimizer step that begins after a warm-up of w steps has the
+    turn step - w. Curves hold the mean over the steps in which an optimizer step moved, NaN where there was none: give
+    logs of optimizer steps that move at different steps different names.
 
 `loss(modules, batch, hyper, step, context) -> (loss, logs, kept)`
     - `modules`: the member's nn.ModuleDict; call modules as usual, `modules["vae"](images, noise)`. Inside a stack
       their tensors are replaced under torch.func.vmap, so no `.item()`, no Python branch on a tensor's value, no
       random calls, no writing into inputs. For derivatives inside a loss (a gradient penalty) use torch.func.grad
       of a function of the *inputs*; parameters may be closed over.
-    - `batch`: the player's draws by name, plus what earlier players of the same step kept. A draw is fixed by
-      (member's seed, step, its name, the repeat): players that name the same draw get the same tensors in the same
-      repeat, so "images" of the second player are those of the first, and another name is another, independent batch.
+    - `batch`: the optimizer step's draws by name, plus what earlier optimizer steps of the same step kept. A draw is
+      fixed by (member's seed, step, its name, the repeat): optimizer steps that name the same draw get the same
+      tensors in the same repeat, so "images" of the second optimizer step are those of the first, and another name is
+      another, independent batch.
     - `hyper`: every hyperparameter by name. Structural ones are plain Python values; the others are floats, or 0-d
       tensors inside a stack, so use torch functions on them (`torch.as_tensor(x)`), never `if hyper["gamma"] > 0`.
     - `step`: how many steps came before; int, or a 0-d int tensor.
     - `context`: n_images, batch_size, steps, settings, and `passes`: moves that show all items once, by name.
     - returns the scalar to minimise, nats per image; `logs`, scalars by name for the curves; and `kept`, tensors
-      that later players of the step find in their batch, detached (FactorVAE's sample, so that the discriminator
-      need not encode again). `{}` where there are none. A later repeat of the same player sees them, too.
+      that later optimizer steps of the step find in their batch, detached (FactorVAE's sample, so that the
+      discriminator need not encode again). `{}` where there are none. A later repeat of the same optimizer step sees
+      them, too.
 
     The forward pass may run under bfloat16 autocast: modules return promoted values (`unbraid.models.networks.
     promote`), and sums, logarithms and exponentials are taken in single precision or better.
@@ -59,11 +63,11 @@ function as below) and one row. The tests in tests/contracts and tests/training 
     It is a function of its arguments alone (resuming makes it again), for every seed of the same shapes, and raises
     ValueError with the reason for factors that cannot give it (`grid_of`, `cyclic_of` in `supervision` do). `used`
     says how much it is and ends in the run's config.json. `amounts` names the structural hyperparameters that say
-    how much; where 0 items are allowed, `turn` must keep the player waiting.
+    how much; where 0 items are allowed, `turn` must keep the optimizer step waiting.
     Labelled pairs: Items(series.index, {"turns": series.turns}), positions (n, 2), turns (n, 2, n_factors).
     Labels of some images: Items(positions, {"labels": space.factors(positions)}), positions (n,).
     Trajectories: Items(walks.index, {"actions": walks.actions}, per_batch=16), positions (n, 6), actions (n, 5).
-    A player with Draw("groups", "given") finds "groups", the images (items, 2, c, h, w), and "groups turns"
+    An optimizer step with Draw("groups", "given") finds "groups", the images (items, 2, c, h, w), and "groups turns"
     (items, 2, n_factors) in its batch; Draw("group noise", "normal", ("latents",), of="groups") is noise for each of
     these images, (items, 2, latents). A batch has as many items as hold batch_size images, one at least and all at
     most, or `per_batch`; every item comes once before any twice.
@@ -73,9 +77,9 @@ function as below) and one row. The tests in tests/contracts and tests/training 
     the place of settings of the same name, and end in config.json. It raises ValueError as `make` does.
 
 `events=(Event(step, apply),)`, what is done once in a training
-    `apply(modules, supply, images, hyper, context)` changes parameters or buffers in place before the players move at
-    step number `step(context)`, for one member at a time, stacked or not: WeakDE fits its class Gaussians to the
-    encodings of `images(supply.items["labelled"].positions)` after the warm-up, into buffers that `build` made.
+    `apply(modules, supply, images, hyper, context)` changes parameters or buffers in place before the optimizer steps
+    move at step number `step(context)`, for one member at a time, stacked or not: WeakDE fits its class Gaussians to
+    the encodings of `images(supply.items["labelled"].positions)` after the warm-up, into buffers that `build` made.
 
 `parts(settings)` says what codes are where they are not `latents` Gaussian ones: Part("y", "circle", 2) is a unit
     vector of two codes. Codes of other kinds than "gaussian" have no log-variances; traversals go around a circle.
@@ -87,10 +91,11 @@ function as below) and one row. The tests in tests/contracts and tests/training 
     `Run.generate` decodes. Without it Gaussian parts are standard normal and circles uniform; points and spheres have
     no prior.
 
-`alone="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after the other.
+`not_stackable_reason="..."`, the reason, for a family whose members cannot be stacked; they are then trained one after
+the other.
 
-`strays(precision, settings)` says whether stacked members would stray from the same members alone by more than
-    docs/training.md promises; such are trained one after the other, too.
+`diverges_when_stacked(precision, settings)` says whether stacked members would stray from the same members alone
+    by more than docs/training.md promises; such are trained one after the other, too.
 
 `version=1`, raised whenever a change moves the weights that the same settings give; it is part of ids from 2 on, and
     tests/training/golden.json holds what 32 steps came to.
@@ -112,8 +117,8 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     Logs,
+    OptimizerStep,
     Part,
-    Player,
     Settings,
     Supervision,
     Supply,
@@ -146,7 +151,7 @@ __all__ = [
     "Items",
     "Logs",
     "Part",
-    "Player",
+    "OptimizerStep",
     "Settings",
     "Supervision",
     "Supply",

@@ -17,7 +17,7 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     Logs,
-    Player,
+    OptimizerStep,
     Settings,
     Supervision,
     Supply,
@@ -103,7 +103,7 @@ NOTES = (
 ADA_GVAE = Family(
     title="Ada-GVAE",
     build=build_vae,
-    players=(Player("vae", ("vae",), ada_gvae_loss, (PAIRS, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), ada_gvae_loss, (PAIRS, NOISE)),),
     hyperparameters=HYPERPARAMETERS,
     encode=encode_vae,
     decode=decode_vae,
@@ -116,7 +116,7 @@ ADA_GVAE = Family(
 ADA_ML_VAE = Family(
     title="Ada-ML-VAE",
     build=build_vae,
-    players=(Player("vae", ("vae",), ada_ml_vae_loss, (PAIRS, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), ada_ml_vae_loss, (PAIRS, NOISE)),),
     hyperparameters=HYPERPARAMETERS,
     encode=encode_vae,
     decode=decode_vae,

@@ -69,7 +69,11 @@ TRAINING: Mapping[str, Hyperparameter] = MappingProxyType(
             0, "steps over which learning rates rise linearly to their values", 0, 1e12, kind="int", later=True
         ),
         "clip": Hyperparameter(
-            0.0, "largest norm of a player's gradient, longer ones are scaled to it; 0: none", 0.0, 1e12, later=True
+            0.0,
+            "largest norm of an optimizer step's gradient, longer ones are scaled to it; 0: none",
+            0.0,
+            1e12,
+            later=True,
         ),
     }
 )
@@ -102,7 +106,7 @@ def check_value(name: str, row: Hyperparameter, value: Any) -> Value:
 
 @dataclass(frozen=True)
 class Draw:
-    """Something random that a player is given every time it moves, the batch in front.
+    """Something random that an optimizer step is given every time it moves, the batch in front.
 
     `images`: (batch, c, h, w) in [0, 1], or (batch, n_features); every image once before any twice.
     `given`: items of the member's supervision, every item once before any twice: their images (items, ..., c, h, w)
@@ -131,7 +135,7 @@ class Adam:
 
 @dataclass(frozen=True)
 class Plateau:
-    """When a player's learning rate is halved under the schedule "plateau"; an epoch is what shows every image."""
+    """When a learning rate is halved under the schedule "plateau"; an epoch is what shows every image."""
 
     threshold: float = 1e-2  # share by which an epoch's loss must fall to be better
     patience: int = 1  # epochs that may be no better
@@ -193,7 +197,7 @@ class Supervision:
 
 @dataclass(frozen=True)
 class Event:
-    """Something done once to each member, before the players move at step number `step(context)`, if that comes.
+    """Something done once to each member, before the optimizer steps of step number `step(context)`, if that comes.
 
     `apply(modules, supply, images, hyper, context)` changes parameters or buffers in place and draws nothing at
     random; modules are in evaluation mode, without gradients.
@@ -217,7 +221,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Player:
+class OptimizerStep:
     """One loss, the modules it trains and how; see `unbraid.families.table` for what the loss receives."""
 
     name: str
@@ -236,7 +240,7 @@ class Family:
 
     title: str
     build: Callable[[Shape, Settings], nn.ModuleDict]
-    players: tuple[Player, ...]
+    optimizer_steps: tuple[OptimizerStep, ...]
     hyperparameters: Mapping[str, Hyperparameter]
     encode: Callable[[nn.ModuleDict, Tensor, Settings], tuple[Tensor, Tensor | None]]
     decode: Callable[[nn.ModuleDict, Tensor, Settings], Tensor]
@@ -248,9 +252,9 @@ class Family:
     facts: Callable[[Space, Settings], Mapping[str, Any]] | None = None
     events: tuple[Event, ...] = ()
     parts: Callable[[Settings], tuple[Part, ...]] | None = None
-    alone: str = ""  # why members cannot be stacked
+    not_stackable_reason: str = ""  # why members cannot be stacked
     # Whether, in this precision, stacked members stray further from the same members alone than docs/training.md says.
-    strays: Callable[[str, Settings], bool] | None = None
+    diverges_when_stacked: Callable[[str, Settings], bool] | None = None
     by_length: str = ""  # what depends on the number of steps, so that a finished training cannot go on
     log_prior: Callable[[nn.ModuleDict, Settings], LogDensity | None] | None = None  # None: standard normal
     # Codes (n, n_codes) of the prior from standard normal and uniform noise (n, n_codes) each; None: as `parts` say.
@@ -260,7 +264,7 @@ class Family:
     def __post_init__(self) -> None:
         more = {**TRAINING, **({"beta_warmup": BETA_WARMUP} if "beta" in self.hyperparameters else {})}
         rows = {**self.hyperparameters, **{name: row for name, row in more.items() if name not in self.hyperparameters}}
-        if self.players:
+        if self.optimizer_steps:
             object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
 
     @cached_property
@@ -273,7 +277,9 @@ class Family:
 
     def stacks(self, precision: str, settings: Settings) -> bool:
         """Whether members are stacked where that is faster, or trained one after the other."""
-        return not self.alone and not (self.strays is not None and self.strays(precision, settings))
+        return not self.not_stackable_reason and not (
+            self.diverges_when_stacked is not None and self.diverges_when_stacked(precision, settings)
+        )
 
 
 def code_parts(family: Family, settings: Settings) -> tuple[Part, ...]:

@@ -5,7 +5,17 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, LogDensity, Logs, Player, Settings
+from unbraid.families.base import (
+    Batch,
+    Context,
+    Family,
+    Hyper,
+    Hyperparameter,
+    LogDensity,
+    Logs,
+    OptimizerStep,
+    Settings,
+)
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -67,7 +77,7 @@ def _strays(precision: str, settings: Settings) -> bool:
 BETA_TCVAE = Family(
     title="beta-TCVAE",
     build=build_beta_tcvae,
-    players=(Player("vae", ("vae", "prior"), beta_tcvae_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae", "prior"), beta_tcvae_loss, (IMAGES, NOISE)),),
     hyperparameters=MappingProxyType(
         {
             **COMMON,
@@ -90,7 +100,7 @@ BETA_TCVAE = Family(
     log_prior=log_prior,
     draw_prior=draw_prior,
     source="Chen et al. 2018, eq. 2",
-    strays=_strays,
+    diverges_when_stacked=_strays,
     presets=MappingProxyType(
         {"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}
     ),

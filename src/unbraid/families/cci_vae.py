@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
+from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, OptimizerStep
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -37,7 +37,7 @@ def cci_vae_loss(
 CCI_VAE = Family(
     title="CCI-VAE, capacity raised step by step",
     build=build_vae,
-    players=(Player("vae", ("vae",), cci_vae_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), cci_vae_loss, (IMAGES, NOISE)),),
     hyperparameters=MappingProxyType(
         {
             **COMMON,

@@ -64,10 +64,10 @@ def outputs_and_reconstruction(
 
 
 def always(precision: str, settings: Settings) -> bool:  # noqa: ARG001
-    """For `Family.strays`."""
+    """For `Family.diverges_when_stacked`."""
     return True
 
 
 def in_half_precision(precision: str, settings: Settings) -> bool:  # noqa: ARG001
-    """For `Family.strays`."""
+    """For `Family.diverges_when_stacked`."""
     return precision != "float32"

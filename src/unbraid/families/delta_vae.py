@@ -17,8 +17,8 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Logs,
+    OptimizerStep,
     Part,
-    Player,
     Settings,
 )
 from unbraid.families.common import COMMON, in_half_precision
@@ -131,8 +131,8 @@ WALK = ("walk_steps", "circles", 2)
 DELTA_VAE = Family(
     title="Delta-VAE, latents on circles",
     build=build_delta_vae,
-    players=(
-        Player(
+    optimizer_steps=(
+        OptimizerStep(
             "vae",
             ("vae",),
             delta_vae_loss,
@@ -143,7 +143,7 @@ DELTA_VAE = Family(
     encode=encode_delta_vae,
     decode=decode_delta_vae,
     source="Perez Rey et al. 2020",
-    strays=in_half_precision,
+    diverges_when_stacked=in_half_precision,
     facts=latent_facts,
     parts=circle_parts,
     presets=MappingProxyType(

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
+from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, OptimizerStep
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -46,7 +46,7 @@ UDR_LAMBDAS = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
 DIP_VAE_I = Family(
     title="DIP-VAE I, covariance of posterior means",
     build=build_vae,
-    players=(Player("vae", ("vae",), dip_vae_i_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), dip_vae_i_loss, (IMAGES, NOISE)),),
     hyperparameters=MappingProxyType(
         {
             **COMMON,
@@ -68,7 +68,7 @@ DIP_VAE_I = Family(
 DIP_VAE_II = Family(
     title="DIP-VAE II, covariance of the aggregate posterior",
     build=build_vae,
-    players=(Player("vae", ("vae",), dip_vae_ii_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), dip_vae_ii_loss, (IMAGES, NOISE)),),
     hyperparameters=MappingProxyType(
         {
             **COMMON,

@@ -5,7 +5,18 @@ from typing import Any, cast
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
+from unbraid.families.base import (
+    Adam,
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    Logs,
+    OptimizerStep,
+    Settings,
+)
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -62,9 +73,9 @@ def of_discriminator(
 FACTOR_VAE = Family(
     title="FactorVAE",
     build=build_factor_vae,
-    players=(
-        Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),
-        Player(
+    optimizer_steps=(
+        OptimizerStep("vae", ("vae",), vae_loss, (IMAGES, NOISE)),
+        OptimizerStep(
             "discriminator",
             ("discriminator",),
             of_discriminator,

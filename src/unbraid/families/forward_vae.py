@@ -18,7 +18,7 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     Logs,
-    Player,
+    OptimizerStep,
     Settings,
     Supervision,
     Supply,
@@ -107,8 +107,8 @@ def forward_vae_loss(
 FORWARD_VAE = Family(
     title="ForwardVAE",
     build=build_forward_vae,
-    players=(
-        Player(
+    optimizer_steps=(
+        OptimizerStep(
             "vae",
             ("vae", "actions"),
             forward_vae_loss,
@@ -133,7 +133,7 @@ FORWARD_VAE = Family(
     decode=decode_forward_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Caselles-Dupre et al. 2019, section 4",
-    strays=in_half_precision,
+    diverges_when_stacked=in_half_precision,
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("transitions",), make_transitions
     ),

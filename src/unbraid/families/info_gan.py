@@ -6,7 +6,18 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Adam, Batch, Context, Draw, Family, Hyper, Hyperparameter, Logs, Player, Settings
+from unbraid.families.base import (
+    Adam,
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    Logs,
+    OptimizerStep,
+    Settings,
+)
 from unbraid.families.common import COMMON, IMAGES, always
 from unbraid.models.networks import Shape, network_pair, promote
 from unbraid.models.resnet import layer_norm, resnet_decoder, resnet_encoder
@@ -16,10 +27,10 @@ from unbraid.objectives.likelihoods import decoded_images
 ENTROPY = {"uniform": math.log(2), "normal": 0.5 * math.log(2 * math.pi * math.e)}  # of one code, nats
 
 
-def code_draws(player: str) -> tuple[Draw, ...]:
-    """Each player's own: the generator is not judged on the codes that the critic has just been trained on."""
+def code_draws(move: str) -> tuple[Draw, ...]:
+    """Each optimizer step's own: the generator is not judged on the codes that the critic has just been trained on."""
     shape = ("latents",)
-    return Draw(f"{player} normal codes", "normal", shape), Draw(f"{player} uniform codes", "uniform", shape)
+    return Draw(f"{move} normal codes", "normal", shape), Draw(f"{move} uniform codes", "uniform", shape)
 
 
 def build_info_gan(shape: Shape, settings: Settings) -> nn.ModuleDict:
@@ -93,8 +104,8 @@ def _spread(images: Tensor) -> Tensor:
     return 2 * images - 1
 
 
-def _codes(player: str, batch: Batch, settings: Settings) -> Tensor:
-    codes = batch[f"{player} {settings['code_prior']} codes"]
+def _codes(move: str, batch: Batch, settings: Settings) -> Tensor:
+    codes = batch[f"{move} {settings['code_prior']} codes"]
     return 2 * codes - 1 if settings["code_prior"] == "uniform" else codes
 
 
@@ -106,8 +117,8 @@ def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, unifo
 INFO_GAN = Family(
     title="InfoGAN with a Wasserstein critic",
     build=build_info_gan,
-    players=(
-        Player(
+    optimizer_steps=(
+        OptimizerStep(
             "critic",
             ("critic",),
             of_critic,
@@ -115,7 +126,9 @@ INFO_GAN = Family(
             Adam("learning_rate", 0.0, 0.9),
             repeats=5,
         ),
-        Player("generator", ("generator",), of_generator, code_draws("generator"), Adam("learning_rate", 0.0, 0.9)),
+        OptimizerStep(
+            "generator", ("generator",), of_generator, code_draws("generator"), Adam("learning_rate", 0.0, 0.9)
+        ),
     ),
     hyperparameters=MappingProxyType(
         {name: each for name, each in COMMON.items() if name != "sigma"}
@@ -134,7 +147,7 @@ INFO_GAN = Family(
     decode=decode_info_gan,
     draw_prior=draw_prior,
     source="Chen et al. 2016; Gulrajani et al. 2017; DCI 2018 appendix A",
-    strays=always,
+    diverges_when_stacked=always,
     presets=MappingProxyType({"dci": ({"network": "resnet", "information_weight": 6.0},)}),
     notes=("With likelihood='gaussian' made images are not squashed into [0, 1].",),
 )

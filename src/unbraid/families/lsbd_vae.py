@@ -16,7 +16,7 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     Logs,
-    Player,
+    OptimizerStep,
     Settings,
     Supervision,
     Supply,
@@ -109,8 +109,8 @@ def passes(context: Context) -> tuple[int, int]:
 LSBD_VAE = Family(
     title="LSBD-VAE",
     build=build_delta_vae,
-    players=(
-        Player(
+    optimizer_steps=(
+        OptimizerStep(
             "groups",
             ("vae",),
             group_loss,
@@ -121,7 +121,7 @@ LSBD_VAE = Family(
             ),
             turn=alternating(passes, 0),
         ),
-        Player(
+        OptimizerStep(
             "images",
             ("vae",),
             delta_vae_loss,
@@ -162,7 +162,7 @@ LSBD_VAE = Family(
     decode=decode_delta_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Tonnaer et al. 2022, section 5",
-    strays=always,
+    diverges_when_stacked=always,
     supervision=Supervision(
         "transformations",
         "a full grid of factors, at least one of them cyclic",

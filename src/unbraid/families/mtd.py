@@ -19,8 +19,8 @@ from unbraid.families.base import (
     Items,
     LogDensity,
     Logs,
+    OptimizerStep,
     Part,
-    Player,
     Settings,
     Supervision,
     Supply,
@@ -161,8 +161,8 @@ OBJECTIVE = {
 MTD = Family(
     title="MTD, reconstructed",
     build=build_mtd,
-    players=(
-        Player(
+    optimizer_steps=(
+        OptimizerStep(
             "vae",
             ("vae", "value_means"),
             mtd_loss,

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from unbraid.families.base import Adam, Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
+from unbraid.families.base import Adam, Batch, Context, Family, Hyper, Hyperparameter, Logs, OptimizerStep
 from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae
 from unbraid.storage.trust import imported
 
@@ -19,8 +19,8 @@ def own_family(name: str) -> Family:
     """The family that a name of the user's stands for.
 
     Args:
-        name: "package.module:name" of a `Family`; or of an objective, a loss as players have, which then trains a VAE.
-            Its keyword-only arguments, numbers by default, are hyperparameters.
+        name: "package.module:name" of a `Family`; or of an objective, a loss as optimizer steps have, which then
+            trains a VAE. Its keyword-only arguments, numbers by default, are hyperparameters.
 
     Raises:
         UntrustedCode: the user did not name it.
@@ -60,7 +60,7 @@ def objective_family(objective: Callable[..., tuple[Tensor, Logs, Logs]], name: 
     return Family(
         title=f"VAE by {name}",
         build=build_vae,
-        players=(Player("vae", ("vae",), loss, (IMAGES, NOISE)),),
+        optimizer_steps=(OptimizerStep("vae", ("vae",), loss, (IMAGES, NOISE)),),
         hyperparameters=MappingProxyType({**COMMON, **own}),
         encode=encode_vae,
         decode=decode_vae,
@@ -73,17 +73,21 @@ def _check(row: Family, name: str) -> None:
     for method in ("build", "encode", "decode"):
         if not callable(getattr(row, method)):
             raise ValueError(f"family {name!r}: {method} must be a function; got {getattr(row, method)!r}")
-    if not row.players and row.fit is None:
-        raise ValueError(f"family {name!r} has neither players nor fit: nothing would train it")
+    if not row.optimizer_steps and row.fit is None:
+        raise ValueError(f"family {name!r} has neither optimizer steps nor fit: nothing would train it")
     for key, each in row.hyperparameters.items():
         if not isinstance(each, Hyperparameter):
             raise ValueError(f"family {name!r}: hyperparameter {key} must be a Hyperparameter; got {each!r}")
     if row.parts is None and "latents" not in row.hyperparameters:
         raise ValueError(f"family {name!r} needs a hyperparameter latents or parts, which give the number of codes")
-    for player in row.players:
-        if not isinstance(player, Player) or not callable(player.loss):
-            raise ValueError(f"family {name!r}: a player must be a Player with a loss; got {player!r:.100}")
-        rates = (getattr(player.adam, each) for each in Adam.__dataclass_fields__)
+    for move in row.optimizer_steps:
+        if not isinstance(move, OptimizerStep) or not callable(move.loss):
+            raise ValueError(
+                f"family {name!r}: an optimizer step must be a OptimizerStep with a loss; got {move!r:.100}"
+            )
+        rates = (getattr(move.adam, each) for each in Adam.__dataclass_fields__)
         for rate in rates:
             if isinstance(rate, str) and rate not in row.hyperparameters:
-                raise ValueError(f"family {name!r}: player {player.name!r} takes {rate} for Adam, no hyperparameter")
+                raise ValueError(
+                    f"family {name!r}: optimizer step {move.name!r} takes {rate} for Adam, no hyperparameter"
+                )

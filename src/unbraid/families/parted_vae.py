@@ -18,9 +18,9 @@ from unbraid.families.base import (
     Items,
     LogDensity,
     Logs,
+    OptimizerStep,
     Part,
     Plateau,
-    Player,
     Settings,
     Supervision,
     Supply,
@@ -181,8 +181,8 @@ OBJECTIVE = {
 PARTED_VAE = Family(
     title="PartedVAE",
     build=build_parted_vae,
-    players=(
-        Player(
+    optimizer_steps=(
+        OptimizerStep(
             "labels",
             ("trunk", "classes"),
             label_loss,
@@ -190,7 +190,7 @@ PARTED_VAE = Family(
             turn=label_turn,
             plateau=Plateau(threshold=1e-1, cooldown=2, epsilon=1e-6),
         ),
-        Player(
+        OptimizerStep(
             "vae",
             ("trunk", "classes", "heads", "priors", "decoder"),
             parted_vae_loss,
@@ -226,7 +226,7 @@ PARTED_VAE = Family(
     draw_prior=draw_prior,
     by_length="its masks sharpen within half of all steps",
     source="Hajimiri et al. 2021",
-    strays=always,
+    diverges_when_stacked=always,
     supervision=Supervision(
         "labels", "factors with levels to be the classes (only their number, without labels)", ("labels",), make_labels
     ),

@@ -46,7 +46,7 @@ def decode_pca(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Ten
 PCA_FAMILY = Family(
     title="Principal component analysis",
     build=build_pca,
-    players=(),
+    optimizer_steps=(),
     hyperparameters=MappingProxyType(
         {
             "latents": COMMON["latents"],

@@ -16,8 +16,8 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     Logs,
+    OptimizerStep,
     Part,
-    Player,
     Settings,
     Supervision,
     Supply,
@@ -81,7 +81,9 @@ def quessard_loss(
 QUESSARD = Family(
     title="Environment model of rotations (Quessard)",
     build=build_quessard,
-    players=(Player("model", ("encoder", "decoder", "actions"), quessard_loss, (Draw("trajectories", "given"),)),),
+    optimizer_steps=(
+        OptimizerStep("model", ("encoder", "decoder", "actions"), quessard_loss, (Draw("trajectories", "given"),)),
+    ),
     hyperparameters=MappingProxyType(
         {
             **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma"}},
@@ -103,7 +105,7 @@ QUESSARD = Family(
     decode=decode_quessard,
     version=2,  # turns of a cyclic factor whose last level is its first again
     source="Quessard et al. 2020, sections 3-4",
-    strays=always,
+    diverges_when_stacked=always,
     supervision=Supervision(
         "actions", "a full grid of factors, at least one of them cyclic", ("trajectories",), make_trajectories
     ),

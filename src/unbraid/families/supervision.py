@@ -1,4 +1,4 @@
-"""What the supervised families share: checks of factors, and players that take turns."""
+"""What the supervised families share: checks of factors, and optimizer steps that take turns."""
 
 from collections.abc import Callable
 
@@ -76,11 +76,11 @@ Lengths = Callable[[Context], tuple[int, ...]]
 
 
 def alternating(lengths: Lengths, place: int) -> Callable[[int, Context], int | None]:
-    """The `turn` of a player whose pass comes at this place of a round.
+    """The `turn` of an optimizer step whose pass comes at this place of a round.
 
     Args:
         lengths: moves of each pass of a round, in order; 0 leaves one out.
-        place: of this player's pass in the round.
+        place: of this optimizer step's pass in the round.
     """
 
     def turn(step: int, context: Context) -> int | None:

@@ -6,7 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, Player
+from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, OptimizerStep
 from unbraid.families.common import (
     COMMON,
     DISENTANGLEMENT_LIB,
@@ -39,7 +39,7 @@ DCI: Mapping[str, Any] = MappingProxyType({"network": "resnet", "likelihood": "g
 VAE = Family(
     title="Variational autoencoder",
     build=build_vae,
-    players=(Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
     hyperparameters=COMMON,
     encode=encode_vae,
     decode=decode_vae,
@@ -50,7 +50,7 @@ VAE = Family(
 BETA_VAE = Family(
     title="beta-VAE",
     build=build_vae,
-    players=(Player("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
+    optimizer_steps=(OptimizerStep("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
     hyperparameters=MappingProxyType({**COMMON, "beta": Hyperparameter(4.0, "weight of the KL divergence", 0.0, 1e6)}),
     encode=encode_vae,
     decode=decode_vae,

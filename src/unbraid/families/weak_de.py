@@ -20,8 +20,8 @@ from unbraid.families.base import (
     ImageSource,
     Items,
     Logs,
+    OptimizerStep,
     Part,
-    Player,
     Settings,
     Supervision,
     Supply,
@@ -192,9 +192,9 @@ def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, unifo
 WEAK_DE = Family(
     title="WeakDE",
     build=build_weak_de,
-    players=(
-        Player("autoencoder", ("encoder", "decoder"), of_autoencoder, (IMAGES,)),
-        Player(
+    optimizer_steps=(
+        OptimizerStep("autoencoder", ("encoder", "decoder"), of_autoencoder, (IMAGES,)),
+        OptimizerStep(
             "relations",
             ("relations",),
             of_relations,
@@ -205,8 +205,8 @@ WEAK_DE = Family(
             ),
             turn=since_warmup,
         ),
-        Player("generator", ("encoder",), of_generator, (IMAGES,), Adam("adversarial_learning_rate")),
-        Player(
+        OptimizerStep("generator", ("encoder",), of_generator, (IMAGES,), Adam("adversarial_learning_rate")),
+        OptimizerStep(
             "discriminator",
             ("discriminator",),
             of_discriminator,

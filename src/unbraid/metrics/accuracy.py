@@ -17,16 +17,16 @@ from unbraid.metrics._shared.probes import (
     notes_on_linear_heads,
     perceptrons,
 )
-from unbraid.metrics._shared.trial import (
+from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
     ChanceRule,
-    Trial,
+    TrainTestSplit,
     accuracies,
     adjusted,
     blind_accuracy,
     check_chance,
     notes_on_chance,
-    trial,
+    train_test_split,
 )
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -92,7 +92,7 @@ def linear_accuracy(
     if training not in ("optimum", "paper"):
         raise ValueError(f"training must be 'optimum' or 'paper'; got {training!r}")
     check_chance(chance)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     if training == "paper":
         return _accuracy(adam_linear_predictions(rows, seed), rows, chance)
     return _accuracy(best_linear_predictions(rows), rows, chance, notes_on_linear_heads(rows))
@@ -140,11 +140,11 @@ def mlp_accuracy(
         as in its section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64.
     """
     check_chance(chance)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     return _accuracy(perceptrons(rows, seed).predicted, rows, chance)
 
 
-def _accuracy(predicted: IntArray, rows: Trial, chance: ChanceRule, notes: tuple[str, ...] = ()) -> Accuracy:
+def _accuracy(predicted: IntArray, rows: TrainTestSplit, chance: ChanceRule, notes: tuple[str, ...] = ()) -> Accuracy:
     accuracy, blind = accuracies(predicted, rows), blind_accuracy(rows, chance)
     scores = adjusted(accuracy, blind)
     notes = (*rows.notes, *notes, *notes_on_chance(rows, chance))
@@ -215,8 +215,8 @@ LINEAR_ACCURACY = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=linear_of_noise,
-    means="How well a linear classifier on all codes names each factor's level, above chance.",
-    misses="Blind to rotation; noise scores above 0 where classes are uneven, and on few rows.",
+    summary="How well a linear classifier on all codes names each factor's level, above chance.",
+    limitations="Blind to rotation; noise scores above 0 where classes are uneven, and on few rows.",
     source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
     version=3,
     stochastic=True,
@@ -242,8 +242,8 @@ MLP_ACCURACY = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=mlp_of_noise,
-    means="How well a perceptron on all codes names each factor's level, above chance.",
-    misses="Blind to every tangle that a perceptron can undo; noise scores above 0 where classes are uneven.",
+    summary="How well a perceptron on all codes names each factor's level, above chance.",
+    limitations="Blind to every tangle that a perceptron can undo; noise scores above 0 where classes are uneven.",
     source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
     version=3,
     stochastic=True,

@@ -357,8 +357,8 @@ METRIC = Metric(
     higher_is_better=False,
     range=(0.0, 1.0),
     chance=d_lsbd_of_noise,
-    means="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
-    misses="Cannot see variance outside that plane, nor that two factors share one; the result holds both, and "
+    summary="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
+    limitations="Cannot see variance outside that plane, nor that two factors share one; the result holds both, and "
     "on which of three scales in use it is.",
     source="Tonnaer et al. 2022 (LSBD), eq. 8-10, appendices C and E",
     needs="needs at least one cyclic factor, and rows that fill the grid of the cyclic factors",

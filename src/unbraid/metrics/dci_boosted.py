@@ -5,12 +5,12 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid.metrics._shared.chance import nought
+from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
-from unbraid.metrics._shared.trial import constant_rates
+from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import as_seen, in_own_order
 from unbraid.metrics.dci import DCI, Completeness, Predicted, TrainValidTest, dci_result, train_valid_test
@@ -172,9 +172,9 @@ METRIC = Metric(
     best=1.0,
     higher_is_better=True,
     range=(0.0, 1.0),
-    chance=nought,
-    means="How nearly each code serves one factor only, by boosted trees, as in most published tables.",
-    misses="Grows with the number of rows; trees of depth 3 fit noise in every code, which lowers good scores.",
+    chance=zero_chance,
+    summary="How nearly each code serves one factor only, by boosted trees, as in most published tables.",
+    limitations="Grows with the number of rows; trees of depth 3 fit noise in every code, which lowers good scores.",
     source="Eastwood & Williams 2018, section 2; Locatello et al. 2019 (disentanglement_lib)",
     version=2,
     stochastic=True,

@@ -9,7 +9,7 @@ import numpy as np
 from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features
-from unbraid.metrics._shared.chance import nought
+from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics.dci import dci_from_importance, train_valid_test
@@ -176,9 +176,9 @@ METRIC = Metric(
     best=1.0,
     higher_is_better=True,
     range=(-1.0, 1.0),
-    chance=nought,
-    means="How little depth a random forest needs to read each factor; with DCI and size beside it.",
-    misses="How well factors are read in the end: look at informativeness. Blind to rotation that trees undo.",
+    chance=zero_chance,
+    summary="How little depth a random forest needs to read each factor; with DCI and size beside it.",
+    limitations="How well factors are read in the end: look at informativeness. Blind to rotation that trees undo.",
     source="Eastwood et al. 2023 (DCI-ES)",
     stochastic=True,
     tolerance=0.03,

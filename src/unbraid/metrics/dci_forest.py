@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from unbraid.metrics._shared.chance import nought
+from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
-from unbraid.metrics._shared.trial import constant_rates
+from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._solvers.forest import Importance, classification_forest, regression_forest
 from unbraid.metrics._solvers.trees import as_seen
 from unbraid.metrics.dci import (
@@ -171,9 +171,9 @@ METRIC = Metric(
     best=1.0,
     higher_is_better=True,
     range=(0.0, 1.0),
-    chance=nought,
-    means="How nearly each code serves one factor only, by the splits of random forests.",
-    misses="A factor that can barely be predicted still hands out its full share of importance.",
+    chance=zero_chance,
+    summary="How nearly each code serves one factor only, by the splits of random forests.",
+    limitations="A factor that can barely be predicted still hands out its full share of importance.",
     source="Eastwood & Williams 2018, sections 2 and 4.3",
     version=3,
     stochastic=True,

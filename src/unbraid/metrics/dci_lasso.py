@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from unbraid._utils.arguments import check_number
-from unbraid.metrics._shared.chance import nought, unreadable
+from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
@@ -281,9 +281,9 @@ METRIC = Metric(
     best=1.0,
     higher_is_better=True,
     range=(0.0, 1.0),
-    chance=nought,
-    means="How nearly each code serves one factor only, by the weights of linear regression.",
-    misses="Sees linear relations only; a cyclic factor is never read out whole by a line.",
+    chance=zero_chance,
+    summary="How nearly each code serves one factor only, by the weights of linear regression.",
+    limitations="Sees linear relations only; a cyclic factor is never read out whole by a line.",
     source="Eastwood & Williams 2018, sections 2 and 4.3",
     version=2,
     stochastic=True,

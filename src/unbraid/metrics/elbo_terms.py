@@ -18,7 +18,7 @@ from unbraid.metrics._shared.aggregate import (
     look_up,
     panels,
 )
-from unbraid.metrics._shared.chance import nought, unreadable
+from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.inputs import NotDefined, check_inputs, check_matrix
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.representation.row_index import refuse_other_order
@@ -301,10 +301,10 @@ METRIC = Metric(
     best=0.0,
     higher_is_better=False,
     range=(0.0, math.inf),
-    chance=nought,
-    strays=0.06,
-    means="How far the codes are from being independent of each other, in nats, over all posteriors together.",
-    misses="Independent is not informative: 0 also for codes that know nothing; grows as posteriors sharpen.",
+    chance=zero_chance,
+    noise_tolerance=0.06,
+    summary="How far the codes are from being independent of each other, in nats, over all posteriors together.",
+    limitations="Independent is not informative: 0 also for codes that know nothing; grows as posteriors sharpen.",
     source="Chen et al. 2018, eq. 1",
     needs="needs the log-variances of the posterior",
     stochastic=True,

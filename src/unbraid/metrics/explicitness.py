@@ -13,7 +13,12 @@ from unbraid.metrics._shared.inputs import Inputs, as_levels
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.probes import linear_logits, notes_on_linear_heads
 from unbraid.metrics._shared.sharing import shared
-from unbraid.metrics._shared.trial import TRAIN_FRACTION, Trial, standardised_codes, trial
+from unbraid.metrics._shared.train_test_split import (
+    TRAIN_FRACTION,
+    TrainTestSplit,
+    standardised_codes,
+    train_test_split,
+)
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -67,7 +72,7 @@ def explicitness(
     """
     if classifier not in ("one_vs_rest", "softmax"):
         raise ValueError(f"classifier must be 'one_vs_rest' or 'softmax'; got {classifier!r}")
-    rows = trial(codes, factors, kinds, seed, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, groups=groups)
     if classifier == "one_vs_rest":
         scores, unsound = _one_vs_rest_logits(rows)
     else:
@@ -90,7 +95,7 @@ def explicitness(
 
 
 @shared
-def _one_vs_rest_logits(rows: Trial) -> tuple[list[FloatArray], tuple[str, ...]]:
+def _one_vs_rest_logits(rows: TrainTestSplit) -> tuple[list[FloatArray], tuple[str, ...]]:
     """(n_test, n_classes) per factor, and notes."""
     codes, levels = standardised_codes(rows), rows.levels.levels[rows.train]
     positive = np.concatenate([levels[:, [k]] == np.arange(size) for k, size in enumerate(rows.sizes)], axis=1)
@@ -100,7 +105,7 @@ def _one_vs_rest_logits(rows: Trial) -> tuple[list[FloatArray], tuple[str, ...]]
     return np.split(logits, np.cumsum(rows.sizes)[:-1], axis=1), notes
 
 
-def _softmax_log_odds(rows: Trial) -> list[FloatArray]:
+def _softmax_log_odds(rows: TrainTestSplit) -> list[FloatArray]:
     """(n_test, n_classes) per factor: log p / (1 - p), which ranks as p does and saturates nowhere."""
     odds = []
     for logits in linear_logits(rows):
@@ -145,8 +150,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(-1.0, 1.0),
     chance=explicitness_of_noise,
-    means="How well a line through all codes tells each level of a factor from the other levels.",
-    misses="Blind to rotation; one code cannot tell its middle levels by a line, so perfect codes of n steps "
+    summary="How well a line through all codes tells each level of a factor from the other levels.",
+    limitations="Blind to rotation; one code cannot tell its middle levels by a line, so perfect codes of n steps "
     "reach about 1/2.",
     source="Ridgeway & Mozer 2018, section 3",
     version=2,

@@ -17,7 +17,7 @@ from unbraid.metrics._shared.aggregate import (
     sum_up,
 )
 from unbraid.metrics._shared.alignment import gaps
-from unbraid.metrics._shared.chance import nought, unreadable
+from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.flags import notes_on_dependence, single_code
 from unbraid.metrics._shared.information import factor_entropy
 from unbraid.metrics._shared.inputs import Inputs, Levels, NotDefined, as_levels, check_inputs, exponents, in_unit
@@ -205,9 +205,9 @@ METRIC = Metric(
     best=1.0,
     higher_is_better=True,
     range=(0.0, 1.0),
-    chance=nought,
-    means="How much more the posterior of the best latent tells about a factor than that of the second best.",
-    misses="Cannot see information that only several latents carry together; sharp posteriors over few rows "
+    chance=zero_chance,
+    summary="How much more the posterior of the best latent tells about a factor than that of the second best.",
+    limitations="Cannot see information that only several latents carry together; sharp posteriors over few rows "
     "look informed.",
     source="Chen et al. 2018, eq. 4 with eq. 8 and section 5.5",
     needs="needs the log-variances of the posterior",

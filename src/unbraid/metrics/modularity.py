@@ -138,12 +138,12 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=modularity_of_noise,
-    means="How far the information in each code is about one factor only, averaged over codes.",
-    misses="Whether all factors are known. Noise codes score high, so a rotated code can beat a perfect one "
+    summary="How far the information in each code is about one factor only, averaged over codes.",
+    limitations="Whether all factors are known. Noise codes score high, so a rotated code can beat a perfect one "
     "beside noise.",
     source="Ridgeway & Mozer 2018, section 2",
     version=2,
-    strays=0.01,
+    noise_tolerance=0.01,
     aligned=False,
     interval=THIRDS,
     cites=("ridgeway2018learning",),

@@ -11,15 +11,15 @@ from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.probes import Perceptrons, importance, knocked_out_perceptrons, perceptrons
-from unbraid.metrics._shared.trial import (
+from unbraid.metrics._shared.train_test_split import (
     ChanceRule,
-    Trial,
+    TrainTestSplit,
     accuracies,
     adjusted,
     blind_accuracy,
     check_chance,
     notes_on_chance,
-    trial,
+    train_test_split,
 )
 from unbraid.metrics.accuracy import noisy_perceptrons
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -89,7 +89,7 @@ def nk(
         is the XOR of two codes loses one of them, and not a bystander.
     """
     check_chance(chance)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     full = perceptrons(rows, seed)
     alignment, notes = _alignment(rows, full, seed)
     lacking = knocked_out_perceptrons(rows, seed, tuple(alignment.tolist()))
@@ -115,7 +115,7 @@ def nk_of_noise(inputs: Inputs) -> Noise:
     return Noise(0.0, float(np.sqrt(2.0) * noisy_perceptrons(inputs).mean(axis=1).std()))
 
 
-def _alignment(rows: Trial, full: Perceptrons, seed: int) -> tuple[IntArray, list[str]]:
+def _alignment(rows: TrainTestSplit, full: Perceptrons, seed: int) -> tuple[IntArray, list[str]]:
     information = training_information(rows)
     telling = beyond_luck(rows, information)
     alignment = align_live(rows, information)
@@ -147,8 +147,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(-1.0, 1.0),
     chance=nk_of_noise,
-    means="How much accuracy a perceptron on all codes loses without the factor's own code.",
-    misses="Near 0 both when the codes tell nothing and when they tell everything twice.",
+    summary="How much accuracy a perceptron on all codes loses without the factor's own code.",
+    limitations="Near 0 both when the codes tell nothing and when they tell everything twice.",
     source="Mahon et al. 2023 (SNC/NK), section 4.3",
     version=5,
     stochastic=True,

@@ -14,14 +14,14 @@ from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, Part, as_levels, of_block, split_rows, standardised
 from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
-from unbraid.metrics._shared.trial import (
+from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
-    Trial,
+    TrainTestSplit,
     codes_in_order,
     in_roles,
     live_codes,
     standardised_blocks,
-    trial,
+    train_test_split,
 )
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -97,7 +97,7 @@ def sap(
     """
     if ordered not in ("r2", "svm"):
         raise ValueError(f"ordered must be 'r2' or 'svm'; got {ordered!r}")
-    rows = trial(codes, factors, kinds, seed, weights=weights, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, weights=weights, groups=groups)
     inputs = rows.inputs
     by_svm = [kind == "categorical" or ordered == "svm" for kind in inputs.kinds]
     if weights is not None and any(by_svm):
@@ -136,13 +136,13 @@ def sap_of_noise(inputs: Inputs) -> Noise:
     return drawn(gaps(draws).mean(axis=-1))
 
 
-def _binned_notes(rows: Trial) -> list[tuple[int, str]]:
+def _binned_notes(rows: TrainTestSplit) -> list[tuple[int, str]]:
     angles = rows.inputs.angles
     cut = [factor for factor, kind in enumerate(rows.inputs.kinds) if kind == "continuous" or factor in angles]
     return list(zip(cut, rows.notes, strict=True))
 
 
-def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:
+def _squared_correlations(rows: TrainTestSplit, columns: IntArray) -> FloatArray:
     # Sums over samples by einsum: those of a matrix product would depend on the number of threads.
     weights = rows.inputs.weights
     factors = standardised(rows.inputs.factors, weights)[:, columns]
@@ -155,7 +155,7 @@ def _squared_correlations(rows: Trial, columns: IntArray) -> FloatArray:
     return np.clip(np.concatenate(parts) ** 2, 0.0, 1.0)
 
 
-def svm_worth(rows: Trial, factor: int, standardise: bool, above_chance: bool) -> FloatArray:
+def svm_worth(rows: TrainTestSplit, factor: int, standardise: bool, above_chance: bool) -> FloatArray:
     """(n_codes,) accuracy on test rows of a linear SVM on each code alone, plain or balanced and above chance."""
     levels, size = rows.levels.levels[:, factor], rows.sizes[factor]
     worth = np.zeros(rows.rows.n_codes)
@@ -168,7 +168,7 @@ def svm_worth(rows: Trial, factor: int, standardise: bool, above_chance: bool) -
     return worth
 
 
-def _one_by_one(rows: Trial, standardise: bool, live_alone: bool) -> Iterator[tuple[int, FloatArray]]:
+def _one_by_one(rows: TrainTestSplit, standardise: bool, live_alone: bool) -> Iterator[tuple[int, FloatArray]]:
     """Codes and their values (n_rows,); those that do not vary are zeros, or left out with `live_alone`."""
     live = live_codes(rows)[0]
     if standardise:
@@ -436,8 +436,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=sap_of_noise,
-    means="How much better the best code alone predicts a factor than the second best does.",
-    misses="Sees straight lines only; two factors may share one code; an SVM on one code misses middle levels.",
+    summary="How much better the best code alone predicts a factor than the second best does.",
+    limitations="Sees straight lines only; two factors may share one code; an SVM on one code misses middle levels.",
     source="Kumar et al. 2018, section 3; Mahon et al. 2023 (SNC/NK), section 2",
     version=2,
     stochastic=True,

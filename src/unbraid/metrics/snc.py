@@ -18,15 +18,15 @@ from unbraid.metrics._shared.information import mutual_information
 from unbraid.metrics._shared.inputs import Inputs, Levels, Part, as_levels, in_unit, split_rows
 from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.resampling import Numbers
-from unbraid.metrics._shared.trial import (
+from unbraid.metrics._shared.train_test_split import (
     TRAIN_FRACTION,
-    Trial,
+    TrainTestSplit,
     adjusted,
     class_shares,
     codes_in_order,
     guessing,
     in_roles,
-    trial,
+    train_test_split,
 )
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -113,7 +113,7 @@ def snc(
         raise ValueError(f"bins must be 'classes' or 'paper'; got {bins!r}")
     if min_bin_size is not None:
         check_whole("min_bin_size, where not None,", min_bin_size, 1)
-    rows = trial(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     information = training_information(rows, binning)
     alignment = align_live(rows, information)
     chance, accuracy = guessing(rows).copy(), np.zeros(len(alignment))
@@ -282,7 +282,9 @@ def snc_of_noise(inputs: Inputs) -> Noise:
     return drawn(draws.mean(axis=1))
 
 
-def _judge(rows: Trial, factor: int, code: FloatArray, bins: str, min_bin_size: int | None) -> tuple[float, float]:
+def _judge(
+    rows: TrainTestSplit, factor: int, code: FloatArray, bins: str, min_bin_size: int | None
+) -> tuple[float, float]:
     """Accuracy on the test rows, and what the same answers would hit by luck."""
     size = rows.sizes[factor]
     values, classes = code[rows.train], rows.levels.levels[rows.train, factor]
@@ -371,8 +373,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=snc_of_noise,
-    means="How well each factor's own code, cut into intervals, names the factor's level.",
-    misses="Does not see whether other codes tell the same; a level in several intervals of its code.",
+    summary="How well each factor's own code, cut into intervals, names the factor's level.",
+    limitations="Does not see whether other codes tell the same; a level in several intervals of its code.",
     source="Mahon et al. 2023 (SNC/NK), eq. 2-4",
     version=3,
     stochastic=True,

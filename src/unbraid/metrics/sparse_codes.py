@@ -11,7 +11,7 @@ import numpy as np
 from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
-from unbraid.metrics._shared.trial import trial
+from unbraid.metrics._shared.train_test_split import train_test_split
 from unbraid.metrics._solvers.logistic import softmax_regression
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
@@ -69,7 +69,7 @@ def sparse_probing(
         >>> sparse_probing(grid, grid, ks=[1]).accuracy.tolist()
         [[1.0, 1.0]]
     """
-    rows = trial(codes, factors, kinds, seed, groups=groups)
+    rows = train_test_split(codes, factors, kinds, seed, groups=groups)
     n_codes = rows.inputs.n_codes
     counts = [check_whole(f"ks[{place}]", k, 1, n_codes, why="the number of codes") for place, k in enumerate(ks)]
     if not counts:

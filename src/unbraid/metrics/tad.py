@@ -9,7 +9,7 @@ import numpy as np
 from unbraid._utils.arguments import check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
-from unbraid.metrics._shared.chance import nought
+from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
 from unbraid.metrics._shared.inputs import NotDefined, as_levels, check_inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
@@ -116,9 +116,9 @@ METRIC = Metric(
     best=1.0,  # of two attributes: half their number
     higher_is_better=True,
     range=(0.0, math.inf),
-    chance=nought,
-    means="How much better one code alone tells each binary attribute than the next does, summed.",
-    misses="A sum: lists of other attributes do not compare. An attribute in two codes counts nothing.",
+    chance=zero_chance,
+    summary="How much better one code alone tells each binary attribute than the next does, summed.",
+    limitations="A sum: lists of other attributes do not compare. An attribute in two codes counts nothing.",
     source="Yeats et al. 2022 (NashAE)",
     needs="needs binary factors",
     standard=False,

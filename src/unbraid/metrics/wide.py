@@ -23,7 +23,7 @@ from unbraid.metrics._shared.inputs import (
     standardised,
 )
 from unbraid.metrics._shared.regression import as_blocks
-from unbraid.metrics._shared.trial import TRAIN_FRACTION
+from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION
 from unbraid.metrics.dci import dci_from_importance
 from unbraid.metrics.mcc import by_shares, in_shares, mcc
 from unbraid.metrics.med import MED

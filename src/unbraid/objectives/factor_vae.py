@@ -18,7 +18,7 @@ def density_ratio(logits: Tensor) -> Tensor:
 def factor_vae(
     outputs: VAEOutputs, reconstruction: Tensor, logits: Tensor, *, gamma: Tensor | float
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """The VAE player's loss: negative ELBO plus the estimated total correlation weighted by `gamma`.
+    """The VAE optimizer step's loss: negative ELBO plus the estimated total correlation weighted by `gamma`.
 
     Args:
         outputs: of GaussianVAE.

@@ -12,7 +12,7 @@ import numpy as np
 
 from unbraid.metrics.udr import Pairs
 from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_models
-from unbraid.storage.checksum import check_seal, seal
+from unbraid.storage.checksum import add_checksum, check_file
 from unbraid.storage.files import atomic_write
 from unbraid.storage.locks import locked
 from unbraid.storage.tables import UNREADABLE
@@ -131,7 +131,7 @@ def write_ranking(path: Path, ranking: Ranking, source: str = "") -> None:
 def _save(path: Path, **arrays: Any) -> None:
     with path.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **arrays)
-    seal(path)
+    add_checksum(path)
 
 
 def read_ranking(path: Path) -> Ranking:
@@ -212,7 +212,7 @@ def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
         raise FileNotFoundError(f"{path}: no such file")
     try:
         if names is None:
-            check_seal(path)
+            check_file(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             return {name: archive[name] for name in (names or archive.files)}
     except (*UNREADABLE, AttributeError) as error:

@@ -545,7 +545,7 @@ def _known_pairs(
 ) -> Pairs:
     """What an older ranking says of pairs that are among these models, too."""
     found = Pairs.unknown(len(models))
-    if known is None or known.found is None or _deciding(known.options) != _deciding(options):
+    if known is None or known.found is None or _computed_with(known.options) != _computed_with(options):
         return found
     old = {
         (digest, run_latents.tobytes()): place
@@ -566,7 +566,7 @@ def _known_pairs(
     return found
 
 
-def _deciding(options: RankingOptions) -> tuple[object, ...]:
+def _computed_with(options: RankingOptions) -> tuple[object, ...]:
     """The options that decide what is found of a pair."""
     return options.similarity, options.alpha, options.aggregate, options.seed
 

@@ -205,8 +205,8 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
         "interval": None if intervals is None else _interval(intervals, metric.headline),
         "null": None if null is None else _null(null),
         "baselines": _baselines(scored),
-        "means": metric.means,
-        "misses": metric.misses,
+        "summary": metric.summary,
+        "limitations": metric.limitations,
         "values": [
             (key.replace("_", " "), number_text(v), _ends(between.get(key)))
             for key, v in scored["values"].items()
@@ -379,7 +379,7 @@ def _reproduce(card: Card) -> dict[str, str | None]:
 
 
 def _blocks(card: Card) -> dict[str, str]:
-    decided = next((each for name, each in card.get("decided_by", {}).items() if name in BLOCKED), {})
+    decided = next((each for name, each in card.get("computed_with", {}).items() if name in BLOCKED), {})
     return {name: decided[name] for name in ("code_blocks", "factor_blocks") if name in decided}
 
 

@@ -17,7 +17,7 @@ from unbraid._utils.repr import Shown, printable
 from unbraid._utils.suggest import suggestion
 from unbraid.representation.labels import check_groups, columns_of, note_on_guesses, read_labels
 from unbraid.representation.row_index import match_rows
-from unbraid.storage.checksum import BLANK, KEY, seal
+from unbraid.storage.checksum import BLANK, KEY, add_checksum
 from unbraid.storage.files import atomic_write
 from unbraid.storage.tables import (
     UNNAMED,
@@ -411,7 +411,7 @@ class Representation(Shown):
                 raise ValueError(f"{path}: a file holds no {told}; save without them, and give them when scoring")
         with atomic_write(path) as temporary:
             write(self, temporary)
-            seal(temporary)
+            add_checksum(temporary)
 
     @classmethod
     def example(cls) -> "Representation":
@@ -448,7 +448,7 @@ def grouped_by(representation: Representation, column: str) -> Representation:
 def write_codes(representation: Representation, path: Path) -> None:
     """Write the .safetensors file of a folder that counts only once it has its name; all others take `save`."""
     _write_safetensors(representation, path)
-    seal(path)
+    add_checksum(path)
 
 
 def example_path() -> Path:

@@ -30,7 +30,7 @@ from unbraid.runs.folder import damaged, read_codes, read_folder
 from unbraid.runs.generating import between, drawn_by_parts, has_prior, noise
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.pixels import baselines_of
-from unbraid.storage.checksum import check_seal
+from unbraid.storage.checksum import check_file
 from unbraid.storage.run_files import CONFIG, CURVES, HELD_OUT, SNAPSHOTS, WEIGHTS
 from unbraid.storage.trust import Trusted, UntrustedCode, is_called, is_code, trusted_in, trusting
 from unbraid.types import ArrayLike, FloatArray
@@ -307,7 +307,7 @@ class Run:
     def curves(self) -> dict[str, FloatArray]:
         """`step` and, by name, the losses and their parts; each the mean over the steps since the point before.
 
-        NaN where the player that reports it did not move.
+        NaN where the optimizer step that reports it did not move.
         """
         return _read_table(self.path / CURVES)
 
@@ -446,7 +446,7 @@ class Run:
 def _check_whole(path: Path) -> None:
     """Raises ValueError where a file is not as it was written, OSError where it cannot be read."""
     try:
-        check_seal(path)
+        check_file(path)
     except ValueError as error:
         raise damaged(path, error) from None
 

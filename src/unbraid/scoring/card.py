@@ -158,7 +158,7 @@ class ScoreCard(Mapping[str, Any]):
     A mapping from the id of each metric that was scored to its Result: `card["mig"]`, `card.get("mig")`,
     `"mig" in card`, `dict(card)`. `scored` maps each to its result and the seconds it took, `skipped` each metric that
     has no meaning here to the reason, and `failed` each that raised an error to a `FailedMetric`, with the `reason` in
-    one line and the traceback. `decided_by` says of each what its number depends on beside codes and factors (see
+    one line and the traceback. `computed_with` says of each what its number depends on beside codes and factors (see
     `unbraid.metrics._shared.provenance`).
     """
 
@@ -170,7 +170,7 @@ class ScoreCard(Mapping[str, Any]):
     path: str | None = None
     chosen_factors: tuple[str, ...] = ()  # of the file at `path`; empty: all of them
     failed: Mapping[str, FailedMetric] = field(default_factory=dict)  # metrics that raised an error
-    decided_by: Mapping[str, Decision] = field(default_factory=dict)
+    computed_with: Mapping[str, Decision] = field(default_factory=dict)
     described: Mapping[str, Any] | None = None  # of a card that was read: its `input`
     of_codes: int | None = None  # how many were scored, where `representation` holds those that matter
 
@@ -212,7 +212,7 @@ class ScoreCard(Mapping[str, Any]):
             "metrics": {name: metric_entry(scored, names) for name, scored in self.scored.items()},
             "skipped": dict(self.skipped),
             **({"failed": {name: asdict(each) for name, each in self.failed.items()}} if self.failed else {}),
-            "decided_by": {name: {**each, **factors} for name, each in self.decided_by.items()},
+            "computed_with": {name: {**each, **factors} for name, each in self.computed_with.items()},
         }
 
     def contents(self) -> dict[str, Any]:
@@ -227,7 +227,7 @@ class ScoreCard(Mapping[str, Any]):
             "held_out": self.held_out,
             "path": self.path,
             "chosen_factors": self.chosen_factors,
-            "decided_by": self.decided_by,
+            "computed_with": self.computed_with,
             "input": self._input(),
         }
 
@@ -355,7 +355,7 @@ class ScoreCard(Mapping[str, Any]):
         failed = {name: FailedMetric(each.reason, each.details) for name, each in saved.failed.items()}
         return cls(
             held, scored, saved.skipped, saved.seed, held_out=saved.held_out, path=saved.input.path,
-            chosen_factors=tuple(saved.input.chosen_factors), failed=failed, decided_by=saved.decisions(),
+            chosen_factors=tuple(saved.input.chosen_factors), failed=failed, computed_with=saved.decisions(),
             described=saved.input.model_dump(exclude_unset=True), of_codes=saved.input.of_codes,
         )  # fmt: skip
 
@@ -440,7 +440,7 @@ def metric_entry(scored: Scored, factor_names: Sequence[str]) -> dict[str, Any]:
         "higher_is_better": scored.metric.higher_is_better,
         "version": scored.metric.version,
         "seconds": round(scored.seconds, 4),
-        **({} if scored.chance is None else {"noise": scored.chance._asdict()}),
+        **({} if scored.chance is None else {"chance": scored.chance._asdict()}),
         **({} if scored.null is None else {"null": scored.null.to_dict()}),
         **({"baselines": dict(scored.baselines)} if scored.baselines else {}),
         **({} if scored.intervals is None else {"intervals": scored.intervals.to_dict(factor_names)}),
@@ -474,7 +474,7 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
         if set(saved.per_factor) != set(factors):
             raise ValueError(f"metric {name}: per_factor is not for the factors {', '.join(factors)}")
         fields["per_factor"] = np.array([saved.per_factor[factor] for factor in factors], dtype=float)
-    chance = None if saved.noise is None else Noise(saved.noise.score, saved.noise.spread)
+    chance = None if saved.chance is None else Noise(saved.chance.score, saved.chance.spread)
     null = None if saved.null is None else _null(saved.null)
     result = make_dataclass("Saved", fields)(**fields)
     return Scored(
@@ -508,7 +508,7 @@ def _row(name: str, saved: SavedMetric) -> Metric:
         return replace(ROWS[name], version=saved.version)
     return Metric(
         _forgotten, title=name, headline=saved.headline, best=np.nan, higher_is_better=saved.higher_is_better,
-        range=(-np.inf, np.inf), means="A metric that this version of unbraid has not.", misses="",
+        range=(-np.inf, np.inf), summary="A metric that this version of unbraid has not.", limitations="",
         source=name, version=saved.version,
     )  # fmt: skip
 

@@ -73,5 +73,5 @@ def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: i
     }
     if not scored:
         raise ValueError(f"none of the metrics could be computed: {'; '.join(skipped.values())}")
-    decided_by = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
-    return ScoreCard(kept, scored, skipped, seed, decided_by=decided_by, of_codes=held.shape[1])
+    computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
+    return ScoreCard(kept, scored, skipped, seed, computed_with=computed_with, of_codes=held.shape[1])

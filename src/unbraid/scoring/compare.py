@@ -187,7 +187,7 @@ class ModelComparison:
         for name, row in zip(dict.fromkeys(each.metric for each in self.differences), rows, strict=True):
             metric = first.scored[name].metric
             cells = [{"text": plain(cell), "bold": is_bold(cell)} for cell in row[1:]]
-            shown = {"metric": name, "means": metric.means, "higher_is_better": metric.higher_is_better}
+            shown = {"metric": name, "summary": metric.summary, "higher_is_better": metric.higher_is_better}
             scores.append({**shown, "cells": cells})
         return {
             "unbraid": VERSION, "confidence": self.confidence, "paired": self.paired,

@@ -31,7 +31,7 @@ def score_each(
     seed: int = 0,
     held_out: Gap | None = None,
     objects: Objects | None = None,
-    noise: bool = True,
+    with_chance: bool = True,
     progress: Progress | None = None,
 ) -> Generator[tuple[str, Scored | Exception], None, None]:
     """Each metric with what came of it: its result, NotDefined with the reason, or what else it raised.
@@ -40,7 +40,7 @@ def score_each(
         representation: what to score.
         chosen: rows by name, as `choose` gives them.
         seed, held_out, objects, progress: as for `score`.
-        noise: whether to state what independent noise scores.
+        with_chance: whether to state what independent noise scores.
 
     Raises:
         ValueError: unsound input, or a model that makes `objects` is not trusted.
@@ -64,14 +64,14 @@ def score_each(
                 seen, store = inputs_of(held), {}
                 result = call(metric, seen, context_of(held, seed, None), store)
             with sharing(store):
-                stated = metric.chance if noise and representation.weights is None else None
+                stated = metric.chance if with_chance and representation.weights is None else None
                 chance = None if stated is None else stated(seen)
             told = representation if held is None else held
             scored = Scored(
                 metric, result, time.perf_counter() - started, held, chance,
                 factors=told.names, codes=told.code_names,
             )  # fmt: skip
-            refuse_unsound(name, scored, inputs.factors.shape[1])
+            validate(name, scored, inputs.factors.shape[1])
         except Exception as error:
             if isinstance(error, Untrusted) or disk_is_full(error):  # the fault of no metric
                 raise
@@ -157,7 +157,7 @@ class _Number:
     score: float
 
 
-def refuse_unsound(name: str, scored: Scored, n_factors: int) -> None:
+def validate(name: str, scored: Scored, n_factors: int) -> None:
     """Raises ValueError for numbers that are not finite, or one per factor that is missing."""
     per_factor = np.asarray(getattr(scored.result, "per_factor", np.zeros(n_factors)))
     if per_factor.shape != (n_factors,):

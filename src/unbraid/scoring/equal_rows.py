@@ -160,7 +160,7 @@ def _with_its_parts(
     unable: dict[str, str] = {}
     few = f"{len(subset):,} of the rows cannot be scored"
     try:
-        for name, each in score_each(subset, rows, seed=seed, held_out=held_out, noise=False, progress=progress):
+        for name, each in score_each(subset, rows, seed=seed, held_out=held_out, with_chance=False, progress=progress):
             if isinstance(each, Scored):
                 scored[name] = each
             else:

@@ -12,7 +12,7 @@ from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import Store, notes_unread, sharing
 from unbraid.representation import Representation
 from unbraid.scoring.card import Scored
-from unbraid.scoring.engine import Gap, call, context_of, inputs_of, refuse_unsound
+from unbraid.scoring.engine import Gap, call, context_of, inputs_of, validate
 from unbraid.types import IntArray
 
 PartScorer = Callable[[IntArray, Collection[str]], dict[str, Numbers | Exception]]
@@ -58,7 +58,7 @@ def part_scorer(
 
     def _numbers(name: str, part: Inputs, context: Mapping[str, object], store: Store) -> Numbers:
         each = Scored(chosen[name], call(chosen[name], part, context, store), 0.0)
-        refuse_unsound(name, each, part.n_factors)
+        validate(name, each, part.n_factors)
         return numbers_of(each)
 
     return scored

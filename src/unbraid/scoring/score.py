@@ -189,19 +189,21 @@ def score(
         scored = with_intervals(representation, scored, level, n_parts, seed, held_out, progress, failing)
     text = held_out if isinstance(held_out, str) else None
     told = UNKEPT if text is None and held_out is not None else text
-    decided_by = {name: decision(name, metric, seed=seed, held_out=told) for name, metric in chosen.items()}
+    computed_with = {name: decision(name, metric, seed=seed, held_out=told) for name, metric in chosen.items()}
     if representation.weights is not None:
         counted = {"weights": array_digest(representation.weights)}
-        decided_by = {name: {**each, **counted} for name, each in decided_by.items()}
+        computed_with = {name: {**each, **counted} for name, each in computed_with.items()}
     if representation.groups is not None:
         parted = {"groups": array_digest(representation.groups)}
-        decided_by = {
-            name: {**each, **(parted if takes_groups(chosen[name]) else {})} for name, each in decided_by.items()
+        computed_with = {
+            name: {**each, **(parted if takes_groups(chosen[name]) else {})} for name, each in computed_with.items()
         }
     if blocks is not None:
         by_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
-        decided_by = {name: {**each, **(by_blocks if name in BLOCKED else {})} for name, each in decided_by.items()}
-    return ScoreCard(representation, scored, skipped, seed, held_out=text, failed=failed, decided_by=decided_by)
+        computed_with = {
+            name: {**each, **(by_blocks if name in BLOCKED else {})} for name, each in computed_with.items()
+        }
+    return ScoreCard(representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with)
 
 
 def score_encoder(

@@ -180,7 +180,7 @@ def scored_each(case: Representation, chosen: Mapping[str, Metric], *, seed: int
     for held, rows in ((case, others), (in_halves(case), for_halves)):
         if rows:
             held_out = None if held is not case else GAP
-            with closing(score_each(held, rows, seed=seed, held_out=held_out, noise=False)) as each:
+            with closing(score_each(held, rows, seed=seed, held_out=held_out, with_chance=False)) as each:
                 results += list(each)
     return results
 

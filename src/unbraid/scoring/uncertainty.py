@@ -50,7 +50,7 @@ def with_nulls(
             rows = {name: scored[name].metric for name in names if name not in missing}
             # Whole objects were encoded for it: no trial and no series.
             moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [seed, done])
-            for name, each in score_each(moved, rows, seed=seed, held_out=its_own, noise=False, progress=told):
+            for name, each in score_each(moved, rows, seed=seed, held_out=its_own, with_chance=False, progress=told):
                 if isinstance(each, Scored):
                     draws[name].append(each.headline)
                 else:
@@ -83,7 +83,7 @@ def with_baselines(
     for done, (title, (held, objects)) in enumerate(baselines.items()):
         told = _telling(progress, title, done, len(baselines))
         for name, each in score_each(
-            held, rows, seed=seed, held_out=held_out, objects=objects, noise=False, progress=told
+            held, rows, seed=seed, held_out=held_out, objects=objects, with_chance=False, progress=told
         ):
             if isinstance(each, Scored):
                 found[name][title] = each.headline

@@ -14,11 +14,11 @@ from typing import Any
 
 KEY = "checksum"
 MARK, LENGTH = b"unbraid-sha256:", 64
-BLANK = (MARK + b"0" * LENGTH).decode()  # what stands in the metadata until `seal`
+BLANK = (MARK + b"0" * LENGTH).decode()  # what stands in the metadata until `add_checksum`
 CHUNK = 1 << 22
 
 
-def seal(path: Path) -> None:
+def add_checksum(path: Path) -> None:
     """Set the checksum of a file whose metadata holds BLANK under KEY, or of a zip archive."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path, "a") as archive:
@@ -30,7 +30,7 @@ def seal(path: Path) -> None:
         file.write(found)
 
 
-def sealed(content: bytes | memoryview) -> bytearray:
+def checksummed(content: bytes | memoryview) -> bytearray:
     """The content of a file with BLANK in it, the checksum in its place."""
     whole = bytearray(content)
     place = whole.rfind(BLANK.encode()) + len(MARK)
@@ -38,30 +38,30 @@ def sealed(content: bytes | memoryview) -> bytearray:
     return whole
 
 
-def sealed_json(content: Mapping[str, Any]) -> bytearray:
+def checksummed_json(content: Mapping[str, Any]) -> bytearray:
     """An object as the content of a JSON file, a line for each key, its checksum under KEY."""
     lines = (f"  {json.dumps(name)}: {_ENCODER.encode(value)}" for name, value in {**content, KEY: BLANK}.items())
-    return sealed(("{\n" + ",\n".join(lines) + "\n}\n").encode())
+    return checksummed(("{\n" + ",\n".join(lines) + "\n}\n").encode())
 
 
 _ENCODER = json.JSONEncoder(allow_nan=False)  # which is written in C where it need not indent
 
 
-def without_seal(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The object that was given to `sealed_json`."""
+def without_checksum(content: Mapping[str, Any]) -> dict[str, Any]:
+    """The object that was given to `checksummed_json`."""
     return {name: value for name, value in content.items() if name != KEY or MARK.decode() not in str(value)}
 
 
-def check_seal(path: Path) -> None:
+def check_file(path: Path) -> None:
     """Raises ValueError where a file has a checksum, and it is that of other bytes."""
     if not path.is_file() or not path.stat().st_size:  # to open a pipe would wait for ever
         return
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-        check_sealed(content)
+        check_content(content)
 
 
-def check_sealed(content: bytes | mmap.mmap, *, must: bool = False) -> None:
-    """`check_seal` of the content of a file, which `must` have a checksum or may."""
+def check_content(content: bytes | mmap.mmap, *, must: bool = False) -> None:
+    """`check_file` of the content of a file, which `must` have a checksum or may."""
     place = content.rfind(MARK) + len(MARK)
     if must and place < len(MARK):
         raise ValueError(f"it has no {KEY}")

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NoReturn, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 from pydantic_core import PydanticCustomError
 
-from unbraid.storage.checksum import KEY, check_sealed, without_seal
+from unbraid.storage.checksum import KEY, check_content, without_checksum
 from unbraid.storage.files import read_whole
 
 LARGEST = 1 << 26  # bytes of a file
@@ -42,21 +42,21 @@ class Record(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
-def read_object(path: str | Path, *, sealed: bool = False) -> dict[str, Any]:
-    """The object in a JSON file without its checksum, which is right if it has one; with `sealed` it must have.
+def read_object(path: str | Path, *, checksummed: bool = False) -> dict[str, Any]:
+    """The object in a JSON file without its checksum, which is right if it has one; with `checksummed` it must have.
 
     Raises:
         ValueError: there is none: no such file, no JSON, not an object, too large, too deep, or not as it was written.
     """
     try:
         whole = read_whole(path, LARGEST)
-        check_sealed(whole, must=sealed)
+        check_content(whole, must=checksummed)
         content = json.loads(whole.decode("utf-8"), parse_constant=_no_number)
         if not isinstance(content, dict):
             raise ValueError("it holds no object")
         if len(whole) > MOST_VALUES or whole.count(b"[") + whole.count(b"{") > DEEPEST:
             check_size(content)
-        return without_seal(content) if KEY in content else content
+        return without_checksum(content) if KEY in content else content
     except RecursionError:
         raise ValueError(f"{path} is damaged (it is nested too deeply)") from None
     except FileNotFoundError:
@@ -73,13 +73,13 @@ def check_record(record: type[BaseModel], content: Mapping[str, Any], path: str 
         raise ValueError(f"{path}: {explain(error)}") from None
 
 
-def read_record(path: str | Path, record: type[BaseModel], *, sealed: bool = False) -> dict[str, Any]:
-    """The object in a JSON file that holds such a record; `sealed` as for `read_object`.
+def read_record(path: str | Path, record: type[BaseModel], *, checksummed: bool = False) -> dict[str, Any]:
+    """The object in a JSON file that holds such a record; `checksummed` as for `read_object`.
 
     Raises:
         ValueError: as `read_object` and `check_record`.
     """
-    content = read_object(path, sealed=sealed)
+    content = read_object(path, checksummed=checksummed)
     check_record(record, content, path)
     return content
 

@@ -13,13 +13,13 @@ from unbraid.storage.files import atomic_write, below, remove_with_folder
 
 RECORD, UNSENT = ".remote", "unsent"
 
-Agreed: TypeAlias = dict[str, tuple[str, int, int]]  # by file: token of the store, size and time (ns) here
+Manifest: TypeAlias = dict[str, tuple[str, int, int]]  # by file: token of the store, size and time (ns) here
 
 
-def agreed(folder: Path, within: Iterable[str]) -> Agreed:
+def load(folder: Path, within: Iterable[str]) -> Manifest:
     """What was agreed upon of all files, or of those in some folders; nothing of those whose record is damaged."""
     record = folder / RECORD
-    found: Agreed = {}
+    found: Manifest = {}
     for start in [record / name for name in within] or [record]:
         for path in start.rglob("*.json"):
             try:
@@ -33,7 +33,7 @@ def agreed(folder: Path, within: Iterable[str]) -> Agreed:
     return found
 
 
-def agree(folder: Path, files: Agreed, within: Iterable[str]) -> None:
+def save(folder: Path, files: Manifest, within: Iterable[str]) -> None:
     """One file per folder, so that a run that ends costs the same in a study of any size."""
     record = folder / RECORD
     parts: dict[Path, dict[str, tuple[str, int, int]]] = {}

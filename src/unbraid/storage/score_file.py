@@ -12,7 +12,7 @@ from typing import Annotated, Any, TypeAlias
 import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, FiniteFloat, StringConstraints, ValidationError
 
-from unbraid.storage.checksum import check_sealed
+from unbraid.storage.checksum import check_content
 from unbraid.storage.files import read_whole
 from unbraid.types import Kind, Moved
 
@@ -81,7 +81,7 @@ class SavedInput(_Part):
     code_names: Annotated[list[Text], Field(max_length=1_000_000)] = Field(default_factory=list)
 
 
-class SavedNoise(_Part):
+class SavedChance(_Part):
     """What independent noise scores."""
 
     score: FiniteFloat
@@ -121,7 +121,7 @@ class SavedMetric(_Part):
     higher_is_better: bool
     version: Count = 1
     seconds: Annotated[FiniteFloat, Field(ge=0)]
-    noise: SavedNoise | None = None
+    chance: SavedChance | None = None
     null: SavedNull | None = None
     intervals: SavedIntervals | None = None
     no_interval: Text = ""
@@ -165,11 +165,11 @@ class SavedScores(_Part):
     metrics: Annotated[dict[Name, SavedMetric], Field(max_length=1000)]
     skipped: Annotated[dict[Name, Text], Field(max_length=1000)]  # metrics that have no meaning there, and why
     failed: Annotated[dict[Name, SavedFailure], Field(max_length=1000)] = Field(default_factory=dict)
-    decided_by: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = Field(default_factory=dict)
+    computed_with: Annotated[dict[Name, SavedDecision], Field(max_length=3000)] = Field(default_factory=dict)
 
     def decisions(self) -> dict[str, dict[str, Any]]:
-        """`decided_by` as plain data, without what a metric does not depend on."""
-        return {name: each.model_dump(exclude_none=True) for name, each in self.decided_by.items()}
+        """`computed_with` as plain data, without what a metric does not depend on."""
+        return {name: each.model_dump(exclude_none=True) for name, each in self.computed_with.items()}
 
 
 def same(kept: Decision, wanted: Decision) -> bool:
@@ -192,7 +192,7 @@ def read_scores_file(path: str | Path) -> SavedScores:
     except ValueError as error:
         raise ValueError(f"{path}: not the scores of unbraid ({error})") from None
     try:
-        check_sealed(content)
+        check_content(content)
         scores = SavedScores.model_validate_json(content)
     except ValidationError as error:
         raise ValueError(f"{path}: not the scores of unbraid ({_first(error)})") from None

@@ -20,8 +20,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from unbraid._utils.optional import require
+from unbraid.storage import manifest
 from unbraid.storage.files import below, remove, remove_with_folder
-from unbraid.storage.manifest import agree, agreed, may_have_changed
+from unbraid.storage.manifest import may_have_changed
 from unbraid.storage.run_files import ADDED_CODES, CHECKPOINT, CODES, CONFIG, CURVES, STATUS, WEIGHTS, WORKING
 
 INCOMING = ".incoming"
@@ -60,7 +61,7 @@ def pull(mirror: Mirror, *within: str) -> None:
         listed = _whole(_listed(store, root, mirror.folder, within))
         ours = _discarded.get(mirror.folder.absolute(), set())
         there = {name: token for name, token in listed.items() if not _beneath(name, ours)}
-        known = agreed(mirror.folder, within)
+        known = manifest.load(mirror.folder, within)
         fixed = _fixed(known)
         opened = {name for name in known if in_study(PurePosixPath(name)).as_posix() in OPENED}
         may_change = known.keys() - fixed - opened if may_have_changed(mirror.folder) else set()
@@ -79,7 +80,7 @@ def pull(mirror: Mirror, *within: str) -> None:
         for name in new:
             if now := _stat(mirror.folder / name):
                 known[name] = (there[name], *now)
-        agree(mirror.folder, known, within)
+        manifest.save(mirror.folder, known, within)
 
 
 def push(mirror: Mirror, *within: str) -> None:
@@ -93,7 +94,7 @@ def push(mirror: Mirror, *within: str) -> None:
         # First, so that what came in the place of something discarded goes up before that is removed.
         told = set(_discarded.get(mirror.folder.absolute(), ()))
         here = {name: stat for name in _names(mirror.folder, within) if (stat := _stat(mirror.folder / name))}
-        known = agreed(mirror.folder, within)
+        known = manifest.load(mirror.folder, within)
         fixed = _fixed(here)
         new = {
             name for name, now in here.items() if name not in known or (known[name][1:] != now and name not in fixed)
@@ -110,7 +111,7 @@ def push(mirror: Mirror, *within: str) -> None:
             known |= {name: (tokens[name], *here[name]) for name in sent if name in tokens}
             removed = _remove_there(store, root, mirror.folder, told)
         _discarded.get(mirror.folder.absolute(), set()).difference_update(told)
-        agree(mirror.folder, {name: value for name, value in known.items() if name not in removed}, within)
+        manifest.save(mirror.folder, {name: value for name, value in known.items() if name not in removed}, within)
 
 
 def discard(mirror: Mirror, *names: str) -> None:

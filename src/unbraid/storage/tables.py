@@ -21,7 +21,7 @@ import numpy as np
 from unbraid._utils.arrays import telling
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
-from unbraid.storage.checksum import BLANK, KEY, check_seal, seal
+from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
 from unbraid.storage.files import check_unpacked
 from unbraid.types import DataFrame
 
@@ -101,7 +101,7 @@ UNREADABLE = (*DAMAGED, KeyError, RuntimeError, NotImplementedError, zipfile.Bad
 def read_npz(path: Path, wanted: Any = None) -> dict[str, Any]:
     """The arrays of a .npz file by name; of those wanted alone, the others may be pickled and are left closed."""
     try:
-        check_seal(path)
+        check_file(path)
         with zipfile.ZipFile(path) as archive:
             members = {info.filename.removesuffix(".npy"): info for info in archive.infolist()}
             names = [name for name in members if wanted is None or name in wanted]
@@ -185,7 +185,7 @@ def read_tensors(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     try:
-        check_seal(path)
+        check_file(path)
         with safe_open(path, framework="numpy") as file:
             names, found = list(file.keys()), dict(file.metadata() or {})
             of_brain = [name for name in names if file.get_slice(name).get_dtype() == "BF16"]
@@ -215,7 +215,7 @@ def read_parquet(path: Path) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        check_seal(path)
+        check_file(path)
         described = pq.ParquetFile(path).metadata
         # What pages of repeated values declare is their packed size; in memory every cell takes its own place.
         check_unpacked(path, CELL * described.num_rows * described.num_columns)
@@ -233,7 +233,7 @@ def write_frame(frame: DataFrame, path: Path) -> None:
 
     table = pa.Table.from_pandas(frame, preserve_index=False)
     pq.write_table(table.replace_schema_metadata({**(table.schema.metadata or {}), KEY: BLANK}), path)
-    seal(path)
+    add_checksum(path)
 
 
 def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def add(
         FileNotFoundError: there is no such file.
         ValueError: it is no representation, or not one of the images of the study in their order; a name is taken.
     """
-    folder, space = study.known_folder(), study.dataset().space
+    folder, space = study.require_folder(), study.dataset().space
     if not (folder / store.ABOUT).exists():
         raise ValueError(f"{folder}: the study has not begun; unbraid study run begins it")
     study.check_trust()
@@ -85,7 +85,7 @@ def add(
             part.mkdir(parents=True)
             representation.save(part / ADDED_CODES)
             store.write_json(part / CONFIG, about)
-            complete_scores(part, metric_names(study.config), held_out=study.config.gap)
+            complete_scores(part, metric_names(study.config), held_out=study.config.held_out)
         for part, name in zip(parts, names, strict=True):
             store.forget_failure(folder, name)
             part.rename(folder / store.ADDED / name)
@@ -121,16 +121,16 @@ def score_added(study: StudyRecord, progress: Progress) -> bool:
 
     False where none were added.
     """
-    runs = added_runs(study.known_folder(), study.wanted_scores())
+    runs = added_runs(study.require_folder(), study.wanted_scores())
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
         try:
-            complete_scores(run.path, metric_names(study.config), held_out=study.config.gap, retry=True)
+            complete_scores(run.path, metric_names(study.config), held_out=study.config.held_out, retry=True)
         except ValueError as error:
             failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
-            store.write_failure(study.known_folder(), failure)
+            store.write_failure(study.require_folder(), failure)
         else:
-            store.forget_failure(study.known_folder(), run.id)
+            store.forget_failure(study.require_folder(), run.id)
     return bool(runs)
 
 
@@ -140,8 +140,8 @@ def _check_names(study: StudyRecord, names: Sequence[str], files: Sequence[str |
         if not NAME.fullmatch(name):
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
         if name in taken:
-            place = str(study.known_folder() / store.ADDED / name)
-            if url := address_of(study.known_folder()):  # what is gone on one side comes back from the other
+            place = str(study.require_folder() / store.ADDED / name)
+            if url := address_of(study.require_folder()):  # what is gone on one side comes back from the other
                 place = f"both {place} and {url}/{store.ADDED}/{name}"
             raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
         taken.add(name)

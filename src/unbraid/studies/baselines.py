@@ -42,15 +42,15 @@ Encode: TypeAlias = Callable[[], Representation]
 
 @dataclass(frozen=True, eq=False)
 class StudyBaseline:
-    """One of a study; `decided_by` holds all that its codes follow from."""
+    """One of a study; `computed_with` holds all that its codes follow from."""
 
     title: str
     n_codes: int
-    decided_by: Mapping[str, Any]
+    computed_with: Mapping[str, Any]
 
     @cached_property
     def id(self) -> str:
-        text = json.dumps([MADE, self.title, self.n_codes, self.decided_by], sort_keys=True)
+        text = json.dumps([MADE, self.title, self.n_codes, self.computed_with], sort_keys=True)
         return f"{FOLDERS[self.title]}-{self.n_codes}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -130,7 +130,7 @@ def _score(study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: 
         encode().save(part / ADDED_CODES)
         store.write_json(part / CONFIG, asdict(baseline))
         part.rename(folder)
-    complete_scores(folder, metric_names(study.config), held_out=study.config.gap, retry=True, objects=objects)
+    complete_scores(folder, metric_names(study.config), held_out=study.config.held_out, retry=True, objects=objects)
 
 
 def _encoders(
@@ -233,7 +233,7 @@ def no_better_runs(frame: DataFrame) -> dict[str, set[str]]:
 
 
 def _folder(study: StudyRecord, baseline: StudyBaseline) -> Path:
-    return study.known_folder() / store.BASELINES / baseline.id
+    return study.require_folder() / store.BASELINES / baseline.id
 
 
 def _headlines(folder: Path, wanted: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:

@@ -102,11 +102,11 @@ def estimate(
     Raises:
         ValueError, OSError: as `Study.run`, for what cannot be run.
     """
-    dataset, around = study.meet(progress)
+    dataset, around = study.resolve_environment(progress)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    ledger = TaskLedger(study.known_folder(), planned, tasks)
+    ledger = TaskLedger(study.require_folder(), planned, tasks)
     waiting = {task.id for task in ledger.waiting}
-    check_tasks(study.known_folder(), ledger.waiting, datasets)
+    check_tasks(study.require_folder(), ledger.waiting, datasets)
     name, options = study.config.executor_with(executor, options)
     place = _on_cluster if name == "ray" else _here
     found = kinds([task for task in tasks if not task.questions])
@@ -229,7 +229,7 @@ def _seconds_of_scoring(task: Task, datasets: Mapping[str, FactorDataset]) -> fl
         sizes=dataset.space.sizes,
     )
     began = perf_counter()
-    for name, result in score_each(codes, choose(task.metrics), held_out=task.gap):
+    for name, result in score_each(codes, choose(task.metrics), held_out=task.held_out):
         if isinstance(result, Exception) and not isinstance(result, NotDefined):
             raise ValueError(f"metric {name} fails on random codes: {result}") from result
     return perf_counter() - began

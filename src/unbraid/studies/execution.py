@@ -32,8 +32,8 @@ from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.shards import Shard, claimed_shard
-from unbraid.studies.standing import standings
 from unbraid.studies.state import Planned, StudyRun, state_of
+from unbraid.studies.status import statuses
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import Tracking, check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
@@ -68,7 +68,7 @@ Listener: TypeAlias = Callable[[StudyRun], None]
 
 
 def _carried(study: StudyRecord) -> AbstractContextManager[Listener]:
-    return carried_study(study.known_folder())
+    return carried_study(study.require_folder())
 
 
 EXTRAS = (
@@ -122,13 +122,13 @@ def ready(
         if name not in known:
             others = ", ".join(sorted(known)) or "none"
             raise ValueError(f"executor {executor!r} has no option {name!r}; it has {others}")
-    study.known_folder()
+    study.require_folder()
 
     def read(*what: Any) -> None:
         if progress:
             progress(StudyProgress(0, 0, 0, 0, 0, after=what))  # of how many runs is not known yet
 
-    dataset, around = study.meet(read)
+    dataset, around = study.resolve_environment(read)
     around = _of_this_version(study, around, retrain=retrain)
     tasks, datasets, planned = all_tasks(study, dataset, around)
     check_trackers(study)
@@ -146,7 +146,7 @@ def run_ready(
 ) -> list[StudyRun]:
     """The second half of `run_study`."""
     study, planned = found.study, found.planned
-    folder = study.known_folder()
+    folder = study.require_folder()
     code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
     tasks = shard.part(found.tasks) if shard else found.tasks
     with ExitStack() as stack:
@@ -172,7 +172,7 @@ def run_ready(
         done = not shard or all(run.state != "waiting" for run in study.runs())
         if done and any([extra.finish(study, ledger.after) for extra in EXTRAS]):
             write_results(study)
-    return list(standings(folder, {"": study})[0].runs)
+    return list(statuses(folder, {"": study})[0].runs)
 
 
 def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
@@ -187,7 +187,7 @@ def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: b
         begun, present[name] = around.version(name), FAMILIES[name].version
         if begun != present[name] and not retrain:
             raise ValueError(
-                f"{study.known_folder()}: its models of {name} are of training version {begun}, this unbraid has "
+                f"{study.require_folder()}: its models of {name} are of training version {begun}, this unbraid has "
                 f"{present[name]}, which gives other weights; --retrain (retrain=True) trains them anew, and the "
                 "old ones leave the results"
             )
@@ -195,7 +195,7 @@ def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: b
 
 
 def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
-    folder = study.known_folder()
+    folder = study.require_folder()
     with atomic_write(folder / store.YAML) as temporary:
         temporary.write_text(study.text, encoding="utf-8")
     store.write_environment(folder, study.source, around)
@@ -259,9 +259,9 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
 
 
 def _task(study: StudyRecord, planned: Planned) -> Task:
-    folder = str(study.known_folder().absolute() / store.RUNS)
+    folder = str(study.require_folder().absolute() / store.RUNS)
     return Task(
-        planned.id, planned.config, folder, metric_names(study.config), study.config.gap,
+        planned.id, planned.config, folder, metric_names(study.config), study.config.held_out,
         checkpoint_every=study.config.checkpoint_every, time_limit=study.config.time_limit,
         snapshots=study.config.snapshots, snapshot_metrics=tuple(study.config.snapshot_metrics),
     )  # fmt: skip
@@ -284,7 +284,7 @@ class TaskLedger:
         self.tasks = {task.id: replace(task, retry=retry == "failed") for task in tasks}
         self.wanted = {
             terms: wanted_scores(terms[0], held_out=terms[1], rows=choose(terms[0]) if terms[0] else {})
-            for terms in {(task.metrics, task.gap) for task in tasks}
+            for terms in {(task.metrics, task.held_out) for task in tasks}
         }
         self.listeners: list[Listener] = []
         self.progress = progress
@@ -310,7 +310,7 @@ class TaskLedger:
         self._tell()
 
     def _run(self, task: Task) -> StudyRun:
-        return state_of(self.folder, self._planned(task), self.wanted[task.metrics, task.gap])
+        return state_of(self.folder, self._planned(task), self.wanted[task.metrics, task.held_out])
 
     def _planned(self, task: Task) -> Planned:
         if task.id in self.planned:

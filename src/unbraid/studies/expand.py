@@ -179,7 +179,7 @@ def _lacking(name: str, kinds: Sequence[Kind], gap: bool) -> str:
     if name == "udr":
         return "compares models with each other; say how under the key `udr`"
     if name == "zero_shot" and not gap:
-        return "needs a gap; give one under the key `zero_shot`"
+        return "needs a gap; give one as `zero_shot: {held_out: ...}`"
     if (row := find_metric(name)) is not None and row.needs_factors and not kinds:
         return "needs factors"
     if name == "d_lsbd" and "cyclic" not in kinds:

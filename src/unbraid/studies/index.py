@@ -19,7 +19,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import Field
 
 import unbraid
-from unbraid.storage.checksum import sealed_json
+from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write, below
 from unbraid.storage.json_records import Natural, Record, Text, read_record
 from unbraid.storage.score_file import Decision
@@ -36,7 +36,7 @@ Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
 
 
 @dataclass(frozen=True)
-class Standing:
+class StudyStatus:
     """How far a study of one dataset is, as `unbraid study status` tells it."""
 
     label: str  # in a study of several datasets
@@ -101,12 +101,12 @@ class Part:
     marks: Mapping[str, str]  # by run
 
 
-def remembered(folder: Path) -> list[Standing] | None:
+def remembered(folder: Path) -> list[StudyStatus] | None:
     """How far the study in a folder is, of which only what changed is read; None where that cannot be told so, as
     where a file that changed is damaged.
     """
     try:
-        index = read_record(folder / FILE, IndexRecord, sealed=True)
+        index = read_record(folder / FILE, IndexRecord, checksummed=True)
         places = [below(folder, part["label"]) if part["label"] else folder for part in index["parts"]]
     except ValueError:  # absent, damaged, of another version: a cache that is made anew
         return None
@@ -134,7 +134,7 @@ def remembered(folder: Path) -> list[Standing] | None:
         parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["wanted"], runs, marks))
     if anew:
         remember(folder, parts)
-    return [standing_of(part) for part in parts]
+    return [status_of(part) for part in parts]
 
 
 def remember(folder: Path, parts: Sequence[Part]) -> None:
@@ -156,16 +156,16 @@ def remember(folder: Path, parts: Sequence[Part]) -> None:
         ],
     }
     with suppress(OSError), atomic_write(folder / FILE) as temporary:  # without it all runs are read again
-        temporary.write_bytes(sealed_json(content))
+        temporary.write_bytes(checksummed_json(content))
 
 
-def standing_of(part: Part) -> Standing:
+def status_of(part: Part) -> StudyStatus:
     """How far a study is whose planned runs were read; what else is in its folder is read now."""
     listed = {run.id for run in part.runs}
     added = added_runs(part.folder, part.wanted)
     beside = [each for each in store.failures(part.folder) if each.id not in listed | {run.id for run in added}]
     left = no_longer_planned(part.folder, listed, part.content)
-    return Standing(part.label, part.name, [*part.runs, *added], beside, {}, len(left))
+    return StudyStatus(part.label, part.name, [*part.runs, *added], beside, {}, len(left))
 
 
 def run_marks(folder: Path) -> dict[str, str]:

@@ -8,7 +8,7 @@ from unbraid.storage.run_files import SCORES
 from unbraid.storage.score_file import Decision, SavedInput, SavedScores, read_scores_file, same
 
 NONE = SavedScores.model_construct(
-    seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, decided_by={}
+    seed=0, input=SavedInput.model_construct(), metrics={}, skipped={}, failed={}, computed_with={}
 )
 
 

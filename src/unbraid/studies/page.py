@@ -40,7 +40,7 @@ def study_page(
             folder of the study.
         progress: called as progress(what is done, done, all) where that takes long.
     """
-    return render("study.html", page_content(study, frame, base or study.known_folder(), progress=progress))
+    return render("study.html", page_content(study, frame, base or study.require_folder(), progress=progress))
 
 
 def table(study: StudyRecord, frame: DataFrame | None) -> str:
@@ -84,7 +84,7 @@ def page_content(
         live: for a page that `unbraid explore` serves, which asks for pictures when it shows them: the `tag` of the
             data it begins with, and the `metrics` that can be asked for.
     """
-    folder = study.known_folder()
+    folder = study.require_folder()
     folders, finished = _folders(study)
     data = study_data(study, frame, base, live=live, folders=folders)
     return {
@@ -116,7 +116,7 @@ def study_data(
     """
     if folders is None:
         folders, _ = _folders(study)
-    rankings, verdict = _study_matrices.rankings(study.known_folder(), frame), _study_matrices.verdict(study, frame)
+    rankings, verdict = _study_matrices.rankings(study.require_folder(), frame), _study_matrices.verdict(study, frame)
     frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     told: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}

@@ -15,7 +15,7 @@ from unbraid.types import DataFrame
 GIVEN = (
     "run", "family", "setting", "seed", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
     "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy", "processor", "accelerator",
-    "decided_by", "ranked_by", "published",
+    "computed_with", "ranked_by", "published",
 )  # fmt: skip  # no scores; the page shows the first of them apart
 GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
@@ -84,7 +84,7 @@ def _describe(name: str, column: Sequence[Any], headline: bool) -> dict[str, Any
         "whole": all(isinstance(each, int) for each in known),
         "higher": False if name.startswith(LOSSES) else higher_is_better(name),
         "headline": headline,
-        "about": f"{metric.title}: {metric.means}" if metric else "",
+        "about": f"{metric.title}: {metric.summary}" if metric else "",
         "shown": False,
     }
 

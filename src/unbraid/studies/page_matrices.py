@@ -56,7 +56,7 @@ def verdict(study: StudyRecord, frame: DataFrame) -> dict[str, list[Any]]:
 
     Empty where the study is not ranked.
     """
-    path = ranking_path(study.known_folder(), ranking_options(study))
+    path = ranking_path(study.require_folder(), ranking_options(study))
     if "udr.score" not in frame.columns or not path.is_file():
         return {"verdict": [], "not_best": []}
     ranking, places = read_ranking(path), {run: place for place, run in enumerate(frame["run"].tolist())}

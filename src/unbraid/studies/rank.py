@@ -102,7 +102,7 @@ def rank(
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
     if isinstance(models, str | Path):
         models = _study_of(Path(models))
-    if hasattr(models, "known_folder"):
+    if hasattr(models, "require_folder"):
         if top is not None:
             raise ValueError("top is for models given by themselves; a study compares as its YAML says")
         if untrained:

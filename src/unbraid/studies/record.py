@@ -72,11 +72,11 @@ class StudyRecord:
         """The dataset, device and precision of the runs: those the folder began with, else those met here.
 
         Raises:
-            ValueError, OSError: as `meet`, where the folder does not say what the runs were trained on.
+            ValueError, OSError: as `resolve_environment`, where the folder does not say what the runs were trained on.
         """
         known = store.read_environment(self.folder, self.source) if self.folder else None
         try:
-            return known or self.meet()[1]
+            return known or self.resolve_environment()[1]
         except UntrustedData as error:
             again = f"unbraid study run STUDY.yaml --out {self.folder}, with a YAML of your own, does"
             raise ValueError(f"{error.reason}; {again}") from None
@@ -95,7 +95,7 @@ class StudyRecord:
         self._check_path()
         return open_dataset(self.source)
 
-    def meet(self, progress: Progress | None = None) -> tuple[FactorDataset, StudyEnvironment]:
+    def resolve_environment(self, progress: Progress | None = None) -> tuple[FactorDataset, StudyEnvironment]:
         """Open the dataset, and see what the runs are to be trained on.
 
         Args:
@@ -123,19 +123,19 @@ class StudyRecord:
 
     def runs(self) -> list[StudyRun]:
         """Every run of the YAML and every representation added, with its state."""
-        folder, wanted = self.known_folder(), self.wanted_scores()
+        folder, wanted = self.require_folder(), self.wanted_scores()
         return [*states_of(folder, self.planned(), wanted), *added_runs(folder, wanted)]
 
     def wanted_scores(self) -> dict[str, Decision]:
         """What the scores of a run must have been decided by; nothing of the user's is imported."""
-        return wanted_scores(metric_names(self.config), held_out=self.config.gap)
+        return wanted_scores(metric_names(self.config), held_out=self.config.held_out)
 
     def no_longer_planned(self) -> list[Path]:
         """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
         planned = {each.id for each in self.planned()}
-        return no_longer_planned(self.known_folder(), planned, self.environment().dataset["content"])
+        return no_longer_planned(self.require_folder(), planned, self.environment().dataset["content"])
 
-    def known_folder(self) -> Path:
+    def require_folder(self) -> Path:
         """The folder.
 
         Raises:

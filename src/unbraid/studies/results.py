@@ -7,7 +7,7 @@ Columns, in this order:
                                    what decided the weights; the images by their digest, the options as JSON
     commit, torch, numpy, processor, accelerator
                                    by which code and on what they were trained
-    decided_by, ranked_by          what decided the numbers, by metric, and of UDR; as JSON
+    computed_with, ranked_by          what decided the numbers, by metric, and of UDR; as JSON
     published                      where numbers of papers stand that the YAML names, and why ours may differ; as JSON
     above_baselines                "yes", or "no: mig, sap" with the metrics by which one of the run's baselines scores
                                    as well; missing where the YAML does not ask for them
@@ -103,7 +103,7 @@ def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, A
     row |= conditions({**(config or {}), "dataset": images})
     made = status.get("provenance") or {}
     row |= {"unbraid": status.get("unbraid")} | {name: made.get(name) for name in MADE}
-    row |= {"decided_by": None, "ranked_by": None, "published": None, ABOVE: None, "seconds": status.get("seconds")}
+    row |= {"computed_with": None, "ranked_by": None, "published": None, ABOVE: None, "seconds": status.get("seconds")}
     row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
     return row | {f"train.{name}": value for name, value in status.get("last", {}).items()}
 
@@ -151,7 +151,9 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[s
         if held_out and entry.higher_is_better and entry.per_factor and not {*held_out} - {*entry.per_factor}:
             numbers[f"{metric}.{HELD_OUT}"] = product_from_0(entry.per_factor[name] for name in held_out)
     decisions = scores.decisions()
-    return numbers | ({"decided_by": as_text({name: decisions.get(name, {}) for name in current})} if current else {})
+    return numbers | (
+        {"computed_with": as_text({name: decisions.get(name, {}) for name in current})} if current else {}
+    )
 
 
 def _headline(metric: str) -> str:
@@ -177,4 +179,4 @@ def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, in
 
 def write_results(study: StudyRecord) -> None:
     """Write the results to the folder's results.parquet; whole or not at all."""
-    write_table(results(study), study.known_folder() / store.RESULTS)
+    write_table(results(study), study.require_folder() / store.RESULTS)

@@ -114,7 +114,7 @@ class CompositionalSection(Section):
 class ZeroShotSection(Section):
     """Images that a condition on their factors keeps out; see `unbraid.studies.holdout.splits.zero_shot_holdout`."""
 
-    gap: str
+    held_out: str
     n_rows: Count = 10_000  # images at most of each part
     seed: Seed = 0
 
@@ -195,9 +195,9 @@ class StudyConfig(Section):
         return value
 
     @property
-    def gap(self) -> str | None:
+    def held_out(self) -> str | None:
         """Rows that the metric zero_shot keeps out of its training."""
-        return self.zero_shot.gap if self.zero_shot else None
+        return self.zero_shot.held_out if self.zero_shot else None
 
     def trusting(self, names: Collection[str] | None = None) -> "StudyConfig":
         """The same study with the user's trust in its own networks, metrics and images: all, or those in `names`.

@@ -1,6 +1,6 @@
 """scores.json of a run: what it lacks is computed, and what decided each number is kept beside it.
 
-Every entry, be it a number, a reason why there is none, or an error, counts only where `decided_by` says the same as
+Every entry, be it a number, a reason why there is none, or an error, counts only where `computed_with` says the same as
 what is wanted of it. Another `held_out`, seed or version of a metric, or another source of a metric of the user's, and
 it is computed again; what is wanted on other terms than those of the folder is nobody's to write here.
 """
@@ -21,7 +21,7 @@ from unbraid.runs.objects import objects_of
 from unbraid.scoring.card import FailedMetric, ScoreCard, Scored, metric_entry
 from unbraid.scoring.engine import Objects, score_each
 from unbraid.scoring.score import choose
-from unbraid.storage.checksum import sealed_json
+from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.run_files import SCORES, WEIGHTS
 from unbraid.storage.score_file import Decision, SavedMetric, SavedScores, storable
@@ -95,7 +95,7 @@ def complete_scores(
                 held_out=held_out,
                 path=folder.name,
                 failed=failed,
-                decided_by=decided,
+                computed_with=decided,
             )
             _keep(folder, card.to_dict())
 
@@ -114,13 +114,13 @@ def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:
         ValueError: scores.json is damaged.
     """
     content, kept = card.to_dict(), read_scores(folder)
-    plain = wanted_scores(content["decided_by"], rows=_rows(content["decided_by"])[0])
+    plain = wanted_scores(content["computed_with"], rows=_rows(content["computed_with"])[0])
     lacking = missing_metrics(kept, plain, retry=True)
     decisions = kept.decisions()
     names = [
         name
         for name in lacking
-        if content["decided_by"][name] == plain[name]
+        if content["computed_with"][name] == plain[name]
         and (name not in decisions or _terms(decisions[name]) == _terms(plain[name]))
     ]
     if names:
@@ -151,22 +151,22 @@ def current_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict
     return {name: entry for name, entry in scores.metrics.items() if name not in outdated}
 
 
-_PARTS = ("metrics", "skipped", "failed", "decided_by")
+_PARTS = ("metrics", "skipped", "failed", "computed_with")
 
 
 def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
     """Merge new entries into scores.json; with `stay`, what the file says of itself stays as well."""
     kept = read_scores(folder)  # again: another process may have added to it meanwhile
     old = {} if kept is NONE else kept.model_dump(exclude_unset=True)
-    new = content["decided_by"]
+    new = content["computed_with"]
     merged = {**content, **(old if stay else {})}
     for part in _PARTS:
         others = {name: each for name, each in old.get(part, {}).items() if name not in new}
         merged[part] = {**others, **content.get(part, {})}
-    gaps = [each["held_out"] for each in merged["decided_by"].values() if "held_out" in each]
+    gaps = [each["held_out"] for each in merged["computed_with"].values() if "held_out" in each]
     merged["held_out"] = gaps[0] if gaps else None
     with atomic_write(folder / SCORES) as temporary:
-        temporary.write_bytes(sealed_json(merged))
+        temporary.write_bytes(checksummed_json(merged))
 
 
 def _terms(decided: Decision) -> dict[str, Any]:

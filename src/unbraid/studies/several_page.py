@@ -32,7 +32,7 @@ def studies_page(study: StudyRecord, frame: DataFrame, addresses: Mapping[str, s
         "version": VERSION,
         "yaml": study.text,
         "reproduce": shlex.join(
-            ["unbraid", "study", "run", "study.yaml", "--out", study.known_folder().resolve().name]
+            ["unbraid", "study", "run", "study.yaml", "--out", study.require_folder().resolve().name]
         ),
         "parts": [_part(label, addresses[label], rows) for label, rows in tables.items()],
         "scores": [_score(each, tables) for each in columns(frame) if each["shown"] and each["number"]],

@@ -57,7 +57,7 @@ def write_records(*studies: StudyRecord, folder: Path, organisation: str = UNKNO
     now = time.time() if now is None else now
     found = [each for study in studies for each in records(study, results(study), organisation=organisation, now=now)]
     if not found:
-        raise ValueError(f"{studies[0].known_folder()}: no run has a score yet")
+        raise ValueError(f"{studies[0].require_folder()}: no run has a score yet")
     working = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         for record in found:
@@ -128,7 +128,7 @@ def _scores(run: StudyRun, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         "additional_details": {name: _text(row[name]) for name in IMAGES if name in row}
         | (_rows(saved.input) if saved.metrics else {}),
     }
-    decided = json.loads(row.get("decided_by", "{}"))
+    decided = json.loads(row.get("computed_with", "{}"))
     published = json.loads(row.get("published", "{}"))
     found = []
     for column, value in row.items():
@@ -137,7 +137,7 @@ def _scores(run: StudyRun, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         if better is None:
             continue
         intervals = saved.metrics[metric].intervals if metric in saved.metrics else None
-        details = {"decided_by": json.dumps(decided.get(metric) or json.loads(row["ranked_by"]), sort_keys=True)}
+        details = {"computed_with": json.dumps(decided.get(metric) or json.loads(row["ranked_by"]), sort_keys=True)}
         if f"published.{column}" in row:
             details |= {"published": repr(float(row[f"published.{column}"])), **_prefixed(published[column])}
         found.append(
@@ -187,7 +187,7 @@ def _metric_config(metric: str, name: str, better: bool, decided: Mapping[str, A
         "score_type": "continuous",
         "min_score": _bound(low),
         "max_score": _bound(high),
-        **({"evaluation_description": known.means} if known is not None else {}),
+        **({"evaluation_description": known.summary} if known is not None else {}),
         **({"additional_details": {"source": known.source}} if known is not None else {}),
     }
 

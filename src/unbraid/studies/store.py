@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._version import VERSION
-from unbraid.storage.checksum import sealed_json
+from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.json_records import check_record, read_object, read_record
 from unbraid.storage.locks import Held, locked
@@ -130,7 +130,7 @@ def forget_failure(folder: Path, run: str) -> None:
 def write_json(path: Path, content: Mapping[str, Any]) -> None:
     """Write an object with its checksum, whole or not at all."""
     with atomic_write(path) as temporary:
-        temporary.write_bytes(sealed_json(content))
+        temporary.write_bytes(checksummed_json(content))
 
 
 @contextmanager

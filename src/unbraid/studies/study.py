@@ -21,8 +21,8 @@ from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import results
 from unbraid.studies.several import check_home, joined, naming, read
 from unbraid.studies.shards import parse_shard
-from unbraid.studies.standing import standings
 from unbraid.studies.state import StudyRun
+from unbraid.studies.status import statuses
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 
@@ -180,7 +180,7 @@ class Studies(Study):
     ) -> list[StudyRun]:
         """As `Study.run`, dataset by dataset; what cannot be right of any is said before anything is written."""
         name, options = self.config.executor_with(executor, options)
-        part, folder = None if shard is None else parse_shard(shard), self.known_folder()
+        part, folder = None if shard is None else parse_shard(shard), self.require_folder()
         told = {label: progress and _told(progress, label) for label in self.datasets}
         prepared = {}
         for number, (label, study) in enumerate(self.datasets.items()):
@@ -198,7 +198,7 @@ class Studies(Study):
             for label, each in prepared.items():
                 run_ready(each, name, retry=retry, shard=part, progress=told[label], options=options)
             write_table(self.results(), folder / store.RESULTS)
-        return [run for each in standings(folder, self.datasets) for run in each.runs]
+        return [run for each in statuses(folder, self.datasets) for run in each.runs]
 
     def runs(self) -> list[StudyRun]:
         return [run for study in self.datasets.values() for run in study.runs()]
@@ -218,7 +218,7 @@ class Studies(Study):
             f"the study is of {len(labels)} datasets, {', '.join(labels)}; take one of them, such as {one}"
         )
 
-    alone = environment = meet = dataset = rank = _one_only
+    alone = environment = resolve_environment = dataset = rank = _one_only
 
     def _repr_html_(self) -> str:
         return "".join(study._repr_html_() for study in self.datasets.values())

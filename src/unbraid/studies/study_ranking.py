@@ -54,7 +54,7 @@ def rank_study(
     runs = study.runs() if runs is None else runs
     candidates, left_out = candidates_of(runs)
     untrained = untrained_codes(study, runs)
-    folder, planned = study.known_folder(), ranking_options(study)
+    folder, planned = study.require_folder(), ranking_options(study)
     chosen = options or planned
 
     def compared(done: int, total: int) -> None:
@@ -71,7 +71,7 @@ def rank_study(
 def kept_ranking(study: StudyRecord, runs: Sequence[StudyRun]) -> Ranking | None:
     """The ranking that `rank_study` kept; None where there is none of just these runs with the options of the YAML."""
     options = ranking_options(study)
-    path = ranking_path(study.known_folder(), options)
+    path = ranking_path(study.require_folder(), options)
     if not path.is_file():
         return None
     ranking = read_ranking(path)
@@ -102,7 +102,7 @@ def rank_when_done(study: StudyRecord, progress: Progress | None = None) -> bool
 
     Nothing where no two runs can be compared. False where there was nothing to be ranked anew.
     """
-    path = ranking_path(study.known_folder(), ranking_options(study))
+    path = ranking_path(study.require_folder(), ranking_options(study))
     if study.config.udr is None and not path.is_file():
         return False
     with suppress(NothingToRank):

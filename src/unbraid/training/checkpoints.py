@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor
 
 from unbraid.errors import UnbraidError
-from unbraid.storage.checksum import BLANK, KEY, check_seal, seal
+from unbraid.storage.checksum import BLANK, KEY, add_checksum, check_file
 from unbraid.storage.files import atomic_write
 from unbraid.training.population import Diverged, MemberState
 
@@ -80,7 +80,7 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
     }
     with atomic_write(path) as temporary:
         temporary.write_bytes(save(tensors, metadata))
-        seal(temporary)
+        add_checksum(temporary)
 
 
 def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
@@ -92,7 +92,7 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
     if not path.exists():
         return Checkpoint()
     try:
-        check_seal(path)
+        check_file(path)
         with safe_open(path, "pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

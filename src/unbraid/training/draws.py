@@ -1,4 +1,4 @@
-"""What the players of a family are given at a step, for all members of a population."""
+"""What the optimizer steps of a family are given at a step, for all members of a population."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from unbraid._utils.device import GENERATOR
 from unbraid.datasets.base import FactorDataset
-from unbraid.families.base import Context, Draw, Player, Supply
+from unbraid.families.base import Context, Draw, OptimizerStep, Supply
 from unbraid.models.networks import as_floats
 from unbraid.training import batches
 
@@ -90,10 +90,10 @@ class Draws:
         self._step = -1
         self._made: dict[str, dict[str, Tensor]] = {}
 
-    def batch(self, player: Player, step: int, turn: int, repeat: int) -> dict[str, Tensor]:
-        """All that a player is given, (n_members, batch, ...) each, on the device of the images."""
+    def batch(self, move: OptimizerStep, step: int, turn: int, repeat: int) -> dict[str, Tensor]:
+        """All that an optimizer step is given, (n_members, batch, ...) each, on the device of the images."""
         made: dict[str, Tensor] = {}
-        for draw in player.draws:
+        for draw in move.draws:
             made |= self(draw, step, turn, repeat)
         return made
 
@@ -101,7 +101,7 @@ class Draws:
         """One draw by name, with what belongs to it; made once per step, turn, name and repeat."""
         if step != self._step:
             self._step, self._made = step, {}
-        # Given all images, a player sees them in the order in which one that draws images would.
+        # Given all images, an optimizer step sees them in the order in which one that draws images would.
         purpose = f"{'images' if draw.kind == 'given' else draw.kind}/{draw.name}/{repeat}"
         if f"{purpose}/{turn}" not in self._made:
             self._made[f"{purpose}/{turn}"] = self._make(draw, purpose, step, turn)

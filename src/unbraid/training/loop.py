@@ -235,7 +235,7 @@ class _Stretch:
         self._begin()
         hindmost = next(each for each in progress if each.step == self.start and not _done(each, plan))
         self.sums: Logs = self._pending(hindmost.pending)
-        self.counts = dict(hindmost.counts)  # steps in the sums: a player may wait
+        self.counts = dict(hindmost.counts)  # steps in the sums: an optimizer step may wait
 
     def _begin(self) -> None:
         for index, each in enumerate(self.progress):

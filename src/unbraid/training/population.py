@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from unbraid._utils.seeds import stream
 from unbraid.datasets.base import FactorDataset
 from unbraid.errors import UnbraidError
-from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, Player, Supply
+from unbraid.families.base import Adam, Batch, Context, Event, Family, Logs, OptimizerStep, Supply
 from unbraid.families.building import Member, build_member, make_supply, structural_settings
 from unbraid.training.adam import AdamSettings, adam_update
 from unbraid.training.draws import Draws, Images, seeded
 from unbraid.training.schedules import beta_factor, clipped, new_plateau, plateau_step, rate_factor
 
-MemberState = dict[str, Tensor]  # "model/...", "first/<player>/...", "second/...", "plateau/...": all that a member is
+MemberState = dict[str, Tensor]  # "model/...", "first/<step>/...", "second/...", "plateau/...": all that a member is
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ def make_population(
     Raises:
         ValueError: several members that are not to be stacked; these are trained one after the other instead.
     """
-    if family.alone and (stacked or len(members) > 1):
-        raise ValueError(f"members of this family cannot be stacked: {family.alone}")
+    if family.not_stackable_reason and (stacked or len(members) > 1):
+        raise ValueError(f"members of this family cannot be stacked: {family.not_stackable_reason}")
     images = Images(dataset, device, torch.promote_types(precision, torch.float32))
     if stacked or (stacked is None and len(members) > 1):
         return Stacked(family, members, images, context, device, precision)
@@ -127,11 +127,11 @@ class Alone:
         self.modules = modules.to(device, images.dtype).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]
         self.supply = make_supply(family, images.dataset.space, context.settings, member.seed)
         self.draws = Draws((member.seed,), context, images, [self.supply])
-        self.trained = {player.name: _parameters(self.modules, player.trains) for player in family.players}
+        self.trained = {move.name: _parameters(self.modules, move.trains) for move in family.optimizer_steps}
         self.buffers = list(self.modules.buffers())
         self.first = {name: _zeros(values) for name, values in self.trained.items()}
         self.second = {name: _zeros(values) for name, values in self.trained.items()}
-        self.adam = {player.name: _settings(player.adam, member.hyper, float) for player in family.players}
+        self.adam = {move.name: _settings(move.adam, member.hyper, float) for move in family.optimizer_steps}
         self._diverged: Diverged | None = None
         self.plateaus = _plateaus(family, member)
 
@@ -141,45 +141,45 @@ class Alone:
         for event in _events(self.family, step, self.context):
             if not self._diverged:
                 _apply(event, self.modules, self.supply, self.draws, self.members[0], self.context)
-        for player, turn, repeat in _moves(self.family, step, self.context):
+        for move, turn, repeat in _moves(self.family, step, self.context):
             if self._diverged:
                 break
-            batch = {name: values[0] for name, values in self.draws.batch(player, step, turn, repeat).items()}
-            report, held = self._move(player, {**batch, **kept}, step, turn * player.repeats + repeat + 1)
-            _add_logs(logs, report, player)
+            batch = {name: values[0] for name, values in self.draws.batch(move, step, turn, repeat).items()}
+            report, held = self._move(move, {**batch, **kept}, step, turn * move.repeats + repeat + 1)
+            _add_logs(logs, report, move)
             kept.update(held)
         return {name: value.reshape(1) for name, value in logs.items()}
 
-    def _move(self, player: Player, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
-        if len(self.family.players) > 1:
+    def _move(self, move: OptimizerStep, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
+        if len(self.family.optimizer_steps) > 1:
             for name, module in self.modules.items():
-                module.requires_grad_(name in player.trains)
+                module.requires_grad_(name in move.trains)
         before = [(buffer, buffer.clone()) for buffer in self.buffers]
-        drawn = f"layers/{player.name}/{step}/{count}"
-        parameters = list(self.trained[player.name].values())
+        drawn = f"layers/{move.name}/{step}/{count}"
+        parameters = list(self.trained[move.name].values())
         hyper: Mapping[str, Any] = self.members[0].hyper
         if hyper.get("beta_warmup"):
             hyper = {**hyper, "beta": hyper["beta"] * beta_factor(step, hyper["beta_warmup"])}
         with _autocast(self.device, self.precision), seeded(self.device, stream(self.members[0].seed, drawn)):
-            loss, logs, kept = player.loss(self.modules, batch, hyper, step, self.context)
+            loss, logs, kept = move.loss(self.modules, batch, hyper, step, self.context)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-        report = {f"loss/{player.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
+        report = {f"loss/{move.name}": loss.detach(), **{name: value.detach() for name, value in logs.items()}}
         if flaw := _flaw(loss, gradients):
             with torch.no_grad():
                 for buffer, old in before:
                     buffer.copy_(old)
-            self._diverged = Diverged(step, _reason(player, flaw))
+            self._diverged = Diverged(step, _reason(move, flaw))
             return report, {}
-        first, second = self.first[player.name].values(), self.second[player.name].values()
+        first, second = self.first[move.name].values(), self.second[move.name].values()
         if hyper["clip"]:
             gradients = clipped(gradients, hyper["clip"])
         factor = rate_factor(step, self.context.steps, hyper["schedule"], hyper["rate_warmup"])
-        if (known := self.plateaus.get(player.name)) is not None:
+        if (known := self.plateaus.get(move.name)) is not None:
             factor *= float(known[0])
-            ends = count % (self.context.image_pass * player.repeats) == 0
-            rate = self.adam[player.name].learning_rate
-            known.copy_(plateau_step(known, loss.detach().cpu(), rate, player.plateau, ends=ends))
-        adam_update(parameters, gradients, [*first], [*second], self.adam[player.name].at_rate(factor), count)
+            ends = count % (self.context.image_pass * move.repeats) == 0
+            rate = self.adam[move.name].learning_rate
+            known.copy_(plateau_step(known, loss.detach().cpu(), rate, move.plateau, ends=ends))
+        adam_update(parameters, gradients, [*first], [*second], self.adam[move.name].at_rate(factor), count)
         return report, {name: value.detach() for name, value in kept.items()}
 
     def diverged(self) -> list[Diverged | None]:
@@ -229,10 +229,8 @@ class Stacked:
         self.supplies = [make_supply(family, images.dataset.space, context.settings, each.seed) for each in members]
         self.draws = Draws([member.seed for member in members], context, images, self.supplies)
         self.trained = {
-            player.name: {
-                name: value for name, value in self.parameters.items() if name.partition(".")[0] in player.trains
-            }
-            for player in family.players
+            move.name: {name: value for name, value in self.parameters.items() if name.partition(".")[0] in move.trains}
+            for move in family.optimizer_steps
         }
         self.first = {name: _zeros(values) for name, values in self.trained.items()}
         self.second = {name: _zeros(values) for name, values in self.trained.items()}
@@ -244,7 +242,7 @@ class Stacked:
         }
         self.plain: dict[str, Any] = {name: values[0] for name, values in columns.items() if name not in self.numbers}
         self.hyper = {name: values.to(device, images.dtype) for name, values in self.numbers.items()}
-        self.adam = {player.name: _settings(player.adam, self.numbers, self._per_member) for player in family.players}
+        self.adam = {move.name: _settings(move.adam, self.numbers, self._per_member) for move in family.optimizer_steps}
         self.alive = torch.ones(len(members), dtype=torch.bool, device=device)
         self.stopped = torch.full((len(members),), -1, dtype=torch.int64, device=device)
         self.flaws = torch.zeros_like(self.stopped)
@@ -261,21 +259,21 @@ class Stacked:
         for event in _events(self.family, step, self.context):
             for index in self.alive.nonzero().flatten().tolist():
                 self._undergo(event, index)
-        for player, turn, repeat in _moves(self.family, step, self.context):
-            batch = self.draws.batch(player, step, turn, repeat)
-            report, held = self._move(player, {**batch, **kept}, step, turn * player.repeats + repeat + 1)
-            _add_logs(logs, report, player)
+        for move, turn, repeat in _moves(self.family, step, self.context):
+            batch = self.draws.batch(move, step, turn, repeat)
+            report, held = self._move(move, {**batch, **kept}, step, turn * move.repeats + repeat + 1)
+            _add_logs(logs, report, move)
             kept.update(held)
         return logs
 
-    def _move(self, player: Player, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
-        trained = self.trained[player.name]
+    def _move(self, move: OptimizerStep, batch: Batch, step: int, count: int) -> tuple[Logs, Logs]:
+        trained = self.trained[move.name]
         parameters = {name: value if name in trained else value.detach() for name, value in self.parameters.items()}
         before = {name: value.clone() for name, value in self.buffers.items()}
 
         def loss_of(tensors: MemberState, batch: Batch, hyper: Logs) -> tuple[Tensor, Logs, Logs]:
             tensors = {f"modules_.{name}": value for name, value in tensors.items()}
-            arguments = (player.loss, batch, {**hyper, **self.plain}, step, self.context)
+            arguments = (move.loss, batch, {**hyper, **self.plain}, step, self.context)
             return torch.func.functional_call(self.caller, tensors, arguments)
 
         with _autocast(self.device, self.precision):
@@ -287,22 +285,22 @@ class Stacked:
                 raise NotStackable("a network draws random numbers of its own, such as for dropout") from error
         gradients = torch.autograd.grad(losses.sum(), list(trained.values()), allow_unused=True, materialize_grads=True)
         flaws = torch.where(self.alive, _flaws(losses.detach(), gradients), 0)
-        number = self.family.players.index(player)
+        number = self.family.optimizer_steps.index(move)
         self.stopped = torch.where(flaws > 0, step, self.stopped)
         self.flaws = torch.where(flaws > 0, flaws + 2 * number, self.flaws)
         self.alive = self.alive & (flaws == 0)
         for name, old in before.items():
             self.buffers[name] = torch.where(_spread(self.alive, old), self.buffers[name], old)
-        first, second = self.first[player.name].values(), self.second[player.name].values()
+        first, second = self.first[move.name].values(), self.second[move.name].values()
         if self.numbers["clip"].any():
             gradients = clipped(gradients, self.hyper["clip"])
-        adam = self.adam[player.name].at_rate(self._rate_factor(step))
-        if (known := self.plateaus.get(player.name)) is not None:
-            ends = count % (self.context.image_pass * player.repeats) == 0
-            rate, adam = self.adam[player.name].learning_rate, adam.at_rate(known[:, 0].clone())
-            known.copy_(plateau_step(known, losses.detach(), rate, player.plateau, ends=ends))
+        adam = self.adam[move.name].at_rate(self._rate_factor(step))
+        if (known := self.plateaus.get(move.name)) is not None:
+            ends = count % (self.context.image_pass * move.repeats) == 0
+            rate, adam = self.adam[move.name].learning_rate, adam.at_rate(known[:, 0].clone())
+            known.copy_(plateau_step(known, losses.detach(), rate, move.plateau, ends=ends))
         adam_update(list(trained.values()), gradients, [*first], [*second], adam, count, self.alive)
-        report = {f"loss/{player.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
+        report = {f"loss/{move.name}": losses.detach(), **{name: value.detach() for name, value in logs.items()}}
         return report, {name: value.detach() for name, value in kept.items()}
 
     def _hyper(self, step: int) -> Logs:
@@ -333,8 +331,8 @@ class Stacked:
     def diverged(self) -> list[Diverged | None]:
         reasons: list[Diverged | None] = []
         for stopped, flaw, known in zip(self.stopped.tolist(), self.flaws.tolist(), self.known, strict=True):
-            player = self.family.players[(flaw - 1) // 2] if flaw else self.family.players[0]
-            reasons.append(Diverged(stopped, _reason(player, (flaw - 1) % 2 + 1)) if flaw else known)
+            move = self.family.optimizer_steps[(flaw - 1) // 2] if flaw else self.family.optimizer_steps[0]
+            reasons.append(Diverged(stopped, _reason(move, (flaw - 1) % 2 + 1)) if flaw else known)
         return reasons
 
     def _tensors(self) -> MemberState:
@@ -368,10 +366,10 @@ class _Caller(nn.Module):
         return loss(self.modules_, *arguments)
 
 
-def _moves(family: Family, step: int, context: Context) -> list[tuple[Player, int, int]]:
+def _moves(family: Family, step: int, context: Context) -> list[tuple[OptimizerStep, int, int]]:
     """Who moves at this step, with turn and repeat, in order."""
-    turns = [(player, player.turn(step, context) if player.turn else step) for player in family.players]
-    return [(player, turn, repeat) for player, turn in turns if turn is not None for repeat in range(player.repeats)]
+    turns = [(move, move.turn(step, context) if move.turn else step) for move in family.optimizer_steps]
+    return [(move, turn, repeat) for move, turn in turns if turn is not None for repeat in range(move.repeats)]
 
 
 def _events(family: Family, step: int, context: Context) -> list[Event]:
@@ -390,9 +388,9 @@ def _apply(
     modules.train()
 
 
-def _add_logs(logs: Logs, report: Logs, player: Player) -> None:
+def _add_logs(logs: Logs, report: Logs, move: OptimizerStep) -> None:
     for name, value in report.items():
-        share = value / player.repeats if player.repeats > 1 else value
+        share = value / move.repeats if move.repeats > 1 else value
         logs[name] = logs[name] + share if name in logs else share
 
 
@@ -407,10 +405,10 @@ def _zeros(values: Mapping[str, Tensor]) -> dict[str, Tensor]:
 def _plateaus(
     family: Family, member: Member, n_members: int | None = None, device: torch.device | None = None
 ) -> dict[str, Tensor]:
-    """What the schedule "plateau" knows, by player; {} under another one."""
+    """What the schedule "plateau" knows, by optimizer step; {} under another one."""
     if member.hyper["schedule"] != "plateau":
         return {}
-    return {player.name: new_plateau(n_members).to(device) for player in family.players}
+    return {move.name: new_plateau(n_members).to(device) for move in family.optimizer_steps}
 
 
 def _named(
@@ -420,10 +418,10 @@ def _named(
     plateaus: Mapping[str, Tensor],
 ) -> MemberState:
     named = {f"model/{name}": value for name, value in model.items()}
-    named |= {f"plateau/{player}": value for player, value in plateaus.items()}
-    for moment, players in (("first", first), ("second", second)):
-        for player, values in players.items():
-            named |= {f"{moment}/{player}/{name}": value for name, value in values.items()}
+    named |= {f"plateau/{move}": value for move, value in plateaus.items()}
+    for moment, optimizer_steps in (("first", first), ("second", second)):
+        for move, values in optimizer_steps.items():
+            named |= {f"{moment}/{move}/{name}": value for name, value in values.items()}
     return named
 
 
@@ -447,8 +445,8 @@ def _flaws(losses: Tensor, gradients: Sequence[Tensor]) -> Tensor:
     return torch.where(torch.isfinite(losses), flawed, 1)
 
 
-def _reason(player: Player, flaw: int) -> str:
-    return f"the {'loss' if flaw == 1 else 'gradient'} of the {player.name} is not finite"
+def _reason(move: OptimizerStep, flaw: int) -> str:
+    return f"the {'loss' if flaw == 1 else 'gradient'} of the {move.name} is not finite"
 
 
 def _real(value: Tensor, dtype: torch.dtype) -> torch.dtype:

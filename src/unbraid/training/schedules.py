@@ -38,7 +38,7 @@ def rate_factor(step: int, steps: int, schedule: str, warmup: float) -> float:
 
 
 def new_plateau(n_members: int | None = None) -> Tensor:
-    """What the schedule "plateau" knows of a player before its first move: (6,), or (n_members, 6).
+    """What the schedule "plateau" knows of an optimizer step before its first move: (6,), or (n_members, 6).
 
     In the order of columns: the factor of the learning rate, the best loss of an epoch, epochs in a row that were no
     better, epochs for which it still waits, and of this epoch the sum of losses and their number.
@@ -57,7 +57,7 @@ def plateau_step(state: Tensor, loss: Tensor, rate: float | Tensor, plateau: Pla
         state: of `new_plateau`.
         loss: of this move, () or (n_members,).
         rate: the learning rate without any factor.
-        plateau: of the player.
+        plateau: of the optimizer step.
         ends: whether the epoch is over with this move.
 
     Reference:

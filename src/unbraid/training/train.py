@@ -308,7 +308,7 @@ def check_members(row: Family, dataset: FactorDataset, trainings: Sequence[tuple
             if plan.hold_out.images:
                 check_elbo(row, tuple(dataset.image_shape), settings, member.hyper)
             if is_code(str(member.hyper.get("network", ""))) or all(row is not each for each in FAMILIES.values()):
-                rehearse(row, dataset, member)
+                dry_run_step(row, dataset, member)
             sizes[key] = weight_bytes(row, dataset, member)
     return sizes
 
@@ -324,7 +324,7 @@ def _told(row: Family, dataset: FactorDataset, member: Member, hold_out: HoldOut
     return settings
 
 
-def rehearse(row: Family, dataset: FactorDataset, member: Member) -> None:
+def dry_run_step(row: Family, dataset: FactorDataset, member: Member) -> None:
     """Take one step with code of the user's, encode an image and decode it; nothing of it is kept.
 
     Raises:

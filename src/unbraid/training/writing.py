@@ -18,14 +18,14 @@ from unbraid.families.table import find_family
 from unbraid.representation.representation import write_codes
 from unbraid.runs.folder import tidy
 from unbraid.runs.run import Run, probe_images
-from unbraid.storage.checksum import BLANK, KEY, sealed, sealed_json
+from unbraid.storage.checksum import BLANK, KEY, checksummed, checksummed_json
 from unbraid.storage.files import on_disk
 from unbraid.storage.run_files import CHECKPOINT, CODES, CONFIG, CURVES, HELD_OUT, LASTING, SNAPSHOTS, STATUS, WEIGHTS
 from unbraid.storage.trust import trusted_in
-from unbraid.training.doubts import doubt
 from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained
 from unbraid.training.provenance import provenance
+from unbraid.training.sanity_check import sanity_check
 from unbraid.types import FloatArray
 
 
@@ -49,7 +49,7 @@ def write_run(
     config = {**config, **_met(config, dataset), "precision": trained.precision or config["precision"]}
     _write(working / CONFIG, config)
     weights = {name: value.contiguous() for name, value in trained.weights.items()}
-    (working / WEIGHTS).write_bytes(sealed(save(weights, {KEY: BLANK})))
+    (working / WEIGHTS).write_bytes(checksummed(save(weights, {KEY: BLANK})))
     _write_table(working / CURVES, {"step": trained.curve_steps, **trained.curves})
     for name, table in ((SNAPSHOTS, trained.snapshots), (HELD_OUT, trained.held_out)):
         if table:
@@ -70,7 +70,7 @@ def write_run(
     if not trained.diverged:
         run = Run(working, config, status, config["device"]).with_weights(weights)
         write_codes(run.representation(dataset), working / CODES)
-        if said := doubt(run, dataset, reconstructs="reconstruction" in trained.curves):
+        if said := sanity_check(run, dataset, reconstructs="reconstruction" in trained.curves):
             status["note"] = said
         if trusted_in([config["family"], dict(config["hyperparameters"])]):
             config["probe"] = run.encode(probe_images(tuple(dataset.image_shape))).tolist()
@@ -122,8 +122,8 @@ def _write_table(path: Path, columns: Mapping[str, Any]) -> None:
     }
     content = pa.BufferOutputStream()
     pq.write_table(pa.table(arrays).replace_schema_metadata({KEY: BLANK}), content)
-    path.write_bytes(sealed(content.getvalue()))
+    path.write_bytes(checksummed(content.getvalue()))
 
 
 def _write(path: Path, content: Mapping[str, Any]) -> None:
-    path.write_bytes(sealed_json(content))
+    path.write_bytes(checksummed_json(content))

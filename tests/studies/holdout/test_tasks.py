@@ -19,7 +19,7 @@ from unbraid.datasets.subset import left_out
 from unbraid.factors import FactorSpace
 from unbraid.metrics import mig
 from unbraid.runs.folder import read_codes
-from unbraid.storage.checksum import without_seal
+from unbraid.storage.checksum import without_checksum
 from unbraid.studies.estimate import estimate
 from unbraid.studies.executors import work
 from unbraid.studies.holdout.answers import FILE
@@ -36,7 +36,7 @@ families:
 steps: 1
 metrics: [mig]
 compositional: {factors: [y, x], n_combinations: 2, n_random: 1}
-zero_shot: {gap: "x > 4 and y > 4"}
+zero_shot: {held_out: "x > 4 and y > 4"}
 """
 N_RUNS = 2 + 2 * (2 + 1 + 1)
 SPACE = FactorSpace(("y", "x", "shade"), (8, 8, 5), ("ordinal", "ordinal", "ordinal"))
@@ -70,11 +70,11 @@ def data(study: Study) -> Path:
 
 
 def held_out(study: Study) -> list[Path]:
-    return sorted(path.parent for path in (study.known_folder() / "runs").glob(f"*/{FILE}"))
+    return sorted(path.parent for path in (study.require_folder() / "runs").glob(f"*/{FILE}"))
 
 
 def test_runs_without_some_images_are_no_rows(study):
-    assert len(list((study.known_folder() / "runs").iterdir())) == N_RUNS
+    assert len(list((study.require_folder() / "runs").iterdir())) == N_RUNS
     assert len(study.runs()) == len(study.results()) == 2
     assert {run.state for run in study.runs()} == {"finished"}
     assert len(held_out(study)) == N_RUNS - 2
@@ -98,8 +98,8 @@ def test_a_run_differs_from_the_one_it_belongs_to_in_its_images_alone(study):
     belong = []
     for path in held_out(study):
         config = load_run(path).config
-        for answer in without_seal(json.loads((path / FILE).read_text())).values():
-            whole = load_run(study.known_folder() / "runs" / answer["question"]["of"]).config
+        for answer in without_checksum(json.loads((path / FILE).read_text())).values():
+            whole = load_run(study.require_folder() / "runs" / answer["question"]["of"]).config
             assert {**config, "dataset": None} == {**whole, "dataset": None}
             assert answer["question"]["without"] == config["dataset"]["options"]["without"]
             belong.append(answer["question"]["of"])
@@ -135,12 +135,12 @@ metrics: [d_lsbd]
 
 
 def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
-    folder = study.known_folder()
+    folder = study.require_folder()
     monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder), "--json"])
     main()
     found = json.loads(capsys.readouterr().out)
     kept = {kind: json.loads((folder / "generalisation" / f"{kind}.json").read_text()) for kind in found}
-    assert found == {kind: without_seal(content) for kind, content in kept.items()}
+    assert found == {kind: without_checksum(content) for kind, content in kept.items()}
     assert found.keys() == {"compositional", "zero_shot"}
     monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder)])
     main()
@@ -167,7 +167,7 @@ def test_a_study_that_holds_nothing_out_says_so(tmp_path, monkeypatch, capsys, d
     with pytest.raises(SystemExit, match="2"):
         main()
     assert "holds nothing out; give it a section compositional or zero_shot" in capsys.readouterr().err
-    assert not (plain.known_folder() / "generalisation").exists()
+    assert not (plain.require_folder() / "generalisation").exists()
 
 
 def test_columns_are_what_the_runs_say_by_hand(study, data):
@@ -224,7 +224,7 @@ def test_two_factors_worse_than_chance_do_not_make_a_good_product():
 
 
 def test_the_files_hold_every_answer(study):
-    folder = study.known_folder() / "generalisation"
+    folder = study.require_folder() / "generalisation"
     compositional, zero_shot = (
         json.loads((folder / f"{kind}.json").read_text()) for kind in ("compositional", "zero_shot")
     )
@@ -249,7 +249,7 @@ def test_what_is_compared_with_metrics_and_which_way_is_better(study):
 
 
 def times(study: Study, name: str) -> dict[str, int]:
-    return {path.parent.name: path.stat().st_mtime_ns for path in (study.known_folder() / "runs").glob(f"*/{name}")}
+    return {path.parent.name: path.stat().st_mtime_ns for path in (study.require_folder() / "runs").glob(f"*/{name}")}
 
 
 def test_nothing_is_done_twice(study):
@@ -282,7 +282,7 @@ def test_killed_between_training_and_answering_only_answers_are_missing(tmp_path
 
 def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, study):
     folder = tmp_path / "copy"
-    shutil.copytree(study.known_folder(), folder)
+    shutil.copytree(study.require_folder(), folder)
     copy = Study.load(folder, trust=study.trusted)
     path = next(p for p in held_out(copy) if '"random"' not in (p / "config.json").read_text())
     (path / FILE).unlink()
@@ -299,7 +299,7 @@ def test_a_missing_answer_leaves_the_columns_out_until_it_is_there(tmp_path, stu
 
 
 def test_a_larger_study_adds_only_what_is_new(tmp_path, study, data):
-    shutil.copytree(study.known_folder(), tmp_path / "out")
+    shutil.copytree(study.require_folder(), tmp_path / "out")
     larger = opened(tmp_path, YAML.replace("n_combinations: 2, n_random: 1", "n_combinations: 3, n_random: 1"), data)
     before = times(larger, FILE)
     larger.run(processes=0)
@@ -319,8 +319,8 @@ def test_a_larger_study_adds_only_what_is_new(tmp_path, study, data):
         ("compositional: {factors: [y, z]}", "compositional: no factor 'z'; there are y, x, shade"),
         ("compositional: {factors: [y, x], n_combinations: 65}", "have 64 combinations that can be held out; got n 65"),
         ("compositional: {factors: [y, x], combinations: [[0, 8]]}", r"combination \[0, 8\] of y and x"),
-        ("zero_shot: {gap: x > 9}", "zero_shot: without 'x > 9': there is no such image"),
-        ("zero_shot: {gap: colour > 9}", "zero_shot: condition 'colour > 9' names no factor 'colour'"),
+        ("zero_shot: {held_out: x > 9}", "zero_shot: without 'x > 9': there is no such image"),
+        ("zero_shot: {held_out: colour > 9}", "zero_shot: condition 'colour > 9' names no factor 'colour'"),
     ],
 )
 def test_sections_that_the_dataset_cannot_meet(tmp_path, section, message):
@@ -354,7 +354,7 @@ def test_families_that_need_a_full_grid_are_refused_before_anything_is_done(tmp_
             r"compositional.combinations\[0\]: list should",
         ),
         ("compositional: {factors: [y, x], n_random: -1}", "compositional.n_random: "),
-        ("zero_shot: {}", "zero_shot.gap: is missing"),
+        ("zero_shot: {}", "zero_shot.held_out: is missing"),
     ],
 )
 def test_sections_that_are_none(section, message):

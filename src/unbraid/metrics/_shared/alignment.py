@@ -6,7 +6,7 @@ from unbraid.metrics._shared.bins import Binning, bin_codes, bin_equal_width
 from unbraid.metrics._shared.information import mutual_information
 from unbraid.metrics._shared.inputs import Levels
 from unbraid.metrics._shared.sharing import alone, shared
-from unbraid.metrics._shared.trial import Trial, live_codes
+from unbraid.metrics._shared.train_test_split import TrainTestSplit, live_codes
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 BINS = 20
@@ -27,20 +27,20 @@ def align(worth: FloatArray) -> IntArray:
     return alignment
 
 
-def align_live(trial: Trial, worth: FloatArray) -> IntArray:
+def align_live(split: TrainTestSplit, worth: FloatArray) -> IntArray:
     """`align` among the codes that vary over the training rows: a dead one tells no factor, and none is given it."""
-    live = live_codes(trial)[0]  # in an order of their own, so that of equally good alignments no column decides
+    live = live_codes(split)[0]  # in an order of their own, so that of equally good alignments no column decides
     return np.append(live, -1)[align(worth[live])]
 
 
 @shared
-def training_information(trial: Trial, binning: Binning = "width") -> FloatArray:
+def training_information(split: TrainTestSplit, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of binned codes and factors, by the training rows alone."""
-    levels = Levels(trial.levels.levels[trial.train], trial.sizes, ())
+    levels = Levels(split.levels.levels[split.train], split.sizes, ())
     return np.concatenate(
         [
-            mutual_information(alone(bin_codes)(values[trial.train], BINS, binning), levels)
-            for _, values in trial.rows.column_blocks()
+            mutual_information(alone(bin_codes)(values[split.train], BINS, binning), levels)
+            for _, values in split.rows.column_blocks()
         ]
     )
 
@@ -52,14 +52,14 @@ def gaps(worth: FloatArray) -> FloatArray:
     return ranked[..., -1, :] - ranked[..., -2, :]
 
 
-def beyond_luck(trial: Trial, information: FloatArray) -> BoolArray:
+def beyond_luck(split: TrainTestSplit, information: FloatArray) -> BoolArray:
     """(n_codes, n_factors) whether `training_information` is more than independence would give by luck.
 
     The likelihood-ratio test: 2 N I is close to a chi-squared variable under independence.
     """
     from scipy.stats import chi2
 
-    codes, levels = bin_equal_width(trial.codes[trial.train], BINS), trial.levels.levels[trial.train]
+    codes, levels = bin_equal_width(split.codes[split.train], BINS), split.levels.levels[split.train]
     classes, sizes = (np.array([len(np.unique(column)) for column in part.T]) for part in (codes, levels))
     freedom = np.outer(classes - 1, sizes - 1)
-    return 2 * len(trial.train) * information > chi2.isf(BY_LUCK, np.maximum(freedom, 1))
+    return 2 * len(split.train) * information > chi2.isf(BY_LUCK, np.maximum(freedom, 1))

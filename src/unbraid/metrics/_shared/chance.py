@@ -29,7 +29,7 @@ class Noise(NamedTuple):
 Chance = Callable[[Inputs], Noise]
 
 
-def nought(inputs: Inputs) -> Noise:
+def zero_chance(inputs: Inputs) -> Noise:
     """About 0."""
     return Noise(0.0)
 

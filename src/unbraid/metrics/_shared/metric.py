@@ -31,11 +31,11 @@ class Metric:
     best: float  # the headline value of a perfect code
     higher_is_better: bool
     range: tuple[float, float]  # of the headline; infinities where it is unbounded
-    means: str  # one line: what the number says
-    misses: str  # one line: what it does not see
+    summary: str  # one line: what the number says
+    limitations: str  # one line: what it does not see
     source: str  # paper and equation
     chance: Chance | None = None  # what independent noise scores; None where only shuffled rows can tell
-    strays: float = 0.05  # and 4 spreads: how far noise strays from that, unless a note says that it cannot be read
+    noise_tolerance: float = 0.05  # and 4 spreads: of noise about that, unless a note says that it cannot be read
     version: int = 1  # raised whenever the same input gives another number
     needs: str = ""  # what it needs beyond codes and factors, as a phrase for "skipped"
     stochastic: bool = False  # depends on the seed

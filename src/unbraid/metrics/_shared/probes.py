@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid.metrics._shared.sharing import shared
-from unbraid.metrics._shared.trial import Trial, live_codes, renumbered, standardised_codes
+from unbraid.metrics._shared.train_test_split import TrainTestSplit, live_codes, renumbered, standardised_codes
 from unbraid.metrics._solvers.logistic import Regression, softmax_regression
 from unbraid.metrics._solvers.perceptron import (
     HIDDEN,
@@ -44,49 +44,51 @@ class Perceptrons:
 
 
 @shared
-def perceptrons(trial: Trial, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> Perceptrons:
+def perceptrons(split: TrainTestSplit, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> Perceptrons:
     """Perceptrons on all codes."""
-    return _train(trial, (seed, FULL), [-1] * len(trial.sizes), epochs, batch)
+    return _train(split, (seed, FULL), [-1] * len(split.sizes), epochs, batch)
 
 
 @shared
 def knocked_out_perceptrons(
-    trial: Trial, seed: int, alignment: tuple[int, ...], epochs: int = EPOCHS, batch: int = BATCH
+    split: TrainTestSplit, seed: int, alignment: tuple[int, ...], epochs: int = EPOCHS, batch: int = BATCH
 ) -> Perceptrons:
     """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking."""
-    places = {int(code): place for place, code in enumerate(live_codes(trial)[0])}
+    places = {int(code): place for place, code in enumerate(live_codes(split)[0])}
     lacking = [places.get(code, -1) for code in alignment]
-    return _train(trial, (seed, KNOCKED_OUT), lacking, epochs, batch)
+    return _train(split, (seed, KNOCKED_OUT), lacking, epochs, batch)
 
 
-def _train(trial: Trial, seed: tuple[int, int], knocked_out: Sequence[int], epochs: int, batch: int) -> Perceptrons:
-    inputs, (levels, names) = _padded_inputs(trial), renumbered(trial)
-    n_live = standardised_codes(trial).shape[1]
+def _train(
+    split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int], epochs: int, batch: int
+) -> Perceptrons:
+    inputs, (levels, names) = _padded_inputs(split), renumbered(split)
+    n_live = standardised_codes(split).shape[1]
     # Each from the same seed, so that no factor depends on which others stand before it.
     states = [
         _initial_state(np.random.default_rng(seed), n_live, size, n_live - (hidden >= 0))
-        for size, hidden in zip(trial.sizes, knocked_out, strict=True)
+        for size, hidden in zip(split.sizes, knocked_out, strict=True)
     ]
     labels = [np.ascontiguousarray(column) for column in levels.T]
     rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
     for _ in range(epochs):
-        order = rng.permutation(trial.train)
-        for size, hidden, state, label in zip(trial.sizes, knocked_out, states, labels, strict=True):
+        order = rng.permutation(split.train)
+        for size, hidden, state, label in zip(split.sizes, knocked_out, states, labels, strict=True):
             perceptron_epoch(inputs, label, order, hidden, size, batch, state, step, LEARNING_RATE)
         step += -(-len(order) // batch)
     parameters = tuple(state[0].copy() for state in states)
-    test = inputs[trial.test]
+    test = inputs[split.test]
     predicted = [
         own[perceptron_classes(test, hidden, size, weights)]
-        for own, size, hidden, weights in zip(names, trial.sizes, knocked_out, parameters, strict=True)
+        for own, size, hidden, weights in zip(names, split.sizes, knocked_out, parameters, strict=True)
     ]
     return Perceptrons(parameters, tuple(knocked_out), np.stack(predicted, axis=1))
 
 
 @shared
-def _padded_inputs(trial: Trial) -> FloatArray:
+def _padded_inputs(split: TrainTestSplit) -> FloatArray:
     """(n_rows, width) standardised codes, a column of ones for the bias, and zeros up to a multiple of 4."""
-    codes = standardised_codes(trial)
+    codes = standardised_codes(split)
     n_rows, n_live = codes.shape
     inputs = np.zeros((n_rows, _fours(n_live + 1)), dtype=np.float32)
     inputs[:, :n_live] = codes
@@ -106,15 +108,15 @@ def _initial_state(rng: np.random.Generator, n_live: int, size: int, n_inputs: i
     return state
 
 
-def importance(trial: Trial, heads: Perceptrons, factor: int, seed: int, n_rows: int = 2000) -> FloatArray:
+def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int, n_rows: int = 2000) -> FloatArray:
     """(n_codes,) how much accuracy on training rows the perceptron of a factor loses when a code is shuffled."""
     rng = np.random.default_rng((seed, FULL))
-    rows = trial.train[:n_rows]
-    inputs, levels = _padded_inputs(trial)[rows], renumbered(trial)[0][rows, factor]
-    size, parameters = trial.sizes[factor], heads.parameters[factor]
+    rows = split.train[:n_rows]
+    inputs, levels = _padded_inputs(split)[rows], renumbered(split)[0][rows, factor]
+    size, parameters = split.sizes[factor], heads.parameters[factor]
     accuracy = np.mean(perceptron_classes(inputs, -1, size, parameters) == levels)
-    losses = np.zeros(trial.codes.shape[1])
-    for position, code in enumerate(live_codes(trial)[0]):
+    losses = np.zeros(split.codes.shape[1])
+    for position, code in enumerate(live_codes(split)[0]):
         shuffled = inputs.copy()
         shuffled[:, position] = rng.permutation(shuffled[:, position])
         losses[code] = accuracy - np.mean(perceptron_classes(shuffled, -1, size, parameters) == levels)
@@ -122,51 +124,51 @@ def importance(trial: Trial, heads: Perceptrons, factor: int, seed: int, n_rows:
 
 
 @shared
-def linear_heads(trial: Trial) -> tuple[Regression, ...]:
+def linear_heads(split: TrainTestSplit) -> tuple[Regression, ...]:
     """The best linear classifier of each factor."""
-    codes, levels = standardised_codes(trial)[trial.train], trial.levels.levels[trial.train]
-    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(trial.sizes))
+    codes, levels = standardised_codes(split)[split.train], split.levels.levels[split.train]
+    return tuple(softmax_regression(codes, levels[:, factor], size) for factor, size in enumerate(split.sizes))
 
 
-def notes_on_linear_heads(trial: Trial) -> tuple[str, ...]:
+def notes_on_linear_heads(split: TrainTestSplit) -> tuple[str, ...]:
     return tuple(
         f"factor {factor}: the linear classifier has not converged"
-        for factor, head in enumerate(linear_heads(trial))
+        for factor, head in enumerate(linear_heads(split))
         if not head.converged
     )
 
 
 @shared
-def linear_logits(trial: Trial) -> tuple[FloatArray, ...]:
+def linear_logits(split: TrainTestSplit) -> tuple[FloatArray, ...]:
     """Logits (n_test, size) of the best linear classifier of each factor."""
-    codes = standardised_codes(trial)[trial.test]
+    codes = standardised_codes(split)[split.test]
     # Not a matrix product: its sums would depend on the number of threads.
-    heads = [head.weights for head in linear_heads(trial)]
+    heads = [head.weights for head in linear_heads(split)]
     return tuple(np.einsum("nd,dc->nc", codes, weights[:-1]) + weights[-1] for weights in heads)
 
 
-def best_linear_predictions(trial: Trial) -> IntArray:
+def best_linear_predictions(split: TrainTestSplit) -> IntArray:
     """(n_test, n_factors) levels that linear heads trained to their optimum predict."""
-    return np.stack([logits.argmax(axis=1) for logits in linear_logits(trial)], axis=1)
+    return np.stack([logits.argmax(axis=1) for logits in linear_logits(split)], axis=1)
 
 
 @shared
-def adam_linear_predictions(trial: Trial, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> IntArray:
+def adam_linear_predictions(split: TrainTestSplit, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> IntArray:
     """(n_test, n_factors) levels that linear heads trained as the paper trains them predict."""
-    inputs, (levels, names) = _padded_inputs(trial), renumbered(trial)
-    n_live = standardised_codes(trial).shape[1]
-    starts = np.concatenate([[0], np.cumsum(trial.sizes)])
+    inputs, (levels, names) = _padded_inputs(split), renumbered(split)
+    n_live = standardised_codes(split).shape[1]
+    starts = np.concatenate([[0], np.cumsum(split.sizes)])
     # Whole vectors of columns: the rest of a loop would be done one by one.
     weights = np.zeros((inputs.shape[1], -(-starts[-1] // 64) * 64))
-    for start, size in zip(starts, trial.sizes, strict=False):
+    for start, size in zip(starts, split.sizes, strict=False):
         drawn = np.random.default_rng((seed, LINEAR)).uniform(-1, 1, (size, n_live + 1))
         weights[: n_live + 1, start : start + size] = drawn.T / np.sqrt(max(n_live, 1))
     state = np.zeros((3, weights.size), dtype=np.float32)
     state[0] = weights.ravel()
     rng, step = np.random.default_rng((seed, LINEAR, SHUFFLES)), 0
     for _ in range(epochs):
-        step = linear_epoch(inputs, levels, rng.permutation(trial.train), starts, batch, state, step, LEARNING_RATE)
-    predicted = linear_classes(inputs[trial.test], starts, state[0].reshape(weights.shape))
+        step = linear_epoch(inputs, levels, rng.permutation(split.train), starts, batch, state, step, LEARNING_RATE)
+    predicted = linear_classes(inputs[split.test], starts, state[0].reshape(weights.shape))
     return np.stack([own[column] for own, column in zip(names, predicted.T, strict=True)], axis=1)
 
 

@@ -22,7 +22,7 @@ class Task:
     config: Mapping[str, Any]  # what config.json will hold; `unbraid.training.train.training_of` reads it
     folder: str  # of the run folders
     metrics: tuple[str, ...] = ()  # that scores.json is to hold, or to say why not
-    gap: str | None = None  # of zero_shot among the metrics
+    held_out: str | None = None  # of zero_shot among the metrics
     questions: tuple[Mapping[str, Any], ...] = ()  # about images it never saw; see `unbraid.studies.holdout.answers`
     retry: bool = False  # try again the metrics that failed
     checkpoint_every: float = 120.0  # seconds

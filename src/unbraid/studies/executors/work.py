@@ -89,7 +89,7 @@ def _scored(task: Task, datasets: Mapping[str, FactorDataset], report: Callable[
             report(TaskProgress(task.id, int(status["step"]), doing=doing))
 
         complete_scores(
-            task.target, task.metrics, held_out=task.gap, retry=task.retry, dataset=datasets[task.dataset],
+            task.target, task.metrics, held_out=task.held_out, retry=task.retry, dataset=datasets[task.dataset],
             trust=task.trusted,
             progress=lambda metric, *_: tell(f"scoring {metric}"),
         )  # fmt: skip

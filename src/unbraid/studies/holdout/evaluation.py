@@ -22,7 +22,7 @@ from unbraid.metrics._shared.compiled import interruptible
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.probes import best_linear_predictions, perceptrons
 from unbraid.metrics._shared.sharing import sharing
-from unbraid.metrics._shared.trial import adjusted, trial
+from unbraid.metrics._shared.train_test_split import adjusted, train_test_split
 from unbraid.metrics.zero_shot import errors_in_gap
 from unbraid.studies.holdout.splits import zero_shot_parts
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
@@ -131,7 +131,7 @@ def head_accuracies(
         ValueError: as `unbraid.metrics.mlp_accuracy`.
     """
     with sharing():
-        rows = trial(codes, factors, kinds, seed, test_codes, test_factors)
+        rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors)
         predicted = {"mlp": perceptrons(rows, seed).predicted, "linear": best_linear_predictions(rows)}
         right = {head: levels == rows.levels.levels[rows.test] for head, levels in predicted.items()}
     return {head: np.array([*each.mean(axis=0), each.all(axis=1).mean()]) for head, each in right.items()}

@@ -37,7 +37,7 @@ def answers_by_run(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, di
     """
     wanted = {kind: (terms(study.config, kind), _expected(section)) for kind, section in sections(study.config).items()}
     found: dict[tuple[str, str, str], dict[int, Mapping[str, Any]]] = {}
-    for path in sorted((study.known_folder() / store.RUNS).glob("*/held_out.json")) if wanted else ():
+    for path in sorted((study.require_folder() / store.RUNS).glob("*/held_out.json")) if wanted else ():
         for answer in read_answers(path.parent).values():
             question = answer["question"]
             asked_for = wanted.get(question["kind"])
@@ -169,6 +169,6 @@ def write_generalisation(study: StudyRecord, _progress: object = None) -> bool:
     if not sections(study.config):
         return False
     for kind, content in contents(study).items():
-        (study.known_folder() / FOLDER).mkdir(exist_ok=True)
-        store.write_json(study.known_folder() / FOLDER / f"{kind}.json", content)
+        (study.require_folder() / FOLDER).mkdir(exist_ok=True)
+        store.write_json(study.require_folder() / FOLDER / f"{kind}.json", content)
     return True

@@ -35,7 +35,7 @@ def held_out_tasks(
     """
     datasets: dict[str, FactorDataset] = {}
     tasks: dict[str, Task] = {}
-    folder = str(study.known_folder().absolute() / store.RUNS)
+    folder = str(study.require_folder().absolute() / store.RUNS)
     described = []
     for kind, number, holdout in _holdouts(study.config, dataset):
         part = leave_out(dataset, holdout.without)
@@ -87,7 +87,7 @@ def _holdouts(config: StudyConfig, dataset: FactorDataset) -> Iterator[tuple[str
 
 def _drawn(section: CompositionalSection | ZeroShotSection, dataset: FactorDataset) -> list[Holdout]:
     if isinstance(section, ZeroShotSection):
-        return [zero_shot_holdout(dataset.space, section.gap, seed=section.seed)]
+        return [zero_shot_holdout(dataset.space, section.held_out, seed=section.seed)]
     return compositional_holdouts(
         dataset.space, section.factors, n_combinations=section.n_combinations, n_random=section.n_random,
         combinations=section.combinations, seed=section.seed,
@@ -105,7 +105,7 @@ def terms(config: StudyConfig, kind: str) -> dict[str, Any]:
     section = sections(config)[kind]
     chosen = {"n_rows": section.n_rows, "seed": section.seed}
     if isinstance(section, ZeroShotSection):
-        return {"gap": section.gap, **chosen}
+        return {"held_out": section.held_out, **chosen}
     pairs = section.combinations and [list(pair) for pair in section.combinations]
     return {"factors": list(section.factors), "combinations": pairs, **chosen}
 

@@ -65,7 +65,7 @@ class Tracking:
     """Tells the trackers of a study of every run that ends, and those that can of runs that train."""
 
     def __init__(self, study: StudyRecord) -> None:
-        self.study, self.folder = study, study.known_folder() / FOLDER
+        self.study, self.folder = study, study.require_folder() / FOLDER
         self.planned = {each.id: each for each in study.planned()} if study.config.track else {}
         self.live: dict[str, wandb.Live | None] = {}  # None where the tracker failed
 

@@ -33,7 +33,7 @@ ChanceRule: TypeAlias = Literal["guessing", "commonest"]
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class TrainTestSplit:
     """Codes and levels of training rows and of test rows."""
 
     inputs: Inputs  # what was given as codes and factors
@@ -56,7 +56,7 @@ class Trial:
         return self.levels.notes
 
 
-def trial(
+def train_test_split(
     codes: ArrayLike,
     factors: ArrayLike,
     kinds: Sequence[Kind] | None,
@@ -65,7 +65,7 @@ def trial(
     test_factors: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-) -> Trial:
+) -> TrainTestSplit:
     """Train on four rows in five and test on the others; or train on all and test on the rows given for it.
 
     No group of rows is on both sides.
@@ -91,13 +91,13 @@ def trial(
         np.vstack([inputs.codes, extra_codes]), np.vstack([inputs.factors, extra_factors]), inputs.kinds
     )
     rows = np.arange(both.n_samples)
-    return Trial(inputs, both, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
+    return TrainTestSplit(inputs, both, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
 
 
 @shared
-def _split(inputs: Inputs, seed: int) -> Trial:
+def _split(inputs: Inputs, seed: int) -> TrainTestSplit:
     train, test = split_rows(inputs.n_samples, (TRAIN_FRACTION, 1 - TRAIN_FRACTION), seed, inputs.groups)
-    return Trial(inputs, inputs, as_levels(inputs), train, test)
+    return TrainTestSplit(inputs, inputs, as_levels(inputs), train, test)
 
 
 @shared
@@ -136,48 +136,48 @@ def in_roles(
 
 
 @shared
-def live_codes(trial: Trial) -> tuple[IntArray, FloatArray]:
+def live_codes(split: TrainTestSplit) -> tuple[IntArray, FloatArray]:
     """(n_live,) codes that vary over the training rows, beyond rounding, and a sign for each; see `own_order`."""
     parts = []
-    for _, values in trial.rows.column_blocks():
-        rows = values[trial.train]
+    for _, values in split.rows.column_blocks():
+        rows = values[split.train]
         parts.append(np.ptp(rows, axis=0) > 1e-12 * np.maximum(np.abs(rows).max(axis=0), 1e-300))
     live = np.flatnonzero(np.concatenate(parts))
-    order, signs = order_of(len(live), lambda code: trial.rows.code(live[code])[trial.train])
+    order, signs = order_of(len(live), lambda code: split.rows.code(live[code])[split.train])
     return live[order], signs
 
 
 @shared
-def standardised_codes(trial: Trial) -> FloatArray:
+def standardised_codes(split: TrainTestSplit) -> FloatArray:
     """(n_rows, n_live) live codes, less the training mean, over the training standard deviation; see `live_codes`."""
-    return np.ascontiguousarray(_standardised(trial, *live_codes(trial)))
+    return np.ascontiguousarray(_standardised(split, *live_codes(split)))
 
 
-def standardised_blocks(trial: Trial) -> Iterator[tuple[IntArray, FloatArray]]:
+def standardised_blocks(split: TrainTestSplit) -> Iterator[tuple[IntArray, FloatArray]]:
     """`standardised_codes` in blocks of columns, and which codes they are."""
-    live, signs = live_codes(trial)
-    blocks = column_slices(trial.rows.n_samples, len(live))
+    live, signs = live_codes(split)
+    blocks = column_slices(split.rows.n_samples, len(live))
     for part in blocks:
-        own = standardised_codes(trial) if len(blocks) == 1 else _standardised(trial, live[part], signs[part])
+        own = standardised_codes(split) if len(blocks) == 1 else _standardised(split, live[part], signs[part])
         yield live[part], own
 
 
-def _standardised(trial: Trial, live: IntArray, signs: FloatArray) -> FloatArray:
-    columns = in_unit(trial.rows.held[:, live].astype(np.float64)) * signs
-    rows = columns[trial.train]
+def _standardised(split: TrainTestSplit, live: IntArray, signs: FloatArray) -> FloatArray:
+    columns = in_unit(split.rows.held[:, live].astype(np.float64)) * signs
+    rows = columns[split.train]
     return (columns - rows.mean(axis=0)) / rows.std(axis=0)
 
 
 @shared
-def renumbered(trial: Trial) -> tuple[IntArray, tuple[IntArray, ...]]:
+def renumbered(split: TrainTestSplit) -> tuple[IntArray, tuple[IntArray, ...]]:
     """Levels (n_rows, n_factors) by another number, and the level that each number stands for (size,) per factor.
 
     Numbers follow the order in which training rows show the levels, so that nothing drawn for a level depends on how
     it is called.
     """
     columns, names = [], []
-    for column, size in zip(trial.levels.levels.T, trial.sizes, strict=True):
-        seen, _ = as_seen(column[trial.train])
+    for column, size in zip(split.levels.levels.T, split.sizes, strict=True):
+        seen, _ = as_seen(column[split.train])
         names.append(np.concatenate([seen, np.setdiff1d(np.arange(size), seen)]))
         columns.append(np.argsort(names[-1])[column])
     return np.stack(columns, axis=1), tuple(names)
@@ -197,21 +197,21 @@ def class_shares(levels: IntArray, size: int) -> FloatArray:
 
 
 @shared
-def guessing(trial: Trial) -> FloatArray:
+def guessing(split: TrainTestSplit) -> FloatArray:
     """(n_factors,) accuracy on the test rows of guessing classes as often as they occur in training (eq. 4)."""
     shares = [
-        [class_shares(trial.levels.levels[rows, factor], size) for rows in (trial.train, trial.test)]
-        for factor, size in enumerate(trial.sizes)
+        [class_shares(split.levels.levels[rows, factor], size) for rows in (split.train, split.test)]
+        for factor, size in enumerate(split.sizes)
     ]
     return np.array([np.dot(learnt, true) for learnt, true in shares])
 
 
-def blind_accuracy(trial: Trial, chance: ChanceRule) -> FloatArray:
+def blind_accuracy(split: TrainTestSplit, chance: ChanceRule) -> FloatArray:
     """(n_factors,) accuracy on the test rows without codes."""
     if chance == "guessing":
-        return guessing(trial).copy()
-    constant = 1.0 - constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
-    return np.maximum(guessing(trial), constant)
+        return guessing(split).copy()
+    constant = 1.0 - constant_rates(split.levels.levels[split.train], split.levels.levels[split.test])
+    return np.maximum(guessing(split), constant)
 
 
 def check_chance(chance: str) -> None:
@@ -224,13 +224,13 @@ def check_chance(chance: str) -> None:
 
 
 @remarks
-def notes_on_chance(trial: Trial, chance: ChanceRule) -> tuple[str, ...]:
+def notes_on_chance(split: TrainTestSplit, chance: ChanceRule) -> tuple[str, ...]:
     """Factors whose score says little of the codes, since their levels are uneven."""
-    return (*(_notes_on_the_commonest(trial) if chance == "guessing" else ()), *_notes_on_test_rows(trial))
+    return (*(_notes_on_the_commonest(split) if chance == "guessing" else ()), *_notes_on_test_rows(split))
 
 
-def _notes_on_the_commonest(trial: Trial) -> tuple[str, ...]:
-    shares = [class_shares(levels, size) for levels, size in zip(trial.levels.levels.T, trial.sizes, strict=True)]
+def _notes_on_the_commonest(split: TrainTestSplit) -> tuple[str, ...]:
+    shares = [class_shares(levels, size) for levels, size in zip(split.levels.levels.T, split.sizes, strict=True)]
     scores = adjusted(*np.array([(share.max(), share @ share) for share in shares]).T)
     return tuple(
         f"factor {factor}: always naming the commonest level scores {scores[factor]:.2f}; "
@@ -239,10 +239,10 @@ def _notes_on_the_commonest(trial: Trial) -> tuple[str, ...]:
     )
 
 
-def _notes_on_test_rows(trial: Trial) -> tuple[str, ...]:
+def _notes_on_test_rows(split: TrainTestSplit) -> tuple[str, ...]:
     """Factors of which so few test rows have another than the commonest level that one row more or less decides."""
-    rates = constant_rates(trial.levels.levels[trial.train], trial.levels.levels[trial.test])
-    counts, n_test = np.rint(rates * len(trial.test)).astype(int), len(trial.test)
+    rates = constant_rates(split.levels.levels[split.train], split.levels.levels[split.test])
+    counts, n_test = np.rint(rates * len(split.test)).astype(int), len(split.test)
     return tuple(
         unreadable(
             f"only {counts[factor]} of {n_test} test rows have another than the commonest level of factor {factor}"
@@ -256,6 +256,6 @@ def adjusted(accuracy: FloatArray, chance: FloatArray) -> FloatArray:
     return np.maximum(0.0, (accuracy - chance) / np.where(chance < 1.0, 1.0 - chance, np.inf))
 
 
-def accuracies(predicted: IntArray, trial: Trial) -> FloatArray:
+def accuracies(predicted: IntArray, split: TrainTestSplit) -> FloatArray:
     """(n_factors,) share of test rows whose level is predicted; `predicted` is (n_test, n_factors)."""
-    return (predicted == trial.levels.levels[trial.test]).mean(axis=0)
+    return (predicted == split.levels.levels[split.test]).mean(axis=0)

@@ -11,7 +11,7 @@ import unbraid
 from tests.training.examples import TINY
 from unbraid.cli.train import print_runs
 from unbraid.runs.run import Run
-from unbraid.training.doubts import doubt
+from unbraid.training.sanity_check import sanity_check
 
 DENSE = {"network": "dense", "latents": 3, "batch_size": 8, "precision": "float32", "processes": 0}
 
@@ -32,7 +32,7 @@ def test_one_that_has_hardly_begun_is_not(tmp_path) -> None:
     pixels = TINY.images(np.arange(243)) / 255
     decoded = run.decode(run.encode(TINY.images(np.arange(243))))
     assert ((decoded - pixels) ** 2).sum() > 2 * ((pixels - pixels.mean(0)) ** 2).sum()
-    said = doubt(Run(run.path, run.config, {**run.status, "step": 100}), TINY, reconstructs=True)
+    said = sanity_check(Run(run.path, run.config, {**run.status, "step": 100}), TINY, reconstructs=True)
     assert said is not None
     assert "times as far from the images as their mean image is" in said
 
@@ -64,8 +64,8 @@ def test_one_that_decodes_anything_but_its_images_is(tmp_path) -> None:
     times = ((decoded - pixels) ** 2).sum() / ((pixels - pixels.mean(0)) ** 2).sum()
     assert times > 2
     expected = f"its reconstructions are {times:.3g} times as far from the images as their mean image is"
-    assert doubt(run, TINY, reconstructs=True) == expected
-    assert doubt(run, TINY, reconstructs=False) is None
+    assert sanity_check(run, TINY, reconstructs=True) == expected
+    assert sanity_check(run, TINY, reconstructs=False) is None
 
 
 def test_families_that_reconstruct_nothing_are_not_asked_to(tmp_path) -> None:

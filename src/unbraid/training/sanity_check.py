@@ -13,7 +13,7 @@ JUDGED = 0.1  # steps times learning rate, which is about as far as Adam can hav
 WORSE = 2.0  # times the error of the mean image; one whose latents say nothing has about once that
 
 
-def doubt(run: Run, dataset: FactorDataset, *, reconstructs: bool) -> str | None:
+def sanity_check(run: Run, dataset: FactorDataset, *, reconstructs: bool) -> str | None:
     """One line where a model is finite and yet absurd; None for all others.
 
     Either its posteriors hold more nats about an image than the image has, stored as bytes. Or its reconstructions of
