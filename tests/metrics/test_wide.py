@@ -1,5 +1,6 @@
 """Scores of wide codes are those of the plain metrics, whatever is in memory at once."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,57 @@ def test_a_card_of_sparse_codes_says_that_its_rows_were_matched() -> None:
         "first": pandas.Series(FACTORS[:, 0], index=names),
         "second": pandas.Series(FACTORS[order, 1], index=names[order]),
     }
-    card = score(sparse.csr_matrix(wide()[:, :8]), labels, metrics="mig")
+    held: Any = sparse.csr_matrix(wide()[:, :8])
+    card = score(held, labels, metrics="mig")
     assert card.of_codes == 8
     assert any("stood in another order" in note for note in card.notes)
+
+
+def broken(*_: Any, **__: Any) -> Any:
+    raise ZeroDivisionError("division by zero")
+
+
+@pytest.mark.parametrize("layout", [sparse.csr_matrix, sparse.csc_matrix])
+@pytest.mark.parametrize(
+    ("name", "step"), [("mcc", "mcc"), ("snc", "snc"), ("med", "dci_from_importance"), ("modularity", "modularity_of")]
+)
+def test_of_sparse_codes_too_a_metric_that_fails_costs_its_own_row(
+    layout: Any, name: str, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, asked = layout(wide()), ["mig", name, "sap"]
+    others = score(held, FACTORS, metrics=["mig", "sap"])
+    monkeypatch.setattr(f"unbraid.metrics.wide.{step}", broken)
+    card = score(held, FACTORS, metrics=asked)
+    assert {each: value.headline for each, value in card.scored.items()} == {
+        each: value.headline for each, value in others.scored.items()
+    }
+    assert card.failed[name].reason == "ZeroDivisionError: division by zero"
+    assert "in broken" in card.failed[name].details
+    with pytest.raises(ValueError, match=f"metric {name} failed: ZeroDivisionError"):
+        score(held, FACTORS, metrics=asked, on_error="raise")
+    with pytest.raises(ValueError, match=f"none of the metrics could be computed: {name}: failed: ZeroDivisionError"):
+        score(held, FACTORS, metrics=name)
+
+
+def test_a_number_of_sparse_codes_that_is_not_finite_costs_its_own_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = mcc(wide(), FACTORS)
+    monkeypatch.setattr("unbraid.metrics.wide.mcc", lambda *_, **__: replace(whole, score=float("nan")))
+    held: Any = sparse.csr_matrix(wide())
+    card = score(held, FACTORS, metrics=["mig", "mcc"])
+    assert list(card) == ["mig"]
+    assert "metric mcc gave score = nan" in card.failed["mcc"].reason
+
+
+def test_the_command_is_strict_with_sparse_codes_too(
+    unbraid_cli,  # noqa: F811
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
+    (tmp_path / "labels.csv").write_text("a\n" + "".join(f"{row[0]}\n" for row in FACTORS), encoding="utf-8")
+    monkeypatch.setattr(unbraid._utils.arrays, "MOST_READ", 1 << 14)
+    monkeypatch.setattr("unbraid.metrics.wide.mcc", broken)
+    words = ("score", str(tmp_path / "codes.npz"), "--labels", str(tmp_path / "labels.csv"), "--metrics", "mig,mcc")
+    code, printed, error = unbraid_cli(*words)
+    assert (code, "failed: ZeroDivisionError: division by zero" in printed) == (0, True), error
+    assert unbraid_cli(*words, "--strict")[0] == 3

@@ -1,6 +1,6 @@
 """Scores of codes that are thousands wide, dense or sparse, a few columns in memory at a time."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -14,7 +14,9 @@ from unbraid.metrics._shared.alignment import align, gaps
 from unbraid.metrics._shared.bins import bin_codes
 from unbraid.metrics._shared.information import factor_entropy, mutual_information
 from unbraid.metrics._shared.inputs import (
+    Inputs,
     Levels,
+    NotDefined,
     as_levels,
     check_inputs,
     check_matrix,
@@ -25,18 +27,17 @@ from unbraid.metrics._shared.inputs import (
 from unbraid.metrics._shared.regression import as_blocks
 from unbraid.metrics._shared.train_test_split import TRAIN_FRACTION
 from unbraid.metrics.dci import dci_from_importance
-from unbraid.metrics.mcc import by_shares, in_shares, mcc
+from unbraid.metrics.mcc import MCC, by_shares, in_shares, mcc
 from unbraid.metrics.med import MED
 from unbraid.metrics.mig import MIG
-from unbraid.metrics.modularity import modularity_of
+from unbraid.metrics.modularity import Modularity, modularity_of
 from unbraid.metrics.sap import SAP
-from unbraid.metrics.snc import snc
+from unbraid.metrics.snc import SNC, snc
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 BINS = 20
 RUNNERS_UP = 2  # best codes of each factor that are looked at beside its match, which may be as good
-WIDE = ("mig", "med", "sap", "snc", "modularity", "mcc")  # metrics that read codes by columns
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -85,6 +86,40 @@ def wide_scores(
         >>> round(wide_scores(grid, grid).mig, 12)
         1.0
     """
+    found = one_pass(codes, factors, kinds=kinds, seed=seed, at_once=at_once)
+    results = {name: result(found) for name, result in WIDE.items() if name != "sap"}
+    per_line = gaps(found.squared)
+    left_out = found.inputs.n_factors - len(per_line)
+    if not left_out:
+        results["sap"] = _sap(found)
+    return WideScores(
+        **{name: each.score for name, each in results.items() if name != "sap"},
+        sap=float(per_line.mean()) if len(per_line) else None,
+        mutual_information=found.information,
+        leading=found.leading,
+        results=MappingProxyType(results),
+        codes=found.codes,
+        notes=(*found.levels.notes, *((f"sap leaves out {left_out} categorical factors",) if left_out else ())),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class OnePass:
+    """What one pass over all columns found, from which each of the metrics is computed."""
+
+    inputs: Inputs  # the factors; its codes stand for none
+    levels: Levels
+    information: FloatArray  # (n_codes, n_factors), nats
+    squared: FloatArray  # (n_codes, n_ordered) squared correlations with the factors that are not categorical
+    leading: IntArray
+    codes: FloatArray  # (n_samples, n_leading)
+    seed: int
+
+
+def one_pass(
+    codes: Any, factors: ArrayLike, *, kinds: Sequence[Kind] | None = None, seed: int = 0, at_once: int = 128
+) -> OnePass:
+    """As for `wide_scores`, what its metrics share."""
     check_whole("at_once", at_once, 1, 4096, why="so many columns are held as full arrays")
     parts = _Columns(codes, at_once)
     refuse_other_order(codes=codes, factors=factors)
@@ -109,39 +144,52 @@ def wide_scores(
         column for worth in (learnt, *matched) for column in (align(worth), *np.argsort(-worth, axis=0)[:RUNNERS_UP])
     ]
     leading = np.setdiff1d(np.concatenate(best), [-1])
-    few, entropies, scores = parts.full(leading), factor_entropy(levels), dci_from_importance(information)
-    by_factor, notes = gaps(information) / entropies, levels.notes
+    return OnePass(inputs, levels, information, squared, leading, parts.full(leading), seed)
+
+
+def _mig(found: OnePass) -> MIG:
+    levels, entropies = found.levels, factor_entropy(found.levels)
     own = mutual_information(bin_codes(levels.levels.astype(float), BINS, "width"), levels)
-    modular = modularity_of(information)
-    left_out = k - len(ordered)
-    results: dict[str, Any] = {
-        "mig": MIG(
-            float(by_factor.mean()), float(np.mean(gaps(own) / entropies)), by_factor, information[leading], entropies,
-            notes,
-        ),
-        "med": MED(
-            scores.disentanglement, scores.completeness, information[leading], scores.per_code[leading],
-            scores.per_factor, scores.code_weights[leading], (*notes, *scores.notes),
-        ),
-        "snc": snc(few, inputs.factors, kinds=inputs.kinds, seed=seed),
-        "modularity": replace(
-            modular, per_code=modular.per_code[leading], weights=modular.weights[leading],
-            mutual_information=information[leading], notes=(*notes, *modular.notes),
-        ),
-        "mcc": mcc(few, inputs.factors, kinds=inputs.kinds, seed=seed),
-    }  # fmt: skip
-    by_line = gaps(squared)
-    if not left_out:
-        results["sap"] = SAP(float(by_line.mean()), by_line, squared[leading], ("squared correlation of every factor",))
-    return WideScores(
-        **{name: results[name].score for name in ("mig", "modularity", "med", "snc", "mcc")},
-        sap=float(by_line.mean()) if len(ordered) else None,
-        mutual_information=information,
-        leading=leading,
-        results=MappingProxyType(results),
-        codes=few,
-        notes=(*notes, *((f"sap leaves out {left_out} categorical factors",) if left_out else ())),
-    )
+    per_factor, ceiling = gaps(found.information) / entropies, float(np.mean(gaps(own) / entropies))
+    information = found.information[found.leading]
+    return MIG(float(per_factor.mean()), ceiling, per_factor, information, entropies, levels.notes)
+
+
+def _med(found: OnePass) -> MED:
+    scores, leading = dci_from_importance(found.information), found.leading
+    return MED(
+        scores.disentanglement, scores.completeness, found.information[leading], scores.per_code[leading],
+        scores.per_factor, scores.code_weights[leading], (*found.levels.notes, *scores.notes),
+    )  # fmt: skip
+
+
+def _sap(found: OnePass) -> SAP:
+    if "categorical" in found.inputs.kinds:
+        raise NotDefined("of categorical factors it trains a support vector machine for each code, too many here")
+    per_factor, note = gaps(found.squared), "squared correlation of every factor"
+    return SAP(float(per_factor.mean()), per_factor, found.squared[found.leading], (note,))
+
+
+def _snc(found: OnePass) -> SNC:
+    return snc(found.codes, found.inputs.factors, kinds=found.inputs.kinds, seed=found.seed)
+
+
+def _modularity(found: OnePass) -> Modularity:
+    whole, leading = modularity_of(found.information), found.leading
+    return replace(
+        whole, per_code=whole.per_code[leading], weights=whole.weights[leading],
+        mutual_information=found.information[leading], notes=(*found.levels.notes, *whole.notes),
+    )  # fmt: skip
+
+
+def _mcc(found: OnePass) -> MCC:
+    return mcc(found.codes, found.inputs.factors, kinds=found.inputs.kinds, seed=found.seed)
+
+
+# Metrics that read codes by columns, each from what one pass over these found; of codes they hold those that lead.
+WIDE: Mapping[str, Callable[[OnePass], Any]] = MappingProxyType(
+    {"mig": _mig, "med": _med, "sap": _sap, "snc": _snc, "modularity": _modularity, "mcc": _mcc}
+)
 
 
 def _mean_products(

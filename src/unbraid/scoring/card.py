@@ -147,6 +147,12 @@ def raised(name: str, error: Exception) -> FailedMetric:
     raise ValueError(f"metric {name} failed: {FailedMetric.of(error).reason}") from error
 
 
+def none_computed(skipped: Mapping[str, str], failed: Mapping[str, FailedMetric]) -> ValueError:
+    """The error where no metric gave a number, with the reason of each."""
+    lost = {**skipped, **{name: f"failed: {each.reason}" for name, each in failed.items()}}
+    return ValueError(f"none of the metrics could be computed: {'; '.join(f'{n}: {r}' for n, r in lost.items())}")
+
+
 OnError: TypeAlias = Callable[[str, Exception], FailedMetric]
 ON_ERROR: Mapping[str, OnError] = {"keep": kept, "raise": raised}
 

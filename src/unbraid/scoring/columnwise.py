@@ -8,11 +8,13 @@ import numpy as np
 
 from unbraid._utils.arrays import CELLS, finite_sparse, in_full, is_sparse
 from unbraid._utils.memory import check_memory
-from unbraid.metrics import Metric
+from unbraid._utils.repr import with_names
+from unbraid.metrics import Metric, NotDefined
 from unbraid.metrics._shared.provenance import decision
-from unbraid.metrics.wide import WIDE, wide_scores
+from unbraid.metrics.wide import WIDE, one_pass
 from unbraid.representation import Representation
-from unbraid.scoring.card import ScoreCard, Scored
+from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
+from unbraid.scoring.engine import of_no_metric, validate
 
 AT_ONCE = 128  # columns in memory, of few rows
 COLUMN, STORED = (
@@ -21,7 +23,9 @@ COLUMN, STORED = (
 )  # bytes of a number that is held as one of these columns, and of one that a sparse matrix stores
 
 
-def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, **about: Any) -> ScoreCard:
+def score_wide(
+    codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: int, failing: OnError, **about: Any
+) -> ScoreCard:
     """The card of wide codes, by the metrics that read codes column by column.
 
     Args:
@@ -29,6 +33,7 @@ def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: i
         labels: as `Representation.of` takes them.
         chosen: rows by name. Those that need all codes at once are skipped, with what they would take as the reason.
         seed: of the metrics.
+        failing: what becomes of a metric that raises an error.
         **about: the labels, as `Representation.of` takes it.
 
     Raises:
@@ -53,10 +58,8 @@ def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: i
             raise ValueError(f"{lost} rows have no label: of codes that are read from the disk leave them out")
         held = held.tocsr()[rows].tocsc()
     started = time.perf_counter()
-    found = wide_scores(held, read.factors, kinds=read.kinds, seed=seed, at_once=at_once)
-    seconds = (time.perf_counter() - started) / len(found.results)
-    if "sap" in chosen and "sap" not in found.results:
-        skipped["sap"] = "of categorical factors it trains a support vector machine for each code, too many here"
+    found = one_pass(held, read.factors, kinds=read.kinds, seed=seed, at_once=at_once)
+    shared = (time.perf_counter() - started) / (len(chosen) - len(skipped))
     names = tuple(f"code {code}" for code in found.leading)
     notes = (
         f"{held.shape[1]:,} codes were scored; the card shows the {len(names)} that matter: the best of each factor, "
@@ -66,12 +69,24 @@ def score_wide(codes: Any, labels: Any, chosen: Mapping[str, Metric], *, seed: i
         found.codes, read.factors, names=read.names, kinds=read.kinds, sizes=read.sizes, levels=read.levels,
         notes=(*read.notes, *notes), code_names=names,
     )  # fmt: skip
-    scored = {
-        name: Scored(metric, found.results[name], seconds, factors=read.names, codes=names)
-        for name, metric in chosen.items()
-        if name in found.results
-    }
+    scored: dict[str, Scored] = {}
+    failed: dict[str, FailedMetric] = {}
+    for name in [name for name in chosen if name not in skipped]:
+        started = time.perf_counter()
+        try:
+            result = WIDE[name](found)
+            seconds = shared + time.perf_counter() - started
+            each = Scored(chosen[name], result, seconds, factors=read.names, codes=names)
+            validate(name, each, len(read.names))
+        except NotDefined as reason:
+            skipped[name] = with_names(str(reason), read.names, names)
+        except Exception as error:
+            if of_no_metric(error):
+                raise
+            failed[name] = failing(name, error)
+        else:
+            scored[name] = each
     if not scored:
-        raise ValueError(f"none of the metrics could be computed: {'; '.join(skipped.values())}")
+        raise none_computed(skipped, failed)
     computed_with = {name: decision(name, metric, seed=seed, held_out=None) for name, metric in chosen.items()}
-    return ScoreCard(kept, scored, skipped, seed, computed_with=computed_with, of_codes=held.shape[1])
+    return ScoreCard(kept, scored, skipped, seed, failed=failed, computed_with=computed_with, of_codes=held.shape[1])

@@ -73,11 +73,16 @@ def score_each(
             )  # fmt: skip
             validate(name, scored, inputs.factors.shape[1])
         except Exception as error:
-            if isinstance(error, Untrusted) or disk_is_full(error):  # the fault of no metric
+            if of_no_metric(error):
                 raise
             yield name, error
         else:
             yield name, scored
+
+
+def of_no_metric(error: Exception) -> bool:
+    """Whether an error costs the whole card: no other metric would do better."""
+    return isinstance(error, Untrusted) or disk_is_full(error)
 
 
 def context_of(representation: Representation, seed: int, held_out: Gap | None) -> dict[str, Any]:

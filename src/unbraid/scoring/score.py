@@ -24,7 +24,7 @@ from unbraid.metrics.own import own, row_of
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.row_index import match_rows
 from unbraid.scoring.blocks import Blocks, blocks_of
-from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored
+from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
 from unbraid.scoring.encoding import encoded, encoded_objects
@@ -140,7 +140,7 @@ def score(
             raise ValueError(
                 f"{asked}, and codes {in_full(np.shape(codes))}: give dense=True (--dense), or leave them out"
             )
-        card = score_wide(codes, factors, choose(trusting(metrics)), seed=seed, **about)
+        card = score_wide(codes, factors, choose(trusting(metrics)), seed=seed, failing=failing, **about)
         held = card.representation
         return replace(card, representation=replace(held, notes=(*of_rows, *held.notes)))
     representation = described(codes, factors, about)
@@ -179,9 +179,7 @@ def score(
         if not representation.names:
             without = "give labels; `rank` compares models without them"
             raise ValueError(f"these codes have no factors to be measured against: {without}")
-        lost = skipped | {name: f"failed: {each.reason}" for name, each in failed.items()}
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in lost.items())
-        raise ValueError(f"none of the metrics could be computed: {reasons}")
+        raise none_computed(skipped, failed)
     if shuffle is not None:
         scored = with_nulls(representation, scored, shuffle, seed, held_out, progress, failing)
     scored = with_baselines(scored, beside, seed, held_out, progress, failing) if beside else scored
