@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from unbraid import score, stress
-from unbraid.metrics import MEASURES, METRICS, udr
+from unbraid.metrics import LABEL_FREE, MEASURES, METRICS, udr
 from unbraid.scoring.card import Scored
 from unbraid.scoring.stress import scored_each
 from unbraid.scoring.synthetic_codes import REPEATS, SITUATIONS, SPACE, Codes, grid_case
@@ -59,14 +59,14 @@ def stressed(names: Sequence[str]) -> dict[str, list[dict[str, object]]]:
 
 def main() -> None:
     """Write the files."""
-    names = sys.argv[1:] or list(MEASURES)
+    names = sys.argv[1:] or list({**METRICS, **LABEL_FREE})
     kept = json.loads(FILE.read_text(encoding="utf-8")) if sys.argv[1:] else dict.fromkeys(SITUATIONS, {})
     table = {}
     for situation, make in SITUATIONS.items():
         known = kept[situation] | scores_of(make, names)
         table[situation] = {name: known[name] for name in MEASURES if name in known}
     FILE.write_text(json.dumps(table, indent=1) + "\n", encoding="utf-8")
-    for name in MEASURES:
+    for name in next(iter(table.values())):
         print(f"{name:<20}", *(f"{'-' if (v := row[name]) is None else format(v, '.2f'):>7}" for row in table.values()))
     told = json.loads(STRESSED.read_text(encoding="utf-8")) if sys.argv[1:] and STRESSED.is_file() else {}
     told |= stressed(names)

@@ -8,7 +8,7 @@ from typing import get_type_hints
 
 from pages.formulas import SYMBOLS
 from pages.texts import ROOT, citation, escaped, facts, formula, row_link, table
-from unbraid.metrics import MEASURES, Metric
+from unbraid.metrics import MEASURES, RECONSTRUCTED, Metric
 from unbraid.metrics._shared.chance import chance_in_words
 from unbraid.metrics._shared.resampling import Resampling
 
@@ -66,11 +66,14 @@ def page(name: str) -> str:
     """The page of one metric."""
     row = MEASURES[name]
     latex, where = row.formula
-    known = {
-        "Headline": f"`{row.headline}`, {direction(row)} is better, {interval(row)}",
+    of_codes = {
         "Perfect codes": f"{row.best:g}",
         "Independent noise": chance_in_words(row.chance),
         "Unchanged by": ", ".join(CHANGES[change] for change in sorted(row.invariant_to)) or "nothing",
+    }
+    known = {
+        "Headline": f"`{row.headline}`, {direction(row)} is better, {interval(row)}",
+        **({"Perfect": f"{row.best:g}"} if name in RECONSTRUCTED else of_codes),
         "Needs": row.needs.removeprefix("needs ") or "codes and factors",
         "Seed": "its probes or draws depend on it" if row.stochastic else "none: the same on every run",
         "Interval": row.interval.in_words if isinstance(row.interval, Resampling) else f"none: {row.interval}",
@@ -81,15 +84,11 @@ def page(name: str) -> str:
             f"# {row.title}",
             f"{{.lead}}\n{escaped(row.summary)}",
             f"*Misses:* {escaped(row.limitations)}",
-            formula(latex, f"{where} {SYMBOLS}"),
-            "## What it makes of known faults",
-            f"<figure>{bars(name)}<figcaption>{_caption(name)}</figcaption></figure>",
+            formula(latex, where if name in RECONSTRUCTED else f"{where} {SYMBOLS}"),
+            *_faults(name),
             "## At a glance",
             facts(known),
-            "## In Python and on the command line",
-            f"```python\nfrom unbraid import metrics\n\nresult = metrics.{name}({_given(name)})\n"
-            f"result.{row.headline}\n```",
-            f"```sh\n{_command(name)}\n```",
+            *_calls(name),
             "## The function",
             f"```{{eval-rst}}\n.. autofunction:: unbraid.metrics.{name}\n```",
             "## The result",
@@ -97,6 +96,23 @@ def page(name: str) -> str:
             citation(name),
         ]
     )
+
+
+def _faults(name: str) -> list[str]:
+    if name in RECONSTRUCTED:
+        return []
+    figure = f"<figure>{bars(name)}<figcaption>{_caption(name)}</figcaption></figure>"
+    return ["## What it makes of known faults", figure]
+
+
+def _calls(name: str) -> list[str]:
+    python = (
+        f"```python\nfrom unbraid import metrics\n\nresult = metrics.{name}({_given(name)})\n"
+        f"result.{MEASURES[name].headline}\n```"
+    )
+    if name in RECONSTRUCTED:
+        return ["## In Python", python]
+    return ["## In Python and on the command line", python, f"```sh\n{_command(name)}\n```"]
 
 
 def bars(name: str) -> str:
@@ -141,6 +157,8 @@ def _given(name: str) -> str:
         "d_lsbd": 'codes, factors, kinds=["cyclic", "ordinal"]',
         "independence_score": 'codes, factors, kinds=["cyclic", "cyclic"]',
     }
+    if name in RECONSTRUCTED:
+        return "activations, reconstructions"
     if "log-variances" in MEASURES[name].needs:
         return "codes, factors, log_variances=log_variances"
     return special.get(name, "codes, factors")

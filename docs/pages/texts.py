@@ -5,8 +5,7 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from unbraid._utils.references import REFERENCES
-from unbraid.report.citations import CITED, bibtex
+from unbraid.report.citations import CITED, ENTRIES, bibtex
 
 ROOT = Path(__file__).parents[2]
 # Files of the repository that are pages too, and where.
@@ -41,7 +40,7 @@ def row_link(name: str) -> str:
 
 def citation(name: str) -> str:
     """Whom to cite for a metric, family or dataset."""
-    lines = "\n".join(f"- {escaped(str(REFERENCES[key]))}" for key in CITED[name])
+    lines = "\n".join(f"- {escaped(str(ENTRIES[key]))}" for key in CITED[name])
     return (
         f"## Cite\n\n{lines}\n\n<details><summary>BibTeX, as <code>unbraid cite {name}</code> prints it</summary>\n\n"
         f"```bibtex\n{bibtex(name)}\n```\n\n</details>"

@@ -12,7 +12,7 @@ from unbraid._utils.references import ITSELF, REFERENCES, read_bibliography
 from unbraid.datasets import DATASETS
 from unbraid.families.table import FAMILIES
 from unbraid.metrics import MEASURES
-from unbraid.report.citations import CITED, bibtex, keys_of
+from unbraid.report.citations import CITED, ENTRIES, bibtex, keys_of
 
 REQUIRED = {
     "article": {"journal"},
@@ -31,7 +31,7 @@ def test_every_metric_family_and_dataset_has_its_papers(name: str) -> None:
 
 def test_no_name_is_listed_that_no_table_has_and_no_paper_that_nothing_cites() -> None:
     assert set(CITED) == {ITSELF, *MEASURES, *FAMILIES, *DATASETS}
-    assert {key for keys in CITED.values() for key in keys} == set(REFERENCES)
+    assert {key for keys in CITED.values() for key in keys} == set(ENTRIES)
 
 
 def test_a_name_means_one_thing() -> None:
@@ -49,7 +49,7 @@ def test_papers_are_those_that_the_table_names(name: str) -> None:
         said = said.replace(abbreviation, meant)
     pairs = {(key.rstrip("s"), year) for key, year in re.findall(r"([A-ZÀ-Ž][\w-]+)[^;0-9]*? (\d{4})", said)}
     for author, year in pairs:
-        mine = [REFERENCES[key] for key in CITED[name]]
+        mine = [ENTRIES[key] for key in CITED[name]]
         assert any(_bare(author) in _bare(each.fields["author"]) and year == each.fields["year"] for each in mine), (
             author,
             year,
@@ -61,9 +61,9 @@ def _bare(text: str) -> str:
     return unicodedata.normalize("NFKD", text).encode("ascii", "ignore").decode()
 
 
-@pytest.mark.parametrize("key", REFERENCES)
+@pytest.mark.parametrize("key", ENTRIES)
 def test_entries_have_the_fields_of_their_kind_and_balanced_braces(key: str) -> None:
-    entry = REFERENCES[key]
+    entry = ENTRIES[key]
     assert {"author", "title", "year"} | REQUIRED[entry.kind] <= set(entry.fields)
     assert entry.bibtex.count("{") == entry.bibtex.count("}")
     assert re.match(rf"@{entry.kind}\{{{key},\n", entry.bibtex)
@@ -76,12 +76,13 @@ def test_entries_have_the_fields_of_their_kind_and_balanced_braces(key: str) -> 
 
 def test_every_line_of_the_bibliography_is_in_an_entry_and_aligned() -> None:
     """What is not written in the form that is read would be missing without a word."""
-    text = (Path(unbraid.__file__).parent / "_utils" / "references.bib").read_text(encoding="utf-8")
-    entries = "\n\n".join(entry.bibtex for entry in REFERENCES.values())
+    bib = (Path(unbraid.__file__).parent / "_utils" / "references.bib").read_text(encoding="utf-8")
+    text = "\n".join([bib, *(row.bibtex for row in MEASURES.values())])
+    entries = "\n\n".join(entry.bibtex for entry in ENTRIES.values())
     said = [line for line in text.splitlines() if not line.startswith("%")]
     assert list(filter(None, said)) == list(filter(None, entries.splitlines()))
-    assert text.count("@") == len(REFERENCES)
-    for entry in REFERENCES.values():
+    assert text.count("@") == len(ENTRIES)
+    for entry in ENTRIES.values():
         width = max(map(len, entry.fields))
         lines = [f"  {name:<{width}} = {{{value}}}," for name, value in entry.fields.items()]
         assert entry.bibtex.splitlines()[1:-1] == lines

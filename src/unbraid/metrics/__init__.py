@@ -116,7 +116,9 @@ PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "all": tuple(METRICS),
     }
 )
-MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE})
+# Of reconstructions: called as functions, on no card either.
+RECONSTRUCTED: Mapping[str, Metric] = _by_name([row for row in _ROWS if row.of == "reconstructions"])
+MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE, **RECONSTRUCTED})
 _TOOLS = ("Mapping", "MappingProxyType", "ModuleType", "Table", "replace")
 __all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
     name

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from unbraid._utils.references import ITSELF, REFERENCES
+from unbraid._utils.references import ITSELF, REFERENCES, Reference, read_bibliography
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import MEASURES
 
@@ -56,6 +56,11 @@ CITED: Mapping[str, tuple[str, ...]] = MappingProxyType(
     }
 )
 
+# The entries of all papers: those of references.bib, and those that stand in the file of a metric.
+ENTRIES: Mapping[str, Reference] = MappingProxyType(
+    {**REFERENCES, **read_bibliography("\n".join(row.bibtex for row in MEASURES.values()))}
+)
+
 
 def bibtex(*names: str) -> str:
     """The entries that these metrics, families and datasets ask for, each once, in the order of the names.
@@ -72,11 +77,11 @@ def bibtex(*names: str) -> str:
           year      = {2018},
         }
     """
-    return "\n\n".join(REFERENCES[key].bibtex for key in keys_of(names))
+    return "\n\n".join(ENTRIES[key].bibtex for key in keys_of(names))
 
 
 def keys_of(names: Iterable[str]) -> list[str]:
-    """Keys of REFERENCES for these names, each once; raises as `bibtex` does."""
+    """Keys of ENTRIES for these names, each once; raises as `bibtex` does."""
     for name in names:
         if name not in CITED:
             hint = suggestion(name, CITED, few="give a metric, family or dataset, or unbraid")

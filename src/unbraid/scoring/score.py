@@ -16,7 +16,7 @@ from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.confidence.null import asked_shuffle, shuffle_of
-from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, Metric, NotDefined
+from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
 from unbraid.metrics._shared.arguments import find_metric, full_name, metric_hint
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics._shared.provenance import decision
@@ -350,6 +350,8 @@ def without_presets(names: Sequence[str]) -> tuple[str, ...]:
 def _known(name: str) -> Metric:
     if name in LABEL_FREE:
         raise ValueError(f"{name} compares several models and needs no labels: see unbraid.rank")
+    if name in RECONSTRUCTED:
+        raise ValueError(f"{name} {RECONSTRUCTED[name].needs}: call unbraid.metrics.{name}")
     if name in BLOCKED:
         raise ValueError(f"{name} {BLOCKED[name].needs}: give code_blocks or factor_blocks to unbraid.score")
     if (row := find_metric(name)) is None:
