@@ -62,6 +62,7 @@ from unbraid.metrics.omes import METRIC as _omes, omes as omes, omes_from_associ
 from unbraid.metrics.factorised_support import METRIC as _factorised_support, factorised_support as factorised_support
 from unbraid.metrics.tmex import METRIC as _tmex, tmex as tmex
 from unbraid.metrics.udr import METRIC as _udr, udr as udr
+from unbraid.metrics.explained_variance import METRIC as _explained_variance, explained_variance as explained_variance
 from unbraid.metrics.blocks import (
     BLOCK_R2 as _block_r2,
     BLOCK_MCC as _block_mcc,
