@@ -1,5 +1,6 @@
 """What an installed package adds to our tables: in this process from metadata made here, and once really installed."""
 
+import json
 import os
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from unbraid._utils import plugins
 from unbraid._utils.plugins import PluginWarning
 from unbraid.cli.app import app
 from unbraid.metrics import METRICS, mig
+from unbraid.metrics._shared.provenance import decision
 from unbraid.scoring.score import choose
 
 SAMPLE = Path(__file__).parents[1] / "sample_plugin"
@@ -40,7 +42,9 @@ def described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
 @pytest.mark.usefixtures("described")
 def test_a_metric_of_a_package_is_found_by_its_plain_name() -> None:
     row = choose("sample_distance")["sample_distance"]
-    assert row.package == "unbraid-sample 1.2.3"
+    assert METRICS.package_of("sample_distance") == "unbraid-sample 1.2.3"
+    assert METRICS.package_of("mig") == METRICS.package_of("absent") == ""
+    assert decision("sample_distance", row)["package"] == "unbraid-sample 1.2.3"
     assert not row.higher_is_better
     assert "sample_distance" in METRICS
     assert "sample_distance" not in list(METRICS)  # nothing is scored that nobody asked for
@@ -102,7 +106,18 @@ def test_the_sample_is_installed_used_and_uninstalled(tmp_path: Path) -> None:
     assert "unbraid-sample 1.2.3" in listed
     assert "unbraid-sample 1.2.3" in ran("families")
     assert "unbraid-sample 1.2.3" in ran("data", "list")
+    for words, name in (
+        (["metrics"], "sample_distance"),
+        (["families"], "sample_vae"),
+        (["data", "list"], "sample_bars"),
+    ):
+        rows = json.loads(ran(*words, "--json").partition("\nunbraid: warning")[0])
+        assert {row["package"] for each, row in rows.items() if each != name} == {""}
+        assert rows[name]["package"] == "unbraid-sample 1.2.3"
     ran("study", "run", "study.yaml", "--out", "study")
+    run = next((tmp_path / "study" / "runs").iterdir())
+    packages = json.loads((run / "status.json").read_text())["provenance"]["packages"]
+    assert packages == dict.fromkeys(["sample_vae", "sample_bars"], "unbraid-sample 1.2.3")
     assert len(list((tmp_path / "study" / "tracking" / "sample_tracker").glob("*.txt"))) == 2
     ran("report", "study", "--out", "page.html")
     assert "sample_distance" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -45,7 +45,7 @@ ENDED: dict[str, Any] = {
     "provenance": {
         "commit": "0f" * 20, "python": "3.11.7", "torch": "2.13.0", "numpy": "2.4.6", "processor": "a",
         "accelerator": "b", "cores": 2, "threads": 1, "host": "Linux x86_64", "began": "2026-01-02T03:04:05+00:00",
-        "ended": "2026-01-02T03:04:06+00:00", "together": 1,
+        "ended": "2026-01-02T03:04:06+00:00", "together": 1, "packages": {"vae": "extra 1.0"},
     },
     "files": {},
     "checksum": "",
@@ -132,6 +132,7 @@ for fact in ("turning", "blocks", "categoricals", "class_factors"):
 for name in ENDED["provenance"]:
     count = name in ("cores", "threads", "together")
     WRONG[f"status.json provenance.{name}"] = [(0, "greater than or equal to 1") if count else (3, TEXT)]
+WRONG["status.json provenance.packages"] = [([], "mapping"), ({"vae": 1}, TEXT)]
 WRONG["config.json facts.kinds"] = [("cyclic", "valid list")]
 WRONG["config.json facts.kinds[0]"] = [(["round"], "'categorical'")]
 
@@ -219,6 +220,7 @@ def test_a_missing_key_is_named_and_one_too_many_as_well(tmp_path: Path, key: st
         "held_out",
         "note",
         "provenance",
+        "provenance.packages",
         "checksum",
         "files",
         "requested_precision",

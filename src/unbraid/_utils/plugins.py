@@ -10,24 +10,15 @@ It is trusted because the user installed it, and is looked for once a name is as
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 Row = TypeVar("Row")
 
 
 class PluginWarning(UserWarning):
     """A package adds a row that cannot be used; all others can."""
-
-
-@dataclass(frozen=True)
-class Plugin(Generic[Row]):
-    """A row, and the package that it comes from."""
-
-    row: Row
-    package: str  # name and version
 
 
 class Table(Mapping[str, Row]):
@@ -38,24 +29,16 @@ class Table(Mapping[str, Row]):
         group: of the entry points, such as "unbraid.metrics".
         fits: whether an object is a row of this table.
         what: a row is, for messages.
-        marked: gives a row of a package the name and version of that package, where rows can hold it.
     """
 
-    def __init__(
-        self,
-        rows: Mapping[str, Row],
-        group: str,
-        fits: Callable[[Any], bool],
-        what: str,
-        marked: Callable[[Any, str], Any] = lambda row, _: row,
-    ) -> None:
-        self._rows, self._group, self._fits, self._what, self._marked = dict(rows), group, fits, what, marked
+    def __init__(self, rows: Mapping[str, Row], group: str, fits: Callable[[Any], bool], what: str) -> None:
+        self._rows, self._group, self._fits, self._what = dict(rows), group, fits, what
 
     def __getitem__(self, name: str) -> Row:
         if name in self._rows:
             return self._rows[name]
         if isinstance(name, str) and (point := _points(self._group).get(name)) is not None:
-            return self._loaded(point).row
+            return self._loaded(point)
         raise KeyError(name)
 
     def __contains__(self, name: object) -> bool:
@@ -67,7 +50,12 @@ class Table(Mapping[str, Row]):
     def __len__(self) -> int:
         return len(self._rows)
 
-    def installed(self) -> dict[str, Plugin[Row]]:
+    def package_of(self, name: str) -> str:
+        """Name and version of the package that adds the row of this name; empty for ours, and for unknown names."""
+        point = None if name in self._rows else _points(self._group).get(name)
+        return "" if point is None else _package(point)
+
+    def installed(self) -> dict[str, Row]:
         """The rows of installed packages, by name; a `PluginWarning` for each that cannot be used."""
         found = {}
         for name, point in _points(self._group).items():
@@ -84,7 +72,7 @@ class Table(Mapping[str, Row]):
                 warnings.warn(str(error), PluginWarning, stacklevel=2)
         return found
 
-    def _loaded(self, point: EntryPoint) -> Plugin[Row]:
+    def _loaded(self, point: EntryPoint) -> Row:
         """
         Raises:
             ValueError: it cannot be loaded, or is no row of this table; the message names the package.
@@ -97,7 +85,7 @@ class Table(Mapping[str, Row]):
             raise ValueError(f"{self._what} {point.name!r} of {package} cannot be loaded: {said}") from error
         if not self._fits(row):
             raise ValueError(f"{point.value} of {package} is no {self._what}: it is a {type(row).__name__}")
-        return Plugin(self._marked(row, package), package)
+        return row
 
 
 @cache

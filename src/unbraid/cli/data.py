@@ -56,7 +56,9 @@ def list_datasets(json: Json = False) -> None:
 
     root = cache_root()
     if json:
-        shown = ("title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "state")
+        shown = (
+            "title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "package", "state",
+        )  # fmt: skip
         rows = {name: {key: describe(name, root)[key] for key in shown} for name in [*DATASETS, *DATASETS.installed()]}
         say(json_format.dumps(rows, indent=2, ensure_ascii=False))
         return
@@ -77,8 +79,8 @@ def list_datasets(json: Json = False) -> None:
         table = Table(title="Of installed packages", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
         for column in ("dataset", "images", "factors", "package"):
             table.add_column(column, no_wrap=column == "dataset", justify="right" if column == "images" else "left")
-        for name, each in added.items():
-            table.add_row(name, f"{len(each.row):,}", ", ".join(each.row.space.names), each.package)
+        for name, row in added.items():
+            table.add_row(name, f"{len(row):,}", ", ".join(row.space.names), DATASETS.package_of(name))
         console.print(table)
     console.print("unbraid data info NAME tells more of one.", style="dim", highlight=False)
 
@@ -301,6 +303,7 @@ def _print_info(described: dict[str, Any]) -> None:
         ("rendered", f"{str(described['rendered']).lower()}" + (" (drawn by this package)" * described["rendered"])),
         ("source", described.get("source")),
         ("licence", described.get("licence")),
+        ("package", described.get("package")),
     ]
     facts += [(key, str(value)) for key, value in described.get("about", {}).items() if key not in {"rendered"}]
     if "state" in described:

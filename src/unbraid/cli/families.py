@@ -35,11 +35,10 @@ def list_families(
     from unbraid.families.table import FAMILIES, find_family
     from unbraid.storage.trust import trusting
 
-    added = FAMILIES.installed() if family is None else {}
-    own = {name: each.row for name, each in added.items()}
-    rows = {**FAMILIES, **own} if family is None else {family: find_family(trusting(family))}
+    rows = {**FAMILIES, **FAMILIES.installed()} if family is None else {family: find_family(trusting(family))}
     if json:
-        say(json_format.dumps({name: _described(row) for name, row in rows.items()}, indent=2))
+        described = {name: {**_described(row), "package": FAMILIES.package_of(name)} for name, row in rows.items()}
+        say(json_format.dumps(described, indent=2))
         return
     console = Terminal()
     if family is not None:
@@ -50,9 +49,7 @@ def list_families(
         table.add_column(column, no_wrap=column in {"family", "supervision"})
     for name, row in rows.items():
         told = row.supervision.kind if row.supervision else ""
-        table.add_row(
-            name, row.title, told, ", ".join(row.presets), added[name].package if name in added else row.source
-        )
+        table.add_row(name, row.title, told, ", ".join(row.presets), FAMILIES.package_of(name) or row.source)
     console.print(table, markup=False)
 
 

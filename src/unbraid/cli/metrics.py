@@ -24,7 +24,7 @@ def list_metrics(
     """
     from unbraid.metrics import MEASURES, METRICS, PRESETS
 
-    measures = {**MEASURES, **{name: each.row for name, each in METRICS.installed().items()}}
+    measures = {**MEASURES, **METRICS.installed()}
     if json:
         rows = {
             name: {
@@ -37,7 +37,7 @@ def list_metrics(
                 "needs": metric.needs,
                 "source": metric.source,
                 "version": metric.version,
-                "package": metric.package,
+                "package": METRICS.package_of(name),
             }
             for name, metric in measures.items()
         }
@@ -50,7 +50,8 @@ def list_metrics(
         low, high = (f"{end:g}".replace("inf", "∞") for end in metric.range)
         needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
         direction = "higher" if metric.higher_is_better else "lower"
-        table.add_row(name, direction, f"{low} to {high}", metric.summary + needs, metric.package or metric.source)
+        source = METRICS.package_of(name) or metric.source
+        table.add_row(name, direction, f"{low} to {high}", metric.summary + needs, source)
     Terminal().print(table)
     say("Presets, which may stand for ids:")
     for name, chosen in PRESETS.items():

@@ -74,6 +74,7 @@ def describe(name: str, root: Path) -> dict[str, Any]:
         **describe_content(row.space, len(row), row.image_shape),
         "source": row.source,
         "licence": row.licence,
+        "package": DATASETS.package_of(name),
         "notes": list(row.notes),
         "options": {
             option: {"default": default, "help": text}

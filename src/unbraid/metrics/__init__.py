@@ -7,7 +7,6 @@ factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn, numba
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 from types import MappingProxyType, ModuleType
 
 from unbraid._utils.plugins import Table
@@ -100,7 +99,6 @@ METRICS: Table[Metric] = Table(
     "unbraid.metrics",
     lambda row: isinstance(row, Metric) and row.of == "codes",
     "metric",
-    lambda row, package: replace(row, package=package),
 )
 # Of several models at once, and without labels: no card of codes and factors holds them, `unbraid.rank` does.
 LABEL_FREE: Mapping[str, Metric] = _by_name([row for row in _ROWS if row.of == "models"])
@@ -120,7 +118,7 @@ PRESETS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 # Of reconstructions: called as functions, on no card either.
 RECONSTRUCTED: Mapping[str, Metric] = _by_name([row for row in _ROWS if row.of == "reconstructions"])
 MEASURES: Mapping[str, Metric] = MappingProxyType({**METRICS, **LABEL_FREE, **RECONSTRUCTED})
-_TOOLS = ("Mapping", "MappingProxyType", "ModuleType", "Table", "replace")
+_TOOLS = ("Mapping", "MappingProxyType", "ModuleType", "Table")
 __all__ = sorted(  # pyright: ignore[reportUnsupportedDunderAll]
     name
     for name, value in vars().items()

@@ -91,7 +91,8 @@ def _made(provenance: Mapping[str, Any] | None) -> str:
     where = provenance["accelerator"] or provenance["processor"]
     told = f"torch {provenance['torch']}, NumPy {provenance['numpy']}, on {where} ({provenance['host']})"
     commit = f", commit {provenance['commit'][:12]}" if provenance["commit"] else ""
-    return f" Trained {provenance['ended'][:10]} with {told}{commit}."
+    packages = "".join(f", {name} of {package}" for name, package in provenance.get("packages", {}).items())
+    return f" Trained {provenance['ended'][:10]} with {told}{commit}{packages}."
 
 
 def _chosen(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -139,6 +139,7 @@ class ProvenanceRecord(Record):
     began: Text  # ISO 8601, UTC
     ended: Text
     together: Count  # runs that were trained stacked, this one included
+    packages: dict[Text, Text] = Field(default_factory=dict)  # of others, by the name of the family or dataset from it
 
 
 class StatusRecord(Record):

@@ -24,6 +24,7 @@ Text: TypeAlias = Annotated[str, StringConstraints(max_length=LONGEST_TEXT)]
 Name: TypeAlias = Annotated[str, StringConstraints(min_length=1, max_length=1000)]
 Count: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
 Digest: TypeAlias = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+OF_CODE = ("source", "package")
 Decision: TypeAlias = Mapping[str, Any]  # plain data; equal ones mean equal numbers
 
 
@@ -147,7 +148,8 @@ class SavedDecision(_Part):
     version: Count | None = None
     seed: Count | None = None
     held_out: Text | None = None
-    source: Digest | None = None
+    source: Digest | None = None  # of the user's own functions
+    package: Text | None = None  # name and version, of metrics that a package adds
     weights: Digest | None = None  # of rows, where these stand for several
     groups: Digest | None = None  # of rows, of metrics that part them
     code_blocks: Text | None = None  # as the command line takes them, of metrics that read blocks
@@ -173,8 +175,8 @@ class SavedScores(_Part):
 
 
 def same(kept: Decision, wanted: Decision) -> bool:
-    """Whether a number that was decided by `kept` is the one wanted, whose source may be unknown."""
-    return {key: value for key, value in kept.items() if key != "source" or key in wanted} == dict(wanted)
+    """Whether a number that was decided by `kept` is the one wanted, whose code may not be at hand."""
+    return {key: value for key, value in kept.items() if key in wanted or key not in OF_CODE} == dict(wanted)
 
 
 def read_scores_file(path: str | Path) -> SavedScores:

@@ -143,7 +143,8 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
                 factors = f"the factors of the dataset are {there}" if there else "its images have none"
                 raise ValueError(f"metrics[{position}]: {name} {reason}; {factors}")
         for name, row in choose(study.metrics).items():
-            if row.own and not row.package and not row.higher_is_better:  # tables of results go by the names of columns
+            # Tables of results know the direction of a column by its name alone.
+            if row.own and not METRICS.package_of(name) and not row.higher_is_better:
                 raise ValueError(
                     f"metrics: of {name} lower is better, which tables of a study cannot tell of your own function; "
                     "give its negative, or let a package add it (docs/extending.md)"

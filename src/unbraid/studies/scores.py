@@ -24,7 +24,7 @@ from unbraid.scoring.score import choose
 from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.run_files import SCORES, WEIGHTS
-from unbraid.storage.score_file import Decision, SavedMetric, SavedScores, storable
+from unbraid.storage.score_file import OF_CODE, Decision, SavedMetric, SavedScores, storable
 from unbraid.storage.trust import Untrusted, is_code
 from unbraid.studies.kept_scores import NONE, missing_metrics, read_scores
 from unbraid.types import Progress
@@ -171,7 +171,7 @@ def _keep(folder: Path, content: dict[str, Any], *, stay: bool = False) -> None:
 
 def _terms(decided: Decision) -> dict[str, Any]:
     """What the user chose, without what comes with the code."""
-    return {key: value for key, value in decided.items() if key not in ("version", "source")}
+    return {key: value for key, value in decided.items() if key not in ("version", *OF_CODE)}
 
 
 def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exception]]:

@@ -3,6 +3,7 @@
 import json
 import platform
 import subprocess
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -15,16 +16,20 @@ import torch
 
 import unbraid
 from unbraid._utils.threads import n_cores
+from unbraid.datasets import DATASETS
+from unbraid.families.table import FAMILIES
 
 
-def provenance(device: str, began: float, ended: float, together: int = 1) -> dict[str, Any]:
+def provenance(config: Mapping[str, Any], began: float, ended: float, together: int = 1) -> dict[str, Any]:
     """What `status.json` says of the making of a run, as `unbraid.runs.records.ProvenanceRecord`.
 
     Args:
-        device: that it was trained on, "cpu" or "cuda".
+        config: of the run.
         began, ended: of its training, seconds since 1970.
         together: runs that were trained stacked, itself included.
     """
+    device, names = config["device"], {config["family"]: FAMILIES, config["dataset"]["name"]: DATASETS}
+    packages = {name: table.package_of(name) for name, table in names.items()}
     return {
         "commit": commit(),
         "python": platform.python_version(),
@@ -38,6 +43,7 @@ def provenance(device: str, began: float, ended: float, together: int = 1) -> di
         "began": _date(began),
         "ended": _date(ended),
         "together": together,
+        "packages": {name: package for name, package in packages.items() if package},
     }
 
 

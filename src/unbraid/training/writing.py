@@ -61,7 +61,7 @@ def write_run(
         "seconds": round(trained.seconds, 3),
         "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
         "unbraid": VERSION,
-        "provenance": provenance(config["device"], trained.began, time.time(), trained.together),
+        "provenance": provenance(config, trained.began, time.time(), trained.together),
     }
     if trained.held_out:
         status["held_out"] = _judged(config, trained)

@@ -55,7 +55,6 @@ class Metric:
     # What it is given: codes and factors of one model, their blocks, codes of several models, or reconstructions.
     of: Literal["codes", "blocks", "models", "reconstructions"] = "codes"
     own: bool = False  # a function of the user's, which is given arrays that it cannot change and shares nothing
-    package: str = ""  # name and version of the package that adds it; "" of ours and of the user's own functions
     cites: tuple[str, ...] = ()  # keys of references.bib or of `bibtex`, the paper to cite first in front
     bibtex: str = ""  # entries of papers that references.bib lacks, in its form
     formula: tuple[str, str] = ("", "")  # in LaTeX, and a sentence on its symbols

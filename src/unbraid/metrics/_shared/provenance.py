@@ -7,6 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
+from unbraid.metrics import METRICS
 from unbraid.metrics._shared.metric import Metric
 from unbraid.storage.score_file import Decision
 
@@ -14,7 +15,7 @@ _SOURCES: dict[int, tuple[Any, str]] = {}
 
 
 def decision(name: str, metric: Metric | None, *, seed: int = 0, held_out: str | None = None) -> Decision:
-    """What decides the number of a metric: what of version, seed, held_out and source the metric depends on.
+    """What decides the number of a metric: what of version, seed, held_out, source and package it depends on.
 
     Args:
         name: of the metric.
@@ -22,16 +23,17 @@ def decision(name: str, metric: Metric | None, *, seed: int = 0, held_out: str |
         seed: of those that are stochastic, as a function of the user's may be.
         held_out: rows kept out of training, of those that take one, as a function of the user's may.
     """
+    package = METRICS.package_of(name.partition("(")[0]) or None
     if metric is None or metric.own:
         source = None if metric is None else source_digest(name, metric.function)
-        found = {"seed": int(seed), "held_out": held_out, "source": source}
+        found = {"seed": int(seed), "held_out": held_out, "source": source, "package": package}
     else:
         takes_gap = "held_out" in inspect.signature(metric.function).parameters
         found = {
             "version": metric.version,
             "seed": int(seed) if metric.stochastic else None,
             "held_out": held_out if takes_gap else None,
-            "source": metric.package or None,
+            "package": package,
         }
     return {key: value for key, value in found.items() if value is not None}
 
