@@ -70,7 +70,7 @@ HOSTILE: dict[str, tuple[tuple[str | int, ...], Any]] = {
     "value with the name of a keyword": (("metrics", "mig", "values", "class"), 1.0),
     "headline without value": (("metrics", "mig", "headline"), "other"),
     "headline of a keyword": (("metrics", "mig", "headline"), "import"),
-    "noise that is not a number": (("metrics", "mig", "noise", "score"), math.nan),
+    "chance that is not a number": (("metrics", "mig", "chance", "score"), math.nan),
     "factor without a number": (("metrics", "mig", "per_factor", "a"), None),
     "per_factor that is infinite": (("metrics", "mig", "per_factor", "a"), math.inf),
     "null of text": (("metrics", "mig", "null", "mean"), "0"),
