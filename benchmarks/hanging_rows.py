@@ -5,7 +5,7 @@
     python benchmarks/hanging_rows.py intervals     coverage of 95 % intervals on 30 groups of 50 rows
     python benchmarks/hanging_rows.py note          how often the note on neighbouring rows is there
 
-Each takes some minutes on one core; --samples 20 for a look.
+Each takes some minutes on one core; --samples 20 for a look, --metrics snc,modularity for others than these.
 """
 
 import argparse
@@ -73,15 +73,15 @@ def false_alarms(
     print(f"{title:<52}" + "".join(f"{low[name]:>11}" for name in metrics), flush=True)
 
 
-def walks(n: int) -> None:
-    print(f"{f'p <= .05 of {n} pairs of unrelated walks':<52}" + "".join(f"{name:>11}" for name in AT_ONCE))
+def walks(n: int, metrics: list[str]) -> None:
+    print(f"{f'p <= .05 of {n} pairs of unrelated walks':<52}" + "".join(f"{name:>11}" for name in metrics))
     for step in (0.1, 0.3, 1.0):
         for null in ("shift",) if step != 0.1 else (100, "shift"):
-            false_alarms(f"steps of {step:g}, null={null!r}", lambda rng, s=step: walk(rng, s), null, AT_ONCE, n)
+            false_alarms(f"steps of {step:g}, null={null!r}", lambda rng, s=step: walk(rng, s), null, metrics, n)
 
 
-def groups(n: int) -> None:
-    print(f"{f'p <= .05 of {n} samples':<52}" + "".join(f"{name:>11}" for name in AT_ONCE))
+def groups(n: int, metrics: list[str]) -> None:
+    print(f"{f'p <= .05 of {n} samples':<52}" + "".join(f"{name:>11}" for name in metrics))
     for title, related, n_groups, rows, within in (
         ("30 groups of 50 rows, unrelated", 0.0, 30, even, 1.0),
         ("30 groups of 10 to 90 rows, unrelated", 0.0, 30, uneven, 1.0),
@@ -92,15 +92,15 @@ def groups(n: int) -> None:
         ("8 groups of 50 rows, related by .6", 0.6, 8, even, 1.0),
     ):
         draw = lambda rng, r=related, g=n_groups, s=rows, w=within: grouped(rng, r, g, s, w)  # noqa: E731
-        false_alarms(title, draw, 100, AT_ONCE, n)
+        false_alarms(title, draw, 100, metrics, n)
 
 
-def intervals(n: int) -> None:
-    metrics = ["mig", "sap", "snc", "modularity", "dci_lasso"]
+def intervals(n: int, metrics: list[str]) -> None:
     print(f"{'coverage':<34}" + "".join(f"{name:>12}" for name in metrics))
     for title, n_groups, rows in (
         ("30 groups of 50 rows", 30, even),
         ("30 groups of 10 to 90 rows", 30, uneven),
+        ("15 groups of 50 rows", 15, even),
         ("10 groups of 50 rows", 10, even),
     ):
         for related in (0.5, 1.0):
@@ -127,7 +127,7 @@ def coverage(
             found.append([_interval(card, name) for name in metrics])
         if sample < n // 10:
             plain = Representation(held.codes, held.factors, kinds=held.kinds)
-            alone = score(plain, metrics=metrics, confidence=(asked, PARTS))
+            alone = score(plain, metrics=metrics, confidence=(CONFIDENCE, PARTS))
             blind.append([_interval(alone, name) for name in metrics])
     truth = np.mean(heads, axis=0)
     for which, own in (("", found), ("  as if rows were independent", blind)):
@@ -143,7 +143,7 @@ def _interval(card, name: str) -> Interval:  # noqa: ANN001
     return known.values[card.scored[name].metric.headline]
 
 
-def note(n: int) -> None:
+def note(n: int, _: list[str]) -> None:
     """Of shuffled rows never, of walks always."""
     for n_samples in (100, 1000, 10_000):
         told = {"walks": 0, "shuffled walks": 0, "noise": 0}
@@ -164,9 +164,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=["walks", "groups", "intervals", "note"])
     parser.add_argument("--samples", type=int)
+    parser.add_argument("--metrics")
     given = parser.parse_args()
     work = {"walks": walks, "groups": groups, "intervals": intervals, "note": note}[given.what]
-    work(given.samples or {"walks": 100, "groups": 200, "intervals": 200, "note": 100}[given.what])
+    default = ["mig", "sap", "snc", "modularity", "dci_lasso"] if given.what == "intervals" else AT_ONCE
+    metrics = given.metrics.split(",") if given.metrics else default
+    work(given.samples or {"walks": 100, "groups": 200, "intervals": 200, "note": 100}[given.what], metrics)
 
 
 if __name__ == "__main__":

@@ -260,6 +260,24 @@ def test_an_interval_by_groups_is_wider_where_rows_hang_together() -> None:
     assert of_groups.values["score"].deviation > 2 * of_rows.values["score"].deviation
 
 
+def test_an_interval_of_modularity_by_groups_is_as_wide_as_it_must_be() -> None:
+    """The modularity of a code of noise strays as far on many rows as on few, which a scale by their number misses."""
+
+    def drawn(seed: int) -> Representation:
+        rng, groups = np.random.default_rng(seed), np.repeat(np.arange(30), 50)
+        factors = np.clip(np.rint(rng.standard_normal((30, 2))[groups] + rng.standard_normal((1500, 2)) + 2), 0, 4)
+        codes = rng.standard_normal((30, 4))[groups] + rng.standard_normal((1500, 4))
+        codes[:, :2] += factors - 2
+        return Representation(codes, factors, kinds=("ordinal",) * 2, groups=groups)
+
+    scores = [score(drawn(seed), metrics="modularity")["modularity"].score for seed in range(200)]
+    cards = [score(drawn(seed), metrics="modularity", confidence=(0.95, 20)) for seed in range(40)]
+    found = [card.scored["modularity"].intervals for card in cards]
+    deviations = [each.values["score"].deviation for each in found if each is not None]
+    assert len(deviations) == 40
+    assert 0.8 < np.sqrt(np.mean(np.square(deviations))) / np.std(scores, ddof=1) < 1.15
+
+
 def test_compare_parts_by_groups_and_refuses_others() -> None:
     other = Representation(CODES[:, ::-1], FACTORS, groups=GROUPS, names=HELD.names)
     found = unbraid.compare({"a": HELD, "b": other}, metrics="mig", confidence=(0.95, 10))

@@ -11,7 +11,8 @@ from unbraid.metrics._shared.inputs import OfParts
 from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
-THIRDS = Resampling(one_in=3)  # where bins reach to the extremes, of which halves lose too many
+# Where bins reach to the extremes, of which halves lose too many rows, but not too many groups.
+THIRDS = Resampling(one_in=3, one_in_groups=2)
 FIFTHS = Resampling(one_in=5)  # the same, and where half of the rows tell too much less than all
 EXTREME = Resampling(one_in=5, freedom=3)  # the same, where so few rows decide that they hardly tell how far they stray
 UNCHECKED_HALVES = Resampling(checked=False)

@@ -35,6 +35,7 @@ class Resampling:
     # Of Student's t at most, where the extremes of a sample decide: few rows tell how far these stray, however many
     # parts of them are scored.
     freedom: int | None = None
+    one_in_groups: int | None = None  # as `one_in`, of whole groups of rows; None: the same
 
     @property
     def inflation(self) -> float:
@@ -47,7 +48,8 @@ class Resampling:
 
     def of_groups(self, n_groups: int) -> "Resampling":
         """The same of parts of whole groups, which tell of a deviation no more than so many numbers do."""
-        return replace(self, freedom=n_groups - 1 if self.freedom is None else min(self.freedom, n_groups - 1))
+        freedom = n_groups - 1 if self.freedom is None else min(self.freedom, n_groups - 1)
+        return replace(self, one_in=self.one_in_groups or self.one_in, freedom=freedom)
 
     @property
     def in_words(self) -> str:
