@@ -11,11 +11,12 @@ from sklearn.linear_model import LogisticRegression
 from tests.examples import entangled_codes, grid_factors, noisy_codes, perfect_codes, rotated_codes
 from unbraid.metrics import explicitness, linear_accuracy, mlp_accuracy, nk
 from unbraid.metrics._shared import probes
+from unbraid.metrics._shared.accuracy import Accuracy
 from unbraid.metrics._shared.chance import UNREADABLE
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.train_test_split import adjusted, guessing, standardised_codes, train_test_split
 from unbraid.metrics._solvers.logistic import one_vs_rest_regression, softmax_regression
-from unbraid.metrics.accuracy import Accuracy, linear_of_noise
+from unbraid.metrics.linear_accuracy import linear_of_noise
 from unbraid.types import FloatArray, IntArray
 
 FACTORS = grid_factors(6)

@@ -33,12 +33,8 @@ from unbraid.metrics.irs import METRIC as _irs, irs as irs
 from unbraid.metrics.factor_leakage import METRIC as _factor_leakage, factor_leakage as factor_leakage
 from unbraid.metrics.amari import METRIC as _amari, amari as amari, amari_from_importance as amari_from_importance
 from unbraid.metrics.explicitness import METRIC as _explicitness, explicitness as explicitness
-from unbraid.metrics.accuracy import (
-    LINEAR_ACCURACY as _linear_accuracy,
-    MLP_ACCURACY as _mlp_accuracy,
-    linear_accuracy as linear_accuracy,
-    mlp_accuracy as mlp_accuracy,
-)
+from unbraid.metrics.linear_accuracy import METRIC as _linear_accuracy, linear_accuracy as linear_accuracy
+from unbraid.metrics.mlp_accuracy import METRIC as _mlp_accuracy, mlp_accuracy as mlp_accuracy
 from unbraid.metrics.zero_shot import METRIC as _zero_shot, zero_shot as zero_shot
 from unbraid.metrics.beta_vae_score import METRIC as _beta_vae_score, beta_vae_score as beta_vae_score
 from unbraid.metrics.factor_vae_score import METRIC as _factor_vae_score, factor_vae_score as factor_vae_score
@@ -62,12 +58,8 @@ from unbraid.metrics.factorised_support import METRIC as _factorised_support, fa
 from unbraid.metrics.tmex import METRIC as _tmex, tmex as tmex
 from unbraid.metrics.udr import METRIC as _udr, udr as udr
 from unbraid.metrics.explained_variance import METRIC as _explained_variance, explained_variance as explained_variance
-from unbraid.metrics.blocks import (
-    BLOCK_R2 as _block_r2,
-    BLOCK_MCC as _block_mcc,
-    block_mcc as block_mcc,
-    block_r2 as block_r2,
-)
+from unbraid.metrics.block_r2 import METRIC as _block_r2, block_r2 as block_r2
+from unbraid.metrics.block_mcc import METRIC as _block_mcc, block_mcc as block_mcc
 from unbraid.metrics.own import own as own
 from unbraid.metrics.dci import dci_from_importance as dci_from_importance
 from unbraid.metrics.seed_consistency import seed_consistency as seed_consistency

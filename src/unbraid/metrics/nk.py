@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid._utils.repr import Shown
+from unbraid.metrics._shared.accuracy import noisy_perceptrons
 from unbraid.metrics._shared.alignment import align_live, beyond_luck, training_information
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs
@@ -21,7 +22,6 @@ from unbraid.metrics._shared.train_test_split import (
     notes_on_chance,
     train_test_split,
 )
-from unbraid.metrics.accuracy import noisy_perceptrons
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 TIE = 1e-6  # weight, in nats, of what decides between codes that are equally informative

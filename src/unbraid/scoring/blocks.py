@@ -7,7 +7,7 @@ from functools import partial
 from typing import TypeAlias
 
 from unbraid.metrics import BLOCKED, Metric
-from unbraid.metrics.blocks import check_blocks
+from unbraid.metrics._shared.blocks import check_blocks
 from unbraid.representation import Representation
 from unbraid.representation.representation import Blocks as AsGiven
 

@@ -1,0 +1,89 @@
+"""Accuracy of a perceptron head on all codes."""
+
+from collections.abc import Sequence
+
+from unbraid.metrics._shared.accuracy import Accuracy, accuracy_of, noisy_perceptrons
+from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.inputs import Inputs
+from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
+from unbraid.metrics._shared.probes import perceptrons
+from unbraid.metrics._shared.train_test_split import ChanceRule, check_chance, train_test_split
+from unbraid.types import ArrayLike, Kind
+
+
+def mlp_accuracy(
+    codes: ArrayLike,
+    factors: ArrayLike,
+    *,
+    kinds: Sequence[Kind] | None = None,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+    chance: ChanceRule = "guessing",
+    test_codes: ArrayLike | None = None,
+    test_factors: ArrayLike | None = None,
+) -> Accuracy:
+    """How well a perceptron on all codes names the level of each factor.
+
+    Args:
+        codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
+        factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
+        kinds: kind of each factor; see `unbraid.metrics`.
+        seed: draws the rows (one in five) for testing, the initial weights and the batches.
+        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
+            two parts then have rows of one group.
+        chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
+            "commonest" is that or always naming the commonest level, whichever is right more often.
+        test_codes: rows to test on instead; `codes` are then all used for training.
+        test_factors: levels of `test_codes`.
+
+    Returns:
+        Accuracy. `score` in [0, 1], higher is better, mean of `per_factor`: max(0, (a - r) / (1 - r)) with accuracy a
+        on test rows and chance r, both kept. Noise scores 0 where levels are equally common; where they are not, a head
+        learns to name the commonest, which by "guessing" scores (p - s) / (1 - s) with p the share of that level and
+        s the sum of the squares of all shares: .38 for shares of .8 and .2. Notes name such factors. By "commonest"
+        noise scores 0. Says how much the codes tell at all, in whatever tangle: rotated and entangled codes may
+        score 1. Trained, so it varies with the seed, by about .01.
+
+    Raises:
+        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
+            `chance` is unknown.
+
+    Reference:
+        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2; training
+        as in its section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64.
+    """
+    check_chance(chance)
+    rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
+    return accuracy_of(perceptrons(rows, seed).predicted, rows, chance)
+
+
+def mlp_of_noise(inputs: Inputs) -> Noise:
+    """About 0 on even classes; (p - s) / (1 - s) where the commonest has share p and shares squared sum to s."""
+    return drawn(noisy_perceptrons(inputs).mean(axis=1))
+
+
+METRIC = Metric(
+    mlp_accuracy,
+    title="Accuracy of a perceptron head",
+    question="told",
+    headline="score",
+    claims={"score": ("explicitness",)},
+    best=1.0,
+    higher_is_better=True,
+    range=(0.0, 1.0),
+    chance=mlp_of_noise,
+    summary="How well a perceptron on all codes names each factor's level, above chance.",
+    limitations="Blind to every tangle that a perceptron can undo; noise scores above 0 where classes are uneven.",
+    source="Mahon et al. 2023 (SNC/NK), eq. 3 and Table 2",
+    version=3,
+    stochastic=True,
+    tolerance=0.02,
+    aligned=False,
+    interval=FEW_UNCHECKED_HALVES,
+    cites=("mahon2023correcting",),
+    formula=(
+        r"\mathrm{score} = \frac{1}{K} \sum_{k=1}^{K} \max\left(0, \frac{a_k - r_k}{1 - r_k}\right)",
+        r"$a_k$ is the accuracy on test rows of a perceptron with one hidden layer of 256 on all codes, $r_k$ that "
+        r"of guessing.",
+    ),
+)
