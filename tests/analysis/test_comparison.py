@@ -94,6 +94,18 @@ def test_over_settings_the_sample_are_means_of_settings() -> None:
         compare_groups(frame, "family", over="seeds")
 
 
+def test_scores_of_unequal_numbers_of_rows_are_not_compared() -> None:
+    frame = study().assign(n_rows=[300] * 6 + [3000] * 6, **{"train.kl": range(12), "label": ["x"] * 6 + ["y"] * 6})
+    with pytest.raises(ValueError, match="mig.score: scores are of 300 to 3,000 rows, and scores depend on how many"):
+        compare_groups(frame, "family")
+    assert compare_groups(frame, "family", ["train.kl"]).shifts[0].better == ""
+    both = pd.concat([frame.assign(family="c"), frame])
+    assert compare_groups(both, "family", within="label").shifts, "each is compared with those of as many rows"
+    assert compare_groups(frame.assign(n_rows=[300] * 6 + [306] * 6), "family").shifts, "2 % more are as many"
+    with pytest.raises(ValueError, match="the table has no n_rows, .*; export it again, or compare the folder"):
+        compare_groups(frame.drop(columns="n_rows"), "label")
+
+
 def test_the_better_group_is_named_where_there_is_no_doubt() -> None:
     found = compare_groups(study(), "family")
     mig, leak = found.shifts
@@ -183,10 +195,10 @@ def test_groups_within_a_column_are_compared_as_they_are_alone() -> None:
     assert any(bold)
     with pytest.raises(ValueError, match="runs of different content"):
         compare_groups(both, "family")
-    one_name = both.assign(dataset="square")
+    one_name = both.assign(dataset="square", n_rows=100)
     with pytest.raises(ValueError, match="square: runs of different content"):
         compare_groups(pd.concat([one_name, one_name.assign(dataset="other", content="2")]), "dataset")
     by_label = compare_groups(one_name, "label")
     assert len(by_label.shifts) == 2
-    assert "scores also depend on how many of them were scored" in by_label.notes[0]
+    assert by_label.notes[0] == "groups are of different images; their scores are of as many rows each"
     assert not any("how many" in note for note in found.notes)

@@ -14,11 +14,14 @@ from fsspec.implementations.memory import MemoryFileSystem
 
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import same_but_for_times, written
-from unbraid import Study
+from unbraid import Representation, Study
+from unbraid.analysis.comparison import compare_groups
 from unbraid.datasets import DATASETS
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.explore.server import Refused, html
 from unbraid.explore.site import open_site
+from unbraid.metrics import mig
+from unbraid.metrics._shared.resampling import permutation
 from unbraid.storage import remote
 from unbraid.storage.remote import address_of, local_folder, publish
 from unbraid.studies import store
@@ -135,6 +138,9 @@ def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_pa
     assert groups == [("part beta_vae", "part pca"), ("whole beta_vae", "whole pca")]
     by_label = json.loads(said("compare", "--by", "label", "--json"))["differences"]
     assert [(each["first"], each["second"]) for each in by_label] == [("part", "whole")]
+    _, printed, error = unbraid_cli("study", "compare", str(merged), "--by", "label")
+    assert (printed, error.count("\n")) == ("", 1)
+    assert "mig.score: scores are of 12 to 16 rows, and scores depend on how many; compare the folder of the" in error
     for command in (
         f"study compare {wide} --by dataset",  # the groups would mix images
         f"study add {wide} codes.npz --family mine", f"figure boxes {wide} --out {tmp_path}/a.png",
@@ -145,6 +151,28 @@ def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_pa
     code, printed, _ = unbraid_cli("study", "run", str(wide / "study.yaml"), "--out", str(wide), "--dry-run")
     assert code == 0
     assert "in all 0 of 8 runs to do, 0 steps: " in printed
+
+
+def test_datasets_are_compared_on_as_many_rows_of_each(wide: Path) -> None:
+    study = Study.load(wide)
+    assert study.results().groupby("label")["n_rows"].unique().map(list).to_dict() == {"whole": [16], "part": [12]}
+    with pytest.raises(ValueError, match="mig.score: scores are of 12 to 16 rows"):
+        compare_groups(study.results(), "label")
+    told: list[tuple[str, int, int]] = []
+    found = study.compare("label", progress=lambda *said: told.append(said))
+    assert told == [("scoring as many rows", done, 4) for done in range(4)]
+    rows = permutation(16, 0)[:12]
+    again = [mig(codes.codes[rows], codes.factors[rows], kinds=codes.kinds).score for codes in _codes(wide / "whole")]
+    as_they_are = study.results()["mig.score"].to_numpy()
+    means = {each.group: each.mean for each in found.groups if each.column == "mig.score"}
+    assert means == pytest.approx({"whole": np.mean(again), "part": as_they_are[4:].mean()})
+    assert means["whole"] != pytest.approx(as_they_are[:4].mean())
+    assert any("4 runs of 16 rows are scored on disjoint subsets of 12 rows" in note for note in found.notes)
+    assert not any("subsets" in note for note in study.compare("family").notes), "all are of one dataset"
+
+
+def _codes(folder: Path) -> list[Representation]:
+    return [run.codes() for run in Study.load(folder).runs()]
 
 
 def test_the_page_of_all_shows_medians_by_dataset_and_leads_to_the_pages_of_each(

@@ -272,7 +272,8 @@ def test_a_run_that_fails_is_kept_with_its_reason_and_stops_no_other(whole, tmp_
     assert frame["mig.score"].isna().tolist() == [False] * 6 + [True] * 2
     assert frame["reason"][6] == "RuntimeError: the network will not"
     shared = [name for name in whole.results() if name not in ("seconds", "reason", "computed_with", "ranked_by")]
-    pd.testing.assert_frame_equal(frame[shared][:6], whole.results()[shared], check_exact=True)
+    done = frame[shared][:6].astype({"n_rows": int})  # a column that lacks some is of floats
+    pd.testing.assert_frame_equal(done, whole.results()[shared], check_exact=True)
     kept = json.loads((study.folder / "failed" / f"{runs[6].id}.json").read_text())
     assert {name: kept[name] for name in ("id", "family", "setting", "seed", "attempts")} == {
         "id": runs[6].id, "family": "vae", "setting": runs[6].setting, "seed": 0,

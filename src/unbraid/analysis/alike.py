@@ -3,9 +3,10 @@
 import json
 from collections.abc import Hashable, Sequence
 
-from unbraid.analysis.columns import check_columns
+from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows
 from unbraid.types import DataFrame
 
+AS_MANY = 1.02  # times as many rows as the fewest count as equal: a mean moves by a small part of its deviation
 # Another device moves the last digits of a score and no more; it is no condition.
 CONDITIONS = ("content", "steps", "batch_size", "hold_out", "precision", "training_version")
 
@@ -43,6 +44,39 @@ def check_alike(
             rules = {json.dumps(each, sort_keys=True) for each in decided if each is not None}
             if len(rules) > 1:
                 raise ValueError(f"{column}: computed by different rules ({' and '.join(sorted(rules)[:2])})")
+
+
+def unequal_rows(frame: DataFrame, columns: Sequence[str]) -> tuple[str, int, int] | None:
+    """The first of some columns whose scores are of unequal numbers of rows, with the fewest and the most of these.
+
+    What is missing of a run contradicts nothing.
+    """
+    if N_ROWS not in frame.columns:
+        return None
+    for column in filter(depends_on_rows, columns):
+        counts = frame.loc[frame[column].notna(), N_ROWS].dropna()
+        if len(counts) and counts.max() > AS_MANY * counts.min():
+            return column, int(counts.min()), int(counts.max())
+    return None
+
+
+def check_rows(frame: DataFrame, columns: Sequence[str], *, known: bool) -> None:
+    """Raises ValueError where scores are of unequal numbers of rows, so that they cannot be compared.
+
+    Args:
+        frame: results of a study, or of several.
+        columns: the scores.
+        known: whether the numbers must be there, as of runs on different images.
+    """
+    depends, how = "and scores depend on how many", "the folder of the study, which scores as many rows of each run"
+    if found := unequal_rows(frame, columns):
+        column, fewest, most = found
+        raise ValueError(f"{column}: scores are of {fewest:,} to {most:,} rows, {depends}; compare {how}")
+    scores = [column for column in columns if depends_on_rows(column)]
+    if known and scores:
+        rows = frame.loc[frame[scores].notna().any(axis=1)]
+        if N_ROWS not in rows.columns or rows[N_ROWS].isna().any():
+            raise ValueError(f"the table has no {N_ROWS}, {depends}; export it again, or compare {how}")
 
 
 def _listed(key: Hashable) -> tuple[Hashable, ...]:

@@ -12,6 +12,7 @@ from unbraid.types import DataFrame, FloatArray
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
 PUBLISHED, BASELINE = "published.", "baseline."  # before a column: of a paper, of the best baseline
 HELD_OUT = "held_out"  # of a metric: of the factors of held-out combinations alone
+N_ROWS = "n_rows"  # that the scores of a run are of
 LEAST_RUNS = 3  # of a correlation
 
 
@@ -77,6 +78,11 @@ def why_not(values: FloatArray) -> str:
     if np.ptp(known) <= 1e-12 * np.abs(known).max():
         return f"is constant ({known[0]:g})"
     return ""
+
+
+def depends_on_rows(column: str) -> bool:
+    """Whether a column may hold scores, whose mean depends on how many rows were scored."""
+    return "." in column and not column.startswith(("hyper.", "train."))
 
 
 def check_columns(frame: DataFrame, columns: Iterable[str]) -> None:

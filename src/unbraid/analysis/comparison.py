@@ -13,7 +13,7 @@ from unbraid._utils.arguments import check_number
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._version import VERSION
-from unbraid.analysis.alike import check_alike
+from unbraid.analysis.alike import check_alike, check_rows
 from unbraid.analysis.by_setting import setting_means
 from unbraid.analysis.columns import check_columns, headline_columns, higher_is_better, numbers
 from unbraid.types import ArrayLike, DataFrame, FloatArray
@@ -143,32 +143,33 @@ def compare_groups(
         settings; a note says so.
 
     Raises:
-        ValueError: runs of different images, or a group of them where groups are of different images; scores by
-            different rules; no such column; fewer than two groups of two runs; nothing to compare; confidence out of
-            range.
+        ValueError: runs of different images, or a group of them where groups are of different images; scores of
+            unequal numbers of rows, or by different rules; no such column; fewer than two groups of two runs; nothing
+            to compare; confidence out of range.
 
     Reference:
         Mann & Whitney 1947; Hodges & Lehmann 1963; Holm 1979.
     """
     if over not in ("runs", "settings"):
         raise ValueError(f"over must be runs or settings; got {over!r}")
+    check_columns(frame, [by, *(() if within is None else [within])])
+    runs = frame  # of which settings are averages
     n_seeds = len(set(frame["seed"].dropna().tolist())) if "seed" in frame else 0
     frame = setting_means(frame) if over == "settings" else frame
     check_number("confidence", confidence, least=0)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be inside (0, 1); got {confidence}")
-    check_columns(frame, [by])
     chosen = list(columns) if columns is not None else headline_columns(frame)
     if not chosen:
         raise ValueError("no column to compare: the study has no metrics")
-    if within is not None:
-        check_columns(frame, [within])
     outer = [""] * len(frame) if within is None else _texts(frame, within)
     names = np.array(_texts(frame, by))
     groups, shifts, left = [], [], set()
     parts = {part: np.array([each == part for each in outer]) for part in sorted(set(outer), key=natural)}
     for part in parts.values():
         check_alike(frame.loc[part], chosen, [by] if by in IMAGES else (), conditions=("content",))
+    for _, rows in [("", runs)] if within is None else runs.groupby(within, dropna=False):
+        check_rows(rows, chosen, known=by in IMAGES)
     for column in chosen:
         values = numbers(frame, column)
         for part, rows in parts.items():
@@ -186,6 +187,11 @@ def compare_groups(
     corrected = holm([each.p for each in shifts])
     decided = [_decided(each, p_holm, 1 - confidence) for each, p_holm in zip(shifts, corrected, strict=True)]
     return Comparison(by, over, confidence, tuple(groups), tuple(decided), _notes(frame, by, over, left), n_seeds)
+
+
+def usual_within(frame: DataFrame, by: str) -> str | None:
+    """`within` where none is given: in a table of several datasets their labels, unless `by` tells these apart."""
+    return "label" if "label" in frame.columns and by not in IMAGES else None
 
 
 def _texts(frame: DataFrame, column: str) -> list[str]:
@@ -290,10 +296,7 @@ def _notes(frame: DataFrame, by: str, over: str, left: set[str]) -> tuple[str, .
     if left:
         notes.append(f"left out, with fewer than {LEAST} {over} of a score: {', '.join(sorted(left))}")
     if by in IMAGES:
-        notes.append(
-            "groups are of different images; scores also depend on how many of them were scored: 10,000, or all where "
-            "a dataset has fewer"
-        )
+        notes.append("groups are of different images; their scores are of as many rows each")
     told = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
     if told and any(len(rows["setting"].dropna().unique()) > 1 for _, rows in frame.groupby(by)):
         notes.append(

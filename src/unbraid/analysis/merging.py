@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from unbraid._utils.natural_order import natural
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
+from unbraid.analysis.columns import N_ROWS
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.storage.files import atomic_write, check_file
@@ -29,6 +30,7 @@ TEXTS = (
 )  # fmt: skip
 FIRST = (
     *TEXTS[:3], "seed", *TEXTS[3:9], "steps", "batch_size", *TEXTS[9:12], "training_version", *TEXTS[12:], "seconds",
+    N_ROWS,
 )  # fmt: skip
 # What may differ where one run was trained twice: it says where and when, and decides no number.
 PROVENANCE = (
@@ -36,7 +38,7 @@ PROVENANCE = (
     "device",
 )  # fmt: skip
 TOLD = ("reason", "label")  # in words, of which any will do
-COUNTS = ("seed", "steps", "batch_size", "training_version")
+COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
 
 

@@ -193,11 +193,16 @@ def export(
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
     """The results of a study, or of a table that was exported."""
-    if path.suffix in (".csv", ".parquet") and not path.is_dir():
+    if is_table(path):
         from unbraid.analysis.merging import read_table
 
         return read_table(path)
     return opened(path, trust=trust).results()
+
+
+def is_table(path: Path) -> bool:
+    """Whether it is a table that was exported, and not the folder of a study."""
+    return path.suffix in (".csv", ".parquet") and not path.is_dir()
 
 
 def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Study":

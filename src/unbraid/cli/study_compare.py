@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from unbraid.cli._paths import check_outputs
+from unbraid.cli._progress import stage_progress
 from unbraid.cli._say import say
 from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode
@@ -51,7 +52,9 @@ def compare(
 
     The sampling unit is the run, not the image, because seeds change a score more than images do. A difference is the
     median of all differences between two groups, with the interval of a rank test. P values are corrected for all
-    comparisons shown (Holm), and a group is called better only if the difference is significant.
+    comparisons shown (Holm), and a group is called better only if the difference is significant. Scores depend on the
+    number of rows: runs with more rows than others are scored again on subsets of as many, from the codes in their
+    folders; of a table, unequal rows are refused.
 
     Examples:
 
@@ -65,18 +68,25 @@ def compare(
 
       unbraid study compare several-datasets/ --by dataset
     """
-    from unbraid.analysis.comparison import IMAGES, compare_groups
-    from unbraid.cli.study import results_of
+    from unbraid.analysis.comparison import compare_groups, usual_within
+    from unbraid.analysis.merging import read_table
+    from unbraid.cli.study import is_table, opened
     from unbraid.cli.study_agreement import check_out, listed, write_table
     from unbraid.scoring.tables import save_table
 
     check_out(out)
     tables = {".tex": latex, ".md": markdown}
     check_outputs(tables)
-    frame = results_of(folder, trust_code or ())
-    if within is None and "label" in frame.columns and by not in IMAGES:
-        within = "label"
-    found = compare_groups(frame, by, listed(columns), over=over, within=within, confidence=confidence)
+    if is_table(folder):
+        frame = read_table(folder)
+        within = within or usual_within(frame, by)
+        found = compare_groups(frame, by, listed(columns), over=over, within=within, confidence=confidence)
+    else:
+        study = opened(folder, trust=trust_code or ())
+        with stage_progress("scoring as many rows") as progress:
+            found = study.compare(
+                by, listed(columns), over=over, within=within, confidence=confidence, progress=progress
+            )
     if out is not None:
         write_table(out, found.to_frame())
     for path in tables.values():

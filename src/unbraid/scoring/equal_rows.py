@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from unbraid.analysis.alike import AS_MANY
 from unbraid.confidence.interval import FEWEST_ROWS
 from unbraid.metrics import Metric
 from unbraid.metrics._shared.resampling import Resampling, permutation
@@ -16,7 +17,6 @@ from unbraid.scoring.uncertainty import Parts, scores_of_parts, with_interval
 from unbraid.storage.score_file import storable
 from unbraid.types import FloatArray, IntArray, Progress
 
-AS_MANY = 1.02  # times as many rows as the fewest count as equal: a mean moves by a small part of its deviation
 MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %
 
 
@@ -26,17 +26,18 @@ def subsets_of(models: Mapping[str, Representation], seed: int) -> dict[str, lis
     With weights rows count as Kish's effective number of them, on which the variance of shares depends, and so the bias
     of whatever is estimated from shares.
     """
-    sizes = {name: effective_rows(each) for name, each in models.items()}
-    fewest = min(sizes.values())
-    found = {}
-    for name, each in models.items():
-        n_rows = max(FEWEST_ROWS, round(len(each) * fewest / sizes[name]))
-        if sizes[name] <= AS_MANY * fewest or n_rows >= len(each):
-            found[name] = [np.arange(len(each))]
-            continue
-        n_subsets = min(MOST_SUBSETS, len(each) // n_rows)
-        found[name] = list(permutation(len(each), seed)[: n_rows * n_subsets].reshape(n_subsets, n_rows))
-    return found
+    fewest = min(effective_rows(each) for each in models.values())
+    return {name: subsets(each, fewest, seed, least=FEWEST_ROWS) for name, each in models.items()}
+
+
+def subsets(representation: Representation, fewest: float, seed: int, *, least: int = 2) -> list[IntArray]:
+    """As many rows as `fewest`, and no fewer than `least`: some disjoint subsets of these, or all rows."""
+    n_all, effective = len(representation), effective_rows(representation)
+    n_rows = max(least, round(n_all * fewest / effective))
+    if effective <= AS_MANY * fewest or n_rows >= n_all:
+        return [np.arange(n_all)]
+    n_subsets = min(MOST_SUBSETS, n_all // n_rows)
+    return list(permutation(n_all, seed)[: n_rows * n_subsets].reshape(n_subsets, n_rows))
 
 
 def effective_rows(representation: Representation) -> float:

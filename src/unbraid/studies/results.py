@@ -12,6 +12,7 @@ Columns, in this order:
     above_baselines                "yes", or "no: mig, sap" with the metrics by which one of the run's baselines scores
                                    as well; missing where the YAML does not ask for them
     seconds                        of training
+    n_rows                         that were scored, on which scores depend
     collapsed                      "yes" where all latents of a run together tell less than one bit of a sample, which a
                                    metric may score all the same; there where any run is so
     hyper.<name>                   every hyperparameter; NaN where the family has none of that name
@@ -29,7 +30,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from unbraid._utils.optional import require
-from unbraid.analysis.columns import HELD_OUT
+from unbraid.analysis.columns import HELD_OUT, N_ROWS
 from unbraid.analysis.merging import write_table
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric
@@ -40,7 +41,7 @@ from unbraid.storage.score_file import Decision
 from unbraid.studies import store
 from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
-from unbraid.studies.kept_scores import read_scores
+from unbraid.studies.kept_scores import NONE, read_scores
 from unbraid.studies.published import published_columns
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.records import AddedRecord
@@ -104,6 +105,7 @@ def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, A
     made = status.get("provenance") or {}
     row |= {"unbraid": status.get("unbraid")} | {name: made.get(name) for name in MADE}
     row |= {"computed_with": None, "ranked_by": None, "published": None, ABOVE: None, "seconds": status.get("seconds")}
+    row[N_ROWS] = None
     row |= {f"hyper.{name}": value for name, value in run.hyperparameters.items()}
     return row | {f"train.{name}": value for name, value in status.get("last", {}).items()}
 
@@ -143,7 +145,10 @@ def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[s
     if not run.kept and not run.path.is_dir():
         return {}
     scores = run.kept.scores if run.kept else read_scores(run.path)
-    numbers: dict[str, Any] = {"collapsed": "yes"} if scores.input.collapsed else {}
+    if scores is NONE:
+        return {}
+    numbers: dict[str, Any] = {N_ROWS: scores.input.n_samples}
+    numbers |= {"collapsed": "yes"} if scores.input.collapsed else {}
     numbers |= {f"{name}.{_headline(name)}": math.nan for name in run.failed_metrics}
     current = current_metrics(scores, wanted)
     for metric, entry in current.items():

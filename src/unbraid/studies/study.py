@@ -1,6 +1,6 @@
 """What can be done with a study; nothing else of studies imports this."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 from unbraid._utils.optional import require
 from unbraid._utils.signals import terminable
 from unbraid.analysis.columns import together
+from unbraid.analysis.comparison import Comparison
 from unbraid.analysis.merging import write_table
 from unbraid.ranking.ranking import Ranking
 from unbraid.storage.files import atomic_write
 from unbraid.storage.remote import carried_study, local_folder
 from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
+from unbraid.studies.comparing import compare_runs
 from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_study
 from unbraid.studies.page import table
 from unbraid.studies.record import StudyProgress, StudyRecord
@@ -124,6 +126,32 @@ class Study(StudyRecord):
     def results(self) -> "pandas.DataFrame":
         """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""
         return results(self)
+
+    def compare(
+        self,
+        by: str = "family",
+        columns: Sequence[str] | None = None,
+        *,
+        over: Literal["runs", "settings"] = "runs",
+        within: str | None = None,
+        confidence: float = 0.95,
+        progress: Progress | None = None,
+    ) -> Comparison:
+        """Compare the scores of groups of runs, on as many rows of each run.
+
+        Args:
+            by, columns, over, confidence: as for `unbraid.analysis.comparison.compare_groups`.
+            within: column of which groups that are compared have one value; by default "label" in a study of several
+                datasets, unless `by` tells these apart.
+            progress: called as progress("scoring as many rows", done, all) where some runs have more rows than others.
+
+        Raises:
+            ValueError: as `compare_groups`.
+        """
+        return compare_runs(
+            self.results(), self.parts(), by, columns, over=over, within=within, confidence=confidence,
+            progress=progress,
+        )  # fmt: skip
 
     def baselines(self) -> "pandas.DataFrame":
         """Scores of baselines without training on the images of the study, where its YAML says `baselines: true`.

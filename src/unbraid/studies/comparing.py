@@ -1,0 +1,133 @@
+"""Groups of runs of a study compared, on as many rows of each run."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from unbraid.analysis.alike import AS_MANY, unequal_rows
+from unbraid.analysis.columns import N_ROWS, check_columns, depends_on_rows, headline_columns
+from unbraid.analysis.comparison import Comparison, compare_groups, usual_within
+from unbraid.scoring.card import Scored
+from unbraid.scoring.engine import score_each
+from unbraid.scoring.equal_rows import subsets
+from unbraid.scoring.score import choose
+from unbraid.studies.expand import metric_names
+from unbraid.studies.record import StudyRecord
+from unbraid.studies.schema import StudyConfig
+from unbraid.studies.state import StudyRun
+from unbraid.types import DataFrame, Progress
+
+SEED = 0  # of the metrics, as in a study, and of the subsets
+
+
+def compare_runs(
+    frame: DataFrame,
+    parts: Mapping[str, StudyRecord],
+    by: str,
+    columns: Sequence[str] | None = None,
+    *,
+    over: Literal["runs", "settings"] = "runs",
+    within: str | None = None,
+    confidence: float = 0.95,
+    progress: Progress | None = None,
+) -> Comparison:
+    """As `compare_groups`, of the results of a study, of whose datasets each is a study by itself.
+
+    Scores depend on the number of rows. Of a run with more of them than the one with the fewest (2 % more, or beyond),
+    disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; notes say so.
+
+    Args:
+        frame: the results; a copy of it is compared.
+        parts: by label, "" of a study of one dataset.
+        by, columns, over, confidence: as for `compare_groups`.
+        within, progress: as for `Study.compare`.
+
+    Raises:
+        ValueError: as `compare_groups`; or a column cannot be computed from the codes of a run alone.
+    """
+    frame, notes = frame.copy(), []
+    within = usual_within(frame, by) if within is None else within
+    chosen = list(columns or headline_columns(frame))
+    check_columns(frame, [by, *chosen, *(() if within is None else [within])])
+    unequal = [
+        rows
+        for _, rows in ([("", frame)] if within is None else frame.groupby(within, dropna=False))
+        if unequal_rows(rows, chosen)
+    ]
+    if unequal:
+        scores = [name for name in chosen if depends_on_rows(name)]
+        runs = {(label, run.id): (run, part.config) for label, part in parts.items() for run in part.runs()}
+        for rows in unequal:
+            notes += _on_equal_rows(frame, rows, scores, runs, progress)
+    found = compare_groups(frame, by, chosen, over=over, within=within, confidence=confidence)
+    return replace(found, notes=(*found.notes, *notes))
+
+
+def _on_equal_rows(
+    frame: DataFrame,
+    rows: DataFrame,
+    columns: Sequence[str],
+    runs: Mapping[tuple[str, str], tuple[StudyRun, StudyConfig]],
+    progress: Progress | None,
+) -> list[str]:
+    """Write scores of as many rows of each run into the frame, and say so.
+
+    Args:
+        frame: all results.
+        rows: those that are compared with each other.
+        columns: scores.
+        runs: by label of the dataset and id, each with what the study says.
+        progress: called as progress("scoring as many rows", done, all), in runs.
+    """
+    scored = rows.loc[rows[list(columns)].notna().any(axis=1)]
+    fewest = int(scored[N_ROWS].min())
+    larger = scored.loc[scored[N_ROWS] > AS_MANY * fewest]
+    unable: dict[str, str] = {}
+    for done, (place, row) in enumerate(larger.iterrows()):
+        if progress is not None:
+            progress("scoring as many rows", done, len(larger))
+        run, config = runs[str(row.get("label", "")), str(row["run"])]
+        asked = [name for name in columns if row[name] == row[name]]  # not NaN
+        values, reasons = _scores(run, config, asked, fewest)
+        unable |= reasons
+        for name in asked:
+            frame.loc[place, name] = values.get(name, np.nan)
+        frame.loc[place, N_ROWS] = fewest
+    sizes = sorted(int(each) for each in larger[N_ROWS].unique())
+    of = f"{sizes[0]:,}" if len(sizes) == 1 else f"{sizes[0]:,} to {sizes[-1]:,}"
+    notes = [
+        f"scores depend on the number of rows: {len(larger)} runs of {of} rows are scored on disjoint subsets of "
+        f"{fewest:,} rows, drawn with seed {SEED}, as others have no more, and their scores are means over them"
+    ]
+    return notes + [f"{name} has no score of a run on {fewest:,} of its rows: {why}" for name, why in unable.items()]
+
+
+def _scores(
+    run: StudyRun, config: StudyConfig, columns: Sequence[str], fewest: int
+) -> tuple[dict[str, float], dict[str, str]]:
+    """Means over subsets of the rows of a run by column, and of columns without one the reason."""
+    rows = choose([name for name in metric_names(config) if any(_of(name, column) for column in columns)])
+    for column in columns:
+        if not any(_of(name, column) for name in rows):
+            rows |= choose([column.rpartition(".")[0]])
+    representation = run.codes()
+    found: dict[str, list[float]] = {}
+    unable: dict[str, str] = {}
+    for subset in subsets(representation, fewest, SEED):
+        part = representation.keep_rows(subset)
+        with closing(score_each(part, rows, seed=SEED, held_out=config.held_out, with_chance=False)) as results:
+            for metric, result in results:
+                for column in (each for each in columns if _of(metric, each)):
+                    value = result.values.get(column.rpartition(".")[2]) if isinstance(result, Scored) else None
+                    if value is None:
+                        unable[column] = str(result) if isinstance(result, Exception) else "it is none of its values"
+                    else:
+                        found.setdefault(column, []).append(value)
+    return {name: float(np.mean(each)) for name, each in found.items() if name not in unable}, unable
+
+
+def _of(metric: str, column: str) -> bool:
+    return column.rpartition(".")[0] == metric
