@@ -95,7 +95,7 @@ def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_pa
 
 
 def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
-    gap = "zero_shot: {gap: 'y > 5 and x > 5', n_rows: 64}"
+    gap = "zero_shot: {held_out: 'y > 5 and x > 5', n_rows: 64}"
     text = SMALL.replace("dci_lasso", "sap, zero_shot").replace("[1, 4]", "1").replace("seeds: 2", f"seeds: 1\n{gap}")
     assert run(text)[0] == 0
     out = tmp_path / "out"
@@ -151,7 +151,7 @@ def test_a_dry_run_says_what_it_takes_and_writes_nothing(run, tmp_path: Path) ->
         ("batch_size: 8", "batch_size: 100000000000", "beta_vae with latents=3, network=dense, beta=1 needs at least"),
         ("device: cpu", "device: cuda:7", "device 'cuda:7' cannot be used here"),
         ("device: cpu", "device: tpu", "device 'tpu' cannot be used here"),
-        ("seeds: 2", "seeds: 2\nzero_shot: {gap: 'z > 3'}", "names no factor 'z'"),
+        ("seeds: 2", "seeds: 2\nzero_shot: {held_out: 'z > 3'}", "names no factor 'z'"),
         ("seeds: 2", "seeds: 2\ncompositional: {factors: [x, z]}", "z"),
     ],
 )

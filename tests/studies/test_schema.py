@@ -266,7 +266,7 @@ def test_numbers_written_as_1e_minus_4_are_numbers():
         (["mig", "dci_laso"], "unknown metric 'dci_laso'; did you mean 'dci_lasso'?"),
         (["mig", "d_lsbd"], "metrics[1]: d_lsbd needs at least one cyclic factor; the factors of the dataset are a"),
         (["independence_score"], "metrics[0]: independence_score needs at least two cyclic or ordinal factors"),
-        (["zero_shot"], "metrics[0]: zero_shot needs a gap; give one under the key `zero_shot`"),
+        (["zero_shot"], "metrics[0]: zero_shot needs a gap; give one as `zero_shot: {held_out: ...}`"),
         (["udr"], "metrics[0]: udr compares models with each other; say how under the key `udr`"),
         (["tests.studies.examples:absent"], "cannot be imported"),
     ],

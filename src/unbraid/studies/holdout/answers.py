@@ -88,8 +88,8 @@ def _of_heads(
     }
 
 
-def _of_regressors(encode: Encode, part: SubsetDataset, gap: str, n_rows: int, seed: int) -> dict[str, Any]:
-    errors = evaluate_regressors(encode, part, gap, n_rows=n_rows, seed=seed)
+def _of_regressors(encode: Encode, part: SubsetDataset, held_out: str, n_rows: int, seed: int) -> dict[str, Any]:
+    errors = evaluate_regressors(encode, part, held_out, n_rows=n_rows, seed=seed)
     names = part.space.names
     return {
         "errors": {
