@@ -238,8 +238,8 @@ def test_rows_to_test_on(metric: Callable[..., DCI]) -> None:
     ("arguments", "message"),
     [
         ({"test_codes": np.ones((4, 3))}, "must be given together"),
-        ({"test_codes": np.ones((4, 2)), "test_factors": np.ones((4, 3))}, "as many columns as codes"),
-        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 2))}, "as many columns as factors"),
+        ({"test_codes": np.ones((4, 2)), "test_factors": np.ones((4, 3))}, "3 and 3 columns"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 2))}, "3 and 3 columns"),
         ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((5, 3))}, "same number of rows"),
         ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 3)) * np.nan}, "test_factors must be finite"),
         ({"completeness": "sum"}, "completeness must be"),

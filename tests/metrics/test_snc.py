@@ -240,7 +240,7 @@ def test_luck_is_told_from_knowledge() -> None:
 
 def test_test_rows_of_their_own_are_checked() -> None:
     codes, factors = drawn([20, 20], 0.1)
-    with pytest.raises(ValueError, match="come together"):
+    with pytest.raises(ValueError, match="must be given together"):
         snc(codes, factors, test_codes=codes)
     with pytest.raises(ValueError, match="test_codes and test_factors must have"):
         snc(codes, factors, test_codes=np.ones((3, 2)), test_factors=np.ones((3, 1)))

@@ -5,7 +5,7 @@ Each check raises ValueError in one line that names the argument, what was expec
 
 import reprlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from math import prod
 from typing import Any
 
@@ -48,6 +48,13 @@ def check_number(
         wanted = " and ".join(f"{word} {limit:g}" for word, limit in limits if limit is not None)
         raise ValueError(f"{name} must be a finite number{wanted and f', {wanted}'}; got {_shown(value)}")
     return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
+    """One of these words."""
+    if not isinstance(value, str) or value not in choices:
+        *others, last = map(repr, choices)
+        raise ValueError(f"{name} must be {', '.join(others)} or {last}; got {_shown(value)}")
 
 
 def check_entries(name: str, values: Any, n_factors: int) -> None:

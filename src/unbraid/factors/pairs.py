@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_draws, check_whole, generator
+from unbraid._utils.arguments import check_choice, check_draws, check_whole, generator
 from unbraid.factors.objects import cyclic_columns
 from unbraid.factors.sampling import rank_within
 from unbraid.factors.space import FactorSpace
@@ -86,8 +86,7 @@ def weak_pairs(
     check_draws(n_factors, 0, n=n)
     if changed is not None:
         check_whole("changed, where not None,", changed, 1, n_factors, why="the number of factors")
-    if rule not in ("one-or-k", "exact"):
-        raise ValueError(f"rule must be 'one-or-k' or 'exact'; got {rule!r}")
+    check_choice("rule", rule, ("one-or-k", "exact"))
     if rule == "exact" and min(space.sizes) < 2:
         raise ValueError("a factor with one level cannot change; take rule='one-or-k'")
     if changed is None and n_factors < 2:

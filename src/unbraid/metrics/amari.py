@@ -2,16 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import one
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, check_matrix
 from unbraid.metrics._shared.metric import FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
-from unbraid.metrics.dci import Predicted, train_valid_test
+from unbraid.metrics._shared.train_valid_test import train_valid_test
+from unbraid.metrics.dci import Predicted
 from unbraid.metrics.dci_boosted import boosted_predicted
 from unbraid.metrics.dci_forest import forest_predicted
 from unbraid.metrics.dci_lasso import SIGNIFICANCE, lasso_of_parts, lasso_predicted
@@ -122,14 +124,13 @@ def amari_from_importance(importance: ArrayLike) -> Amari:
 
 
 def _predicted(inputs: Inputs, seed: int, importance: Predictor) -> Predicted:
+    check_choice("importance", importance, get_args(Predictor))
     if importance == "lasso":
         return lasso_predicted(inputs, seed, SIGNIFICANCE, None, None)
     if importance == "forest":
         return forest_predicted(train_valid_test(inputs, seed, None, None), seed, "impurity")
-    if importance == "boosted":
-        split = train_valid_test(inputs, seed, None, None, (2 / 3, 1 / 3))
-        return boosted_predicted(split, seed, "histogram")
-    raise ValueError(f"importance must be 'lasso', 'forest' or 'boosted'; got {importance!r}")
+    split = train_valid_test(inputs, seed, None, None, (2 / 3, 1 / 3))
+    return boosted_predicted(split, seed, "histogram")
 
 
 METRIC = Metric(

@@ -7,9 +7,10 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_entries, check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise
+from unbraid.metrics._shared.cyclic import cyclic_sizes, notes_on_closed
 from unbraid.metrics._shared.flags import single_code
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._shared.interventions import combinations
@@ -26,7 +27,6 @@ STANDING_STILL = 1e-24  # of the mean squared code: variance that is only roundi
 OVERLAP = np.pi / 4
 MAX_FREQUENCY = 10
 MOST_FREQUENCIES = 10_000
-MOST_LEVELS = 1_000_000  # around a circle; combinations are numbered by 64 bits
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,8 +110,7 @@ def d_lsbd(
     """
     inputs = check_inputs(codes, factors, kinds, seed)
     check_whole("max_frequency", max_frequency, 1, MOST_FREQUENCIES, why="each is tried for every object")
-    if norm not in SCALES:
-        raise ValueError(f"norm must be {', '.join(map(repr, SCALES))}; got {norm!r}")
+    check_choice("norm", norm, SCALES)
     cyclic = inputs.steps
     if not cyclic:
         why = ", in steps: angles have no grid" if inputs.angles else ""
@@ -164,37 +163,6 @@ def turned_back(points: FloatArray, angles: FloatArray, frequency: int) -> Float
     senses = [numbers * np.exp(1j * sense * frequency * angles) for sense in (-1, 1)]
     back = max(senses, key=lambda each: abs(each.mean()))
     return np.stack([back.real, back.imag], axis=1)
-
-
-def cyclic_sizes(inputs: Inputs, cyclic: Sequence[int], sizes: Sequence[int] | None) -> tuple[int, ...]:
-    """Number of levels around the circle of each of these factors; the level of that number is level 0 again.
-
-    Raises:
-        ValueError: a level is negative or above the size given, or sizes has another length than factors.
-    """
-    if sizes is not None:
-        check_entries("sizes", sizes, inputs.n_factors)
-    lengths = []
-    for factor in cyclic:
-        column = inputs.factors[:, factor]
-        top = int(column.max()) + 1
-        length = top if sizes is None else check_whole(f"sizes[{factor}]", sizes[factor], 1, MOST_LEVELS)
-        if column.min() < 0 or top > length + 1:
-            raise ValueError(
-                f"factors column {factor} is cyclic with {length} levels and must hold 0 to {length - 1}; "
-                f"got {column.min():g} to {column.max():g}"
-            )
-        lengths.append(length)
-    return tuple(lengths)
-
-
-def notes_on_closed(inputs: Inputs, cyclic: Sequence[int], lengths: Sequence[int]) -> tuple[str, ...]:
-    """Cyclic factors whose last level is their first again."""
-    return tuple(
-        f"factor {factor}: level {length} is level 0 again, {length} levels go around"
-        for factor, length in zip(cyclic, lengths, strict=True)
-        if inputs.factors[:, factor].max() == length
-    )
 
 
 def _grid(inputs: Inputs, cyclic: Sequence[int], lengths: tuple[int, ...]) -> tuple[IntArray, IntArray]:

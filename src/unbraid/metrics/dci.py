@@ -1,20 +1,19 @@
 """Disentanglement, completeness and informativeness (DCI): what its three predictors share."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import UNREADABLE
-from unbraid.metrics._shared.inputs import Inputs, check_inputs, check_matrix, mean_and_deviation, split_rows
-from unbraid.metrics._shared.sharing import shared
-from unbraid.representation.labels import check_groups
+from unbraid.metrics._shared.inputs import check_matrix, mean_and_deviation
+from unbraid.metrics._shared.train_valid_test import TrainValidTest
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 Completeness: TypeAlias = Literal["mean", "weighted"]
-FRACTIONS = (0.8, 0.1, 0.1)  # of the rows: to train on, to tune on, to test on
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,8 +83,7 @@ def dci_from_importance(importance: ArrayLike, *, completeness: Completeness = "
         >>> round(scores.disentanglement, 4), round(scores.completeness, 4)
         (0.1667, 0.4965)
     """
-    if completeness not in ("mean", "weighted"):
-        raise ValueError(f"completeness must be 'mean' or 'weighted'; got {completeness!r}")
+    check_choice("completeness", completeness, ("mean", "weighted"))
     matrix = check_matrix(importance, "importance", "n_factors")
     if len(matrix) == 0:
         raise ValueError(f"importance has no rows; got shape {matrix.shape}")
@@ -156,74 +154,6 @@ def dci_result(predicted: Predicted, completeness: Completeness) -> DCI:
         error_rate=float(predicted.errors[classified].mean()) if classified.any() else None,
         notes=predicted.notes + scores.notes,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class TrainValidTest:
-    """Rows to train on, to tune on and to test on, of codes and factors that hold all of them."""
-
-    inputs: Inputs
-    train: IntArray
-    valid: IntArray  # empty where nothing is tuned
-    test: IntArray
-    note: str
-
-    @property
-    def groups(self) -> IntArray | None:
-        """Those of the training rows, numbered anew; None where rows stand alone."""
-        held = self.inputs.groups
-        return None if held is None else check_groups(held[self.train], len(self.train))
-
-
-@shared
-def train_valid_test(
-    inputs: Inputs,
-    seed: int,
-    test_codes: ArrayLike | None,
-    test_factors: ArrayLike | None,
-    fractions: tuple[float, ...] = FRACTIONS,
-) -> TrainValidTest:
-    """Rows drawn at random by these fractions; a test set of one's own takes the place of the last.
-
-    With two fractions nothing is kept for validation. No group of rows is in two parts.
-
-    Raises:
-        ValueError: only one of the test arguments is given, they do not fit the others, or a part would be empty.
-    """
-    if (test_codes is None) != (test_factors is None):
-        raise ValueError("test_codes and test_factors must be given together")
-    if test_codes is None or test_factors is None:
-        *parts, test = split_rows(inputs.n_samples, fractions, seed, inputs.groups)
-        drawn = "drawn at random"
-    else:
-        n_samples, groups = inputs.n_samples, inputs.groups
-        inputs = _with_test_rows(inputs, test_codes, test_factors)
-        if groups is not None:  # those given to test on are one of their own
-            n_groups = int(groups.max()) + 1
-            inputs = replace(inputs, groups=np.append(groups, np.full(inputs.n_samples - n_samples, n_groups)))
-        kept = tuple(fraction / sum(fractions[:-1]) for fraction in fractions[:-1])
-        parts = list(split_rows(n_samples, kept, seed, groups)) if len(kept) > 1 else [np.arange(n_samples)]
-        test = np.arange(n_samples, inputs.n_samples)
-        drawn = "test rows as given"
-    train, valid = parts if len(parts) == 2 else (parts[0], test[:0])
-    sizes = f"{len(train)} training, {len(valid)} validation and {len(test)} test rows"
-    if not len(valid):
-        sizes = f"{len(train)} training and {len(test)} test rows"
-    return TrainValidTest(inputs, train, valid, test, f"{sizes}, {drawn}")
-
-
-def _with_test_rows(inputs: Inputs, test_codes: ArrayLike, test_factors: ArrayLike) -> Inputs:
-    codes = check_matrix(test_codes, "test_codes", "n_codes")
-    factors = check_matrix(test_factors, "test_factors", "n_factors")
-    if not len(codes) or len(codes) != len(factors):
-        raise ValueError(
-            "test_codes and test_factors must have the same number of rows, at least one; "
-            f"got {codes.shape} and {factors.shape}"
-        )
-    for name, given, own in (("codes", codes, inputs.codes), ("factors", factors, inputs.factors)):
-        if given.shape[1] != own.shape[1]:
-            raise ValueError(f"test_{name} must have as many columns as {name} ({own.shape[1]}); got {given.shape[1]}")
-    return check_inputs(np.vstack([inputs.codes, codes]), np.vstack([inputs.factors, factors]), inputs.kinds)
 
 
 def target_scale(factors: FloatArray, train: IntArray) -> FloatArray:

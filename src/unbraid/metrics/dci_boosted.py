@@ -5,15 +5,17 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
+from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.boosting import Boosted, RankedCodes, boosted_classes, ranked_codes
 from unbraid.metrics._solvers.trees import as_seen, in_own_order
-from unbraid.metrics.dci import DCI, Completeness, Predicted, TrainValidTest, dci_result, train_valid_test
+from unbraid.metrics.dci import DCI, Completeness, Predicted, dci_result
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 N_ITERATIONS = 100
@@ -80,8 +82,7 @@ def dci_boosted(
         >>> round(scores.disentanglement, 3), round(scores.completeness, 3), scores.informativeness
         (1.0, 1.0, 0.0)
     """
-    if booster not in ("histogram", "exact"):
-        raise ValueError(f"booster must be 'histogram' or 'exact'; got {booster!r}")
+    check_choice("booster", booster, ("histogram", "exact"))
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (2 / 3, 1 / 3))
     return dci_result(boosted_predicted(split, seed, booster), completeness)

@@ -6,13 +6,14 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole
+from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
-from unbraid.metrics.dci import dci_from_importance, train_valid_test
+from unbraid.metrics._shared.train_valid_test import train_valid_test
+from unbraid.metrics.dci import dci_from_importance
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 ProbeName: TypeAlias = Literal["forest", "mlp", "rff"]
@@ -94,8 +95,7 @@ def dci_es(
         True
     """
     check_whole("n_trees", n_trees, 1, 1000)
-    if probe not in get_args(ProbeName):
-        raise ValueError(f"probe must be {' or '.join(map(repr, get_args(ProbeName)))}; got {probe!r}")
+    check_choice("probe", probe, get_args(ProbeName))
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.8, 0.2))
     rows = split.inputs

@@ -5,24 +5,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
+from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
 from unbraid.metrics._solvers.forest import Importance, classification_forest, regression_forest
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.metrics.dci import (
-    DCI,
-    Completeness,
-    Predicted,
-    TrainValidTest,
-    constant_nrmse,
-    dci_result,
-    target_scale,
-    train_valid_test,
-)
+from unbraid.metrics.dci import DCI, Completeness, Predicted, constant_nrmse, dci_result, target_scale
 from unbraid.types import ArrayLike, FloatArray, Kind
 
 N_TREES = 10
@@ -82,8 +75,7 @@ def dci_forest(
         >>> scores.disentanglement, scores.completeness
         (1.0, 1.0)
     """
-    if importance not in ("impurity", "splits"):
-        raise ValueError(f"importance must be 'impurity' or 'splits'; got {importance!r}")
+    check_choice("importance", importance, ("impurity", "splits"))
     split = train_valid_test(check_inputs(codes, factors, kinds, seed, groups=groups), seed, test_codes, test_factors)
     return dci_result(forest_predicted(split, seed, importance), completeness)
 

@@ -12,10 +12,10 @@ from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
+from unbraid.metrics._shared.train_valid_test import FRACTIONS, train_valid_test
 from unbraid.metrics._solvers.lasso import CONVERGED, lasso_paths
 from unbraid.metrics.dci import (
     DCI,
-    FRACTIONS,
     Completeness,
     Predicted,
     constant_nrmse,
@@ -23,7 +23,6 @@ from unbraid.metrics.dci import (
     dci_result,
     notes_on_kinds,
     target_scale,
-    train_valid_test,
 )
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 

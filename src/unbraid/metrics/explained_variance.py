@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.arrays import row_slices
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import NotDefined, finite_matrix
@@ -54,8 +55,7 @@ def explained_variance(
         >>> explained_variance([[2, 0], [0, 4]], [[2, 1], [0, 3]]).score
         0.8
     """
-    if average not in ("all", "rows", "dimensions"):
-        raise ValueError(f"average must be 'all', 'rows' or 'dimensions'; got {average!r}")
+    check_choice("average", average, ("all", "rows", "dimensions"))
     x = finite_matrix(activations, "activations", "n_dimensions")
     decoded = finite_matrix(reconstructions, "reconstructions", "n_dimensions")
     if x.shape != decoded.shape or len(x) < 2:

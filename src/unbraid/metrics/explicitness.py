@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import places
 from unbraid.metrics._shared.chance import Noise
@@ -70,8 +71,7 @@ def explicitness(
         free), which disentanglement_lib uses too; there it was one-vs-rest until scikit-learn 0.22 and softmax
         since, so tables made with either exist. Levels that the training or the test rows lack are left out.
     """
-    if classifier not in ("one_vs_rest", "softmax"):
-        raise ValueError(f"classifier must be 'one_vs_rest' or 'softmax'; got {classifier!r}")
+    check_choice("classifier", classifier, ("one_vs_rest", "softmax"))
     rows = train_test_split(codes, factors, kinds, seed, groups=groups)
     if classifier == "one_vs_rest":
         scores, unsound = _one_vs_rest_logits(rows)

@@ -7,10 +7,10 @@ import numpy as np
 
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, drawn
+from unbraid.metrics._shared.cyclic import cyclic_sizes
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, in_unit
 from unbraid.metrics._shared.interventions import combinations
 from unbraid.metrics._shared.metric import GRID, Metric
-from unbraid.metrics.d_lsbd import cyclic_sizes
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 STANDING_STILL = 1e-9  # length of a move, over the typical length of a code, that is only rounding

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import bin_equal_width
@@ -112,8 +112,7 @@ def infomec(
         >>> round(result.modularity, 6), round(result.compactness, 6)
         (0.428571, 0.0)
     """
-    if variant not in get_args(Variant):
-        raise ValueError(f"variant must be {', '.join(map(repr, get_args(Variant)))}; got {variant!r}")
+    check_choice("variant", variant, get_args(Variant))
     rule = RULES[variant]
     if neighbours is not None:
         rule = rule._replace(neighbours=check_whole("neighbours", neighbours, 1))

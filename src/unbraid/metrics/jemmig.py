@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
+from unbraid._utils.arguments import check_bins, check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -75,8 +75,7 @@ def jemmig(
         >>> round(jemmig(np.column_stack([grid[:, 0], grid]), grid, bins=4).score, 12)
         0.75
     """
-    if normalise not in ("bins", "entropy"):
-        raise ValueError(f"normalise must be 'bins' or 'entropy'; got {normalise!r}")
+    check_choice("normalise", normalise, ("bins", "entropy"))
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.accuracy import Accuracy, accuracy_of, noisy_scores
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.inputs import Inputs
@@ -58,8 +59,7 @@ def linear_accuracy(
         the fewer rows there are, and do not even read perfect codes (.47 of eight levels at 2 304 rows, where the
         optimum reads all).
     """
-    if training not in ("optimum", "paper"):
-        raise ValueError(f"training must be 'optimum' or 'paper'; got {training!r}")
+    check_choice("training", training, ("optimum", "paper"))
     check_chance(chance)
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)
     if training == "paper":

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -21,7 +22,7 @@ from unbraid.metrics._shared.regression import (
     notes_on_parts,
 )
 from unbraid.metrics._shared.sharing import alone
-from unbraid.metrics.dci import train_valid_test
+from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 NULL_DRAWS = 100
@@ -110,8 +111,7 @@ def mcc(
         ("unmatched", unmatched, get_args(Unmatched)),
         ("alignment", alignment, get_args(Alignment)),
     ):
-        if value not in choices:
-            raise ValueError(f"{name} must be {' or '.join(map(repr, choices))}; got {value!r}")
+        check_choice(name, value, choices)
     if fit == "all" and test_codes is not None:
         raise ValueError("fit='all' judges on the rows of codes; leave out test_codes, or fit='all'")
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)

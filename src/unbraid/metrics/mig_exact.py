@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.aggregate import (
     check_log_variances,
@@ -93,8 +93,7 @@ def mig_exact(
     refuse_other_order(codes=codes, log_variances=log_variances)
     inputs = check_inputs(codes, factors, kinds, seed)
     levels = as_levels(inputs)
-    if method not in ("monte_carlo", "quadrature"):
-        raise ValueError(f"method must be 'monte_carlo' or 'quadrature'; got {method!r}")
+    check_choice("method", method, ("monte_carlo", "quadrature"))
     check_whole("n_samples", n_samples, 2, MOST_DRAWS, why="the draws of a level have to fit in memory")
     if log_variances is None:
         raise NotDefined("needs the log-variances of the posterior")

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
+from unbraid._utils.arguments import check_bins, check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.bins import Binning
@@ -78,10 +78,8 @@ def mig_sup(
         >>> round(mig_sup(codes, grid, bins=5).score, 6)
         0.444444
     """
-    if normalise not in ("code", "factor"):
-        raise ValueError(f"normalise must be 'code' or 'factor'; got {normalise!r}")
-    if weighting not in ("codes", "active", "information"):
-        raise ValueError(f"weighting must be 'codes', 'active' or 'information'; got {weighting!r}")
+    check_choice("normalise", normalise, ("code", "factor"))
+    check_choice("weighting", weighting, ("codes", "active", "information"))
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     found = tables(inputs, bins, binning, factor_bins)

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from unbraid._utils.arguments import check_bins
+from unbraid._utils.arguments import check_bins, check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.bins import Binning
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -79,10 +79,8 @@ def modularity(
         >>> modularity(grid, grid).score
         1.0
     """
-    if weighting not in ("codes", "information"):
-        raise ValueError(f"weighting must be 'codes' or 'information'; got {weighting!r}")
-    if dead_codes not in ("left_out", "zero"):
-        raise ValueError(f"dead_codes must be 'left_out' or 'zero'; got {dead_codes!r}")
+    check_choice("weighting", weighting, ("codes", "information"))
+    check_choice("dead_codes", dead_codes, ("left_out", "zero"))
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)

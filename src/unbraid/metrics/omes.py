@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number
+from unbraid._utils.arguments import check_choice, check_number
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import (
     Inputs,
@@ -136,8 +136,7 @@ def omes_from_association(association: ArrayLike, *, alpha: float = 0.5, pooling
 
 def _check(alpha: float, pooling: Pooling) -> None:
     check_number("alpha", alpha, least=0.0, most=1.0)
-    if pooling not in get_args(Pooling):
-        raise ValueError(f"pooling must be 'avg' or 'max'; got {pooling!r}")
+    check_choice("pooling", pooling, get_args(Pooling))
 
 
 def _parts(association: FloatArray, pooling: Pooling) -> FloatArray:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Literal
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.metric import Metric
 from unbraid.metrics._shared.resampling import Resampling
 
@@ -49,8 +50,7 @@ def own(
     if not called.isidentifier():
         wanted = "give one, such as unbraid.metrics.own(function, name='my_metric')"
         raise ValueError(f"{called or 'a partial'!r} is no name for a metric: {wanted}")
-    if direction not in ("higher", "lower"):
-        raise ValueError(f"direction must be 'higher' or 'lower'; got {direction!r}")
+    check_choice("direction", direction, ("higher", "lower"))
     if not isinstance(range, Sequence) or len(range) != 2 or not range[0] < range[1]:
         raise ValueError(f"range must be (lowest, highest); got {range!r}")
     return row_of(function, called, higher_is_better=direction == "higher", limits=(float(range[0]), float(range[1])))

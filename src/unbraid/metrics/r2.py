@@ -8,16 +8,16 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.chance import Noise, unreadable
 from unbraid.metrics._shared.inputs import Inputs, check_inputs, mean_and_scale, split_rows, standardised
 from unbraid.metrics._shared.metric import HALVES, Metric
 from unbraid.metrics._shared.regression import as_blocks, explained, least_squares, notes_on_blocks, notes_on_parts
 from unbraid.metrics._shared.resampling import permutation
+from unbraid.metrics._shared.train_valid_test import train_valid_test
 from unbraid.metrics._solvers.kernel import best_setting, kernel_ridge
 from unbraid.metrics._solvers.network import perceptron
-from unbraid.metrics.dci import train_valid_test
 from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
@@ -90,8 +90,7 @@ def r2(
         >>> round(r2(grid + 5.0, grid).score, 12)
         1.0
     """
-    if regressor not in get_args(Regressor):
-        raise ValueError(f"regressor must be {' or '.join(map(repr, get_args(Regressor)))}; got {regressor!r}")
+    check_choice("regressor", regressor, get_args(Regressor))
     check_whole("max_train", max_train, 10, 10_000, why="a matrix of all pairs of rows is solved")
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))

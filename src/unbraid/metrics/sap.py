@@ -7,6 +7,7 @@ from typing import Literal
 import numba
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import gaps
 from unbraid.metrics._shared.chance import Noise, drawn
@@ -95,8 +96,7 @@ def sap(
         >>> round(sap(grid, grid).score, 12)
         1.0
     """
-    if ordered not in ("r2", "svm"):
-        raise ValueError(f"ordered must be 'r2' or 'svm'; got {ordered!r}")
+    check_choice("ordered", ordered, ("r2", "svm"))
     rows = train_test_split(codes, factors, kinds, seed, weights=weights, groups=groups)
     inputs = rows.inputs
     by_svm = [kind == "categorical" or ordered == "svm" for kind in inputs.kinds]

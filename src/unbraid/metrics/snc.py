@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import BINS, align, align_live, training_information
 from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes
@@ -109,8 +109,7 @@ def snc(
         >>> snc(grid, grid).score
         1.0
     """
-    if bins not in ("classes", "paper"):
-        raise ValueError(f"bins must be 'classes' or 'paper'; got {bins!r}")
+    check_choice("bins", bins, ("classes", "paper"))
     if min_bin_size is not None:
         check_whole("min_bin_size, where not None,", min_bin_size, 1)
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_number, check_whole
+from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, standardised
 from unbraid.metrics._shared.metric import Metric
@@ -292,12 +292,10 @@ def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[int]]:
 
 
 def _check_choices(similarity: str, alpha: Any, aggregate: str, n_comparisons: int | None) -> None:
-    if similarity not in get_args(Similarity):
-        raise ValueError(f"similarity must be 'lasso' or 'spearman'; got {similarity!r}")
+    check_choice("similarity", similarity, get_args(Similarity))
     if not isinstance(alpha, str) or alpha != "cv":
         check_number("alpha, where not 'cv',", alpha, least=0)
-    if aggregate not in get_args(Aggregate):
-        raise ValueError(f"aggregate must be 'paper' or 'dlib'; got {aggregate!r}")
+    check_choice("aggregate", aggregate, get_args(Aggregate))
     if n_comparisons is not None:
         check_whole("n_comparisons, where not None,", n_comparisons, 1)
 

@@ -5,7 +5,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.udr import UDR, compared
@@ -58,8 +58,7 @@ def wide_udr(
     """
     check_whole("top", top, 1)
     check_whole("at_once", at_once, 1, 4096)
-    if correlation not in get_args(Correlation):
-        raise ValueError(f"correlation must be 'pearson' or 'spearman'; got {correlation!r}")
+    check_choice("correlation", correlation, get_args(Correlation))
     wanted, notes = compared(len(codes), groups)
     refuse_other_order(**{f"codes[{place}]": each for place, each in enumerate(codes)})
     held = [_Held(each, place, correlation) for place, each in enumerate(codes)]

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import Inputs, NotDefined, check_inputs, mean_and_deviation, split_rows
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
@@ -101,8 +102,7 @@ def errors_in_gap(
     Raises:
         ValueError: a part is empty, or a factor constant over the training rows.
     """
-    if regressor not in ("lasso", "forest"):
-        raise ValueError(f"regressor must be 'lasso' or 'forest'; got {regressor!r}")
+    check_choice("regressor", regressor, ("lasso", "forest"))
     _check_parts(inputs, train, valid, test, held_out)
     others = np.concatenate([test, held_out])
     predict = _by_lasso if regressor == "lasso" else _by_forest

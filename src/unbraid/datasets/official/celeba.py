@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid.datasets._containers import bundle, centre_crop, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, check, located, open_official
 from unbraid.datasets._store import Content
@@ -66,8 +67,7 @@ def open_celeba(
         preprocessing: "resize" scales the whole 178 x 218 pixels, which narrows faces; "crop" takes the middle
             148 x 148 first. Published work does either.
     """
-    if preprocessing not in {"crop", "resize"}:
-        raise ValueError(f"preprocessing must be 'crop' or 'resize'; got {preprocessing!r}")
+    check_choice("preprocessing", preprocessing, ("crop", "resize"))
 
     def content(_: OfficialFile, path: Path) -> Content:
         beside = path.parent / ATTRIBUTES.name

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from unbraid._utils.arguments import check_choice
 from unbraid.datasets._containers import Bundle, bundle, centre_crop, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
@@ -51,8 +52,7 @@ def open_chairs3d(
         verify: nothing is known of this file to compare it with; its checksum is recorded.
         preprocessing: "crop" takes the middle 400 x 400 pixels before scaling, "resize" the whole image.
     """
-    if preprocessing not in {"crop", "resize"}:
-        raise ValueError(f"preprocessing must be 'crop' or 'resize'; got {preprocessing!r}")
+    check_choice("preprocessing", preprocessing, ("crop", "resize"))
     return open_official(
         "chairs3d",
         FILES,

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from unbraid._utils.arguments import check_choice
 from unbraid.datasets._containers import npz_slabs
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
@@ -151,8 +152,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 def _open_release(
     name: str, root: Path, release: str, progress: ReadingProgress | None, file: str | Path | None, verify: bool
 ) -> FactorDataset:
-    if release not in {"final", "early"}:
-        raise ValueError(f"release must be 'final' or 'early'; got {release!r}")
+    check_choice("release", release, ("final", "early"))
     early = release == "early"
     return open_official(
         name,

@@ -5,6 +5,7 @@ from typing import Literal, TypeAlias
 import numba
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
 
@@ -23,8 +24,7 @@ def bin_codes(values: FloatArray, bins: int, binning: Binning, weights: FloatArr
     Raises:
         ValueError: `binning` is neither.
     """
-    if binning not in ("width", "mass"):
-        raise ValueError(f"binning must be 'width' or 'mass'; got {binning!r}")
+    check_choice("binning", binning, ("width", "mass"))
     return bin_equal_width(values, bins, weights) if binning == "width" else bin_equal_mass(values, bins, weights)
 
 

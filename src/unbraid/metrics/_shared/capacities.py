@@ -9,11 +9,11 @@ from scipy.linalg import cho_factor, cho_solve
 from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.regression import least_squares
+from unbraid.metrics._shared.train_valid_test import TrainValidTest
 from unbraid.metrics._solvers.forest import classification_forest, regression_forest
-from unbraid.metrics._solvers.logistic import softmax_regression
+from unbraid.metrics._solvers.logistic import softmax, softmax_regression
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics._solvers.trees import as_seen
-from unbraid.metrics.dci import TrainValidTest
 from unbraid.types import BoolArray, FloatArray, IntArray
 
 DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
@@ -118,12 +118,7 @@ def _head(known: FloatArray, target: "_Target", units: int, seed: int) -> Probe:
         raw = lambda asked: asked @ weights[:-1] + weights[-1]  # noqa: E731
     if target.classes is None:
         return raw
-    return lambda asked: _shares(raw(asked))
-
-
-def _shares(logits: FloatArray) -> FloatArray:
-    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return powers / powers.sum(axis=1, keepdims=True)
+    return lambda asked: softmax(raw(asked))
 
 
 def by_random_features(split: TrainValidTest, seed: int) -> Curves:

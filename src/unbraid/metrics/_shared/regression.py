@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from unbraid.metrics._shared.chance import unreadable
+from unbraid.metrics._shared.cyclic import cyclic_sizes
 from unbraid.metrics._shared.inputs import Inputs, mean_and_scale, standardised
 from unbraid.metrics._shared.sharing import shared
-from unbraid.metrics.d_lsbd import cyclic_sizes
 from unbraid.types import FloatArray, IntArray
 
 

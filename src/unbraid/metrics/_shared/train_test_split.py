@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numba
 import numpy as np
 
+from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import (
     Inputs,
@@ -71,27 +72,36 @@ def train_test_split(
     No group of rows is on both sides.
 
     Raises:
-        ValueError: only one of `test_codes` and `test_factors` is given, or their columns differ from the others'.
+        ValueError: as `with_test_rows`.
     """
     inputs = check_inputs(codes, factors, kinds, seed, weights, groups)
-    if (test_codes is None) != (test_factors is None):
-        raise ValueError("test_codes and test_factors come together; only one of them was given")
-    if test_codes is None or test_factors is None:
+    both = with_test_rows(inputs, test_codes, test_factors)
+    if both is None:
         return _split(inputs, seed)
-    refuse_other_order(test_codes=test_codes, test_factors=test_factors)
-    extra_codes = check_matrix(test_codes, "test_codes", "n_codes")
-    extra_factors = check_matrix(test_factors, "test_factors", "n_factors")
-    expected, got = (inputs.n_codes, inputs.n_factors), (extra_codes.shape[1], extra_factors.shape[1])
-    if expected != got or len(extra_codes) != len(extra_factors):
-        raise ValueError(
-            f"test_codes and test_factors must have equally many rows and {expected[0]} and {expected[1]} columns; "
-            f"got {extra_codes.shape} and {extra_factors.shape}"
-        )
-    both = check_inputs(
-        np.vstack([inputs.codes, extra_codes]), np.vstack([inputs.factors, extra_factors]), inputs.kinds
-    )
     rows = np.arange(both.n_samples)
     return TrainTestSplit(inputs, both, as_levels(both), rows[: inputs.n_samples], rows[inputs.n_samples :])
+
+
+def with_test_rows(inputs: Inputs, test_codes: ArrayLike | None, test_factors: ArrayLike | None) -> Inputs | None:
+    """The rows of `inputs` and after them those to test on; None where none are given to test on.
+
+    Raises:
+        ValueError: only one of `test_codes` and `test_factors` is given, or they do not fit each other or `inputs`.
+    """
+    if test_codes is None and test_factors is None:
+        return None
+    if test_codes is None or test_factors is None:
+        raise ValueError("test_codes and test_factors must be given together; only one of them was")
+    refuse_other_order(test_codes=test_codes, test_factors=test_factors)
+    codes = check_matrix(test_codes, "test_codes", "n_codes")
+    factors = check_matrix(test_factors, "test_factors", "n_factors")
+    columns = inputs.n_codes, inputs.n_factors
+    if not len(codes) or len(codes) != len(factors) or (codes.shape[1], factors.shape[1]) != columns:
+        raise ValueError(
+            f"test_codes and test_factors must have the same number of rows, and {columns[0]} and {columns[1]} columns "
+            f"as codes and factors have; got {codes.shape} and {factors.shape}"
+        )
+    return check_inputs(np.vstack([inputs.codes, codes]), np.vstack([inputs.factors, factors]), inputs.kinds)
 
 
 @shared
@@ -219,8 +229,7 @@ def check_chance(chance: str) -> None:
     Raises:
         ValueError: it is no `ChanceRule`.
     """
-    if chance not in get_args(ChanceRule):
-        raise ValueError(f"chance must be 'guessing' or 'commonest'; got {chance!r}")
+    check_choice("chance", chance, get_args(ChanceRule))
 
 
 @remarks

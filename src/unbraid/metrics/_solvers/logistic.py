@@ -78,7 +78,8 @@ def _lacking(logits: FloatArray, levels: IntArray) -> tuple[FloatArray, FloatArr
     return np.log(sums) - logits[np.arange(len(logits)), levels], powers / sums[:, None]
 
 
-def _softmax(logits: FloatArray) -> FloatArray:
+def softmax(logits: FloatArray) -> FloatArray:
+    """(n, n_classes) probabilities."""
     powers = np.exp(logits - logits.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 
@@ -87,7 +88,7 @@ def _softmax_bent(chances: FloatArray, change: FloatArray) -> FloatArray:
     return chances * (change - np.einsum("nc,nc->n", chances, change)[:, None])
 
 
-SOFTMAX = _Model(_softmax, lambda chances: chances, _softmax_bent, joint=True)
+SOFTMAX = _Model(softmax, lambda chances: chances, _softmax_bent, joint=True)
 BINARY = _Model(expit, lambda chances: chances * (1.0 - chances), np.multiply, joint=False)
 
 
