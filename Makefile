@@ -51,7 +51,7 @@ check-wheel: $(INSTALLED)
 
 demo: $(TRAINS)
 	$(BIN)/unbraid study run studies/demo.yaml --out demo
-	$(BIN)/unbraid study rank demo
+	$(BIN)/unbraid rank demo
 	$(BIN)/unbraid report demo --out demo/report.html
 	@echo "Open demo/report.html in a browser: the best and the worst model side by side, with everything that was scored."
 

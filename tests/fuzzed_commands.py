@@ -129,8 +129,8 @@ def _of_a_study(home: Path, add: Callable[..., None]) -> None:
     first = study.run(processes=0)[0].path
     for suffix in ("parquet", "csv"):
         table = home / f"table.{suffix}"
-        _quietly("study", "export", place, "--out", table)
-        _quietly("study", "export", place, "--out", home / f"sound.{suffix}")
+        _quietly("export", place, "--out", table)
+        _quietly("export", place, "--out", home / f"sound.{suffix}")
         add("merge", table, "study", "merge", table, home / "sound.csv", "--out", home / "out.csv")
     for name in ("study.json", "study.yaml"):
         add("status", place / name, "study", "status", place)

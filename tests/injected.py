@@ -222,7 +222,7 @@ def _report(folder: Path) -> object:
 
 
 def _export(folder: Path) -> object:
-    return _command("study", "export", str(folder / "study"), "--out", str(folder / "table.csv"))
+    return _command("export", str(folder / "study"), "--out", str(folder / "table.csv"))
 
 
 def _score(folder: Path) -> object:

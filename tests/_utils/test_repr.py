@@ -6,7 +6,7 @@ from rich.table import Table
 
 from unbraid import Representation, score
 from unbraid._utils.repr import printable, with_names
-from unbraid.cli._terminal import Terminal
+from unbraid.cli.show import Terminal
 from unbraid.factors import FactorSpace
 from unbraid.figures import draw
 from unbraid.metrics import METRICS, mig

@@ -152,7 +152,7 @@ def test_metrics_lists_the_table(unbraid_cli) -> None:
     code, printed, _ = unbraid_cli("metrics")
     assert code == 0
     assert all(name in printed for name in [*MEASURES, *PRESETS])
-    code, printed, _ = unbraid_cli("metrics", "--json")
+    code, printed, _ = unbraid_cli("metrics", "--json", "-")
     assert json.loads(printed).keys() == MEASURES.keys()
 
 
@@ -213,8 +213,8 @@ def test_bad_content_is_one_line_and_exit_2(
     ("arguments", "message"),
     [
         (["score", "absent.npz"], "absent.npz: no such file"),
-        (["score"], "give one representation FILE, or --example"),
-        (["score", "{codes}", "--example"], "give one representation FILE, or --example"),
+        (["score"], "give one or more FILEs of codes or runs, or --example"),
+        (["score", "{codes}", "--example"], "give one or more FILEs of codes or runs, or --example"),
         (["score", "{codes}", "--metrics", "migg"], "unknown metric 'migg'; did you mean 'mig'?"),
         (["score", "{codes}", "--metrics", ","], "metrics is empty"),
         (["score", "{codes}", "--metrics", "d_lsbd"], "none of the metrics could be computed: d_lsbd: needs at least"),
@@ -290,7 +290,7 @@ def test_the_command_its_json_and_its_page_name_the_same_best_of_each_group(unbr
         np.save(tmp_path / f"b-{number}.npy", turned + 0.1 * rng.standard_normal(codes.shape))
     files = sorted(map(str, tmp_path.glob("*.npy")))
     page, kept = tmp_path / "page.html", tmp_path / "udr.json"
-    code, printed, error = unbraid_cli("rank", *files, "--groups", "name", "--html", str(page), "--json", str(kept))
+    code, printed, error = unbraid_cli("rank", *files, "--by", "name", "--html", str(page), "--json", str(kept))
     assert code == 0, error
     first, second = printed.splitlines()[-2:]
     found = unbraid.rank(files, groups=["a"] * 4 + ["b"] * 4)

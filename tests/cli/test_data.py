@@ -61,7 +61,7 @@ def test_list_names_every_dataset_and_its_factors(run: Run) -> None:
 
 
 def test_list_as_json(run: Run) -> None:
-    code, printed, _ = run("list", "--json")
+    code, printed, _ = run("list", "--json", "-")
     assert code == 0
     listed = json.loads(printed)
     assert listed.keys() == DATASETS.keys()
@@ -82,7 +82,7 @@ def test_info_tells_of_every_dataset(run: Run, name: str) -> None:
         assert factor in printed
     for file in row.files:
         assert file.name in printed
-    code, printed, _ = run("info", name, "--json")
+    code, printed, _ = run("info", name, "--json", "-")
     described = json.loads(printed)
     assert described["rendered"] is row.rendered
     assert described["n_images"] == len(row)
@@ -93,7 +93,7 @@ def test_info_tells_of_every_dataset(run: Run, name: str) -> None:
 def test_render_builds_what_info_then_finds(run: Run, root: Path) -> None:
     code, printed, _ = run("render", "cars_rendered", "--set", "n_objects=2")
     assert code == 0
-    stored = json.loads(run("info", "cars_rendered", "--json")[1])["stored"]
+    stored = json.loads(run("info", "cars_rendered", "--json", "-")[1])["stored"]
     assert len(stored) == 1
     assert stored[0]["folder"].startswith(str(root / "cars_rendered-v"))
     assert stored[0]["folder"] in printed
@@ -124,7 +124,7 @@ def test_render_out_writes_images_and_factors(run: Run, tmp_path: Path, png: boo
     again = datasets.load(str(out))
     np.testing.assert_array_equal(again.images(np.arange(70)), images)
     np.testing.assert_array_equal(again.space.factors(np.arange(70)), arrow.space.factors(np.arange(70)))
-    code, printed, _ = run("info", str(out), "--json")
+    code, printed, _ = run("info", str(out), "--json", "-")
     assert code == 0
     assert json.loads(printed)["n_images"] == 70
     assert json.loads(printed)["rendered"] is not png  # a folder of pictures does not say where they are from

@@ -92,22 +92,26 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "score": [
         ("run --metrics mig", 0), ("codes.npz --metrics mig", 0), ("run --metrics mig --baselines", 2),
     ],
-    "compare": [("codes.npz run --metrics mig --resamples 2", 0)],
+    "compare": [
+        ("codes.npz run --metrics mig --resamples 2", 0), ("study --by seed", 2), ("wide --by seed", 2),
+    ],
     "metrics": [("", 0)],
     "stress": [("mig", 0)],
-    "rank": [("codes.npz run/codes.safetensors", 0)],
+    "rank": [("codes.npz run/codes.safetensors", 0), ("study --compare all", 0), ("wide", 0)],
     "families": [("", 0)],
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
     "continue": [("run --steps 100", 2)],
-    "traverse": [("run --out a.png", 2)],
-    "generate": [("run --out a.png", 2)],
     "figure": [
-        ("traversals run --out a.png", 2), ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
+        ("traversals run --out a.png", 2), ("samples run --out a.png", 2),
+        ("reconstructions run --out a.png", 2), ("curves run --out a.png", 0),
         ("information run --out a.png", 0), ("boxes study --out a.png", 0),
     ],
     "explore": [("run --port 0", 0), ("study --port 0", 0), ("wide --port 0", 0)],
     "report": [("run", 2), ("run --compare run", 2), ("study", 0), ("wide", 2), ("run/scores.json", 0)],
-    "export": [("run --onnx a.onnx", 2)],
+    "export": [
+        ("run --out a.onnx", 2), ("study --out a.csv", 0), ("study --out a.parquet", 0), ("wide --out a.csv", 0),
+        ("codes.npz --out a.parquet", 0),
+    ],
     "cite": [("mig", 0)],
     "data list": [("", 0)],
     "data info": [("run", 2), ("study", 2)],
@@ -116,15 +120,12 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "data path": [("run", 2)],
     "data show": [("run --out a.png", 2)],
     "study run": [("study --out other", 2), ("study --out other --dry-run", 2), ("wide --out other", 2)],
-    "study status": [("study", 0), ("study --json", 0), ("study --again", 0), ("wide", 0)],
-    "study export": [("study --out a.csv", 0), ("study --out a.parquet", 0), ("wide --out a.csv", 0)],
+    "study status": [("study", 0), ("study --json -", 0), ("study --again", 0), ("wide", 0)],
     "study add": [("study codes.npz --family mine", 2), ("study run --name mine", 2), ("wide run", 2)],
-    "study rank": [("study --compare all", 0), ("wide", 0)],
     "study agreement": [("study", 0), ("wide", 0)],
-    "study compare": [("study --by seed", 2), ("wide --by seed", 2)],
     "study merge": [("study study/results.parquet --out a.csv", 0)],
     "study published": [("study", 2), ("wide", 2)],
-    "study generalisation": [("study", 0), ("study --json", 0), ("wide", 0)],
+    "study generalisation": [("study", 0), ("study --json -", 0), ("wide", 0)],
 }  # fmt: skip
 
 
@@ -165,7 +166,7 @@ def interrupted(*_: object) -> None:
 @pytest.mark.parametrize(
     "given",
     [
-        "traverse run --out a.png", "generate run --out a.png", "export run --onnx a.onnx", "report run",
+        "figure traversals run --out a.png", "figure samples run --out a.png", "export run --out a.onnx", "report run",
         "figure reconstructions run --out a.png",
     ],
 )  # fmt: skip
@@ -315,7 +316,7 @@ def test_what_a_config_says_in_place_of_settings_is_refused(
     text = json.dumps(changes).replace("{marker}", str(theirs / "marker"))
     poisoned(home, **json.loads(text))
     monkeypatch.chdir(home)
-    for command in ("traverse run --out a.png", "figure reconstructions run --out a.png"):
+    for command in ("figure traversals run --out a.png", "figure reconstructions run --out a.png"):
         code, printed, error = unbraid_cli(*command.split())
         assert (code, printed, len(error.splitlines())) == (2, "", 1)
         assert said in error

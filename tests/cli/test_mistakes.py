@@ -75,8 +75,21 @@ MISTAKES = {
     "rank codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
     # files
     "score code.npz": "code.npz: no such file",
-    "report codes.npz": "codes without scores; a page of them is made by unbraid score codes.npz --html codes.html",
-    "report codes.npy --out page.html": "unbraid score codes.npy --html page.html",
+    "report codes.npy --out page.html": "these codes have no factors to be measured against: give labels",
+    "explore codes.npz": "not the folder of a study or a run; unbraid report codes.npz makes a page of it",
+    # commands that are written otherwise
+    "study rank study": "no command 'rank' here; write unbraid rank STUDY",
+    "study compare study": "write unbraid compare STUDY",
+    "study export study": "write unbraid export STUDY",
+    "traverse run": "no command 'traverse' here; write unbraid figure traversals RUN --out F.png",
+    "generate run": "write unbraid figure samples RUN --out F.png",
+    # options of another input
+    "rank codes.npz codes.npy --metric mig.score": "--metric is of a study; these are files",
+    "compare codes.npz codes.npy --by family": "--by is of a study; these are models",
+    "score codes.npz --metrics mig --fail-under snc=.3": "'snc' is not among the metrics; there are mig",
+    "score codes.npz --fail-under mig": "write METRIC=NUMBER, such as mig=.3",
+    "score codes.npz codes.npy --html page.html": "--html is of one model; unbraid compare makes a page of several",
+    "score codes.npz --csv - --json -": "- prints one of --csv, --latex, --markdown and --json",
     "score codes.npy": "these codes have no factors to be measured against: give labels",
     "score codes.npz --json scores.txt": "the name must end in .json",
     "data info dsprite": "did you mean 'dsprites'?",

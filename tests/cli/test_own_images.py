@@ -73,7 +73,7 @@ def the_run(base: Path) -> Path:
 
 
 COMMANDS = {
-    "traverse": ("traverse", "{run}", "--out", "{out}/x.png"),
+    "traversals": ("figure", "traversals", "{run}", "--out", "{out}/x.png"),
     "figure": ("figure", "reconstructions", "{run}", "--out", "{out}/x.png"),
     "add": ("study", "add", "{study}", "{run}", "--name", "mine"),
 }
@@ -112,7 +112,7 @@ def test_pages_and_tables_do_without(trained: Path, tmp_path: Path, unbraid_cli:
     assert "--trust-data" not in (tmp_path / "run.html").read_text()
     assert "and this would read them" in (tmp_path / "run.html").read_text()
     assert unbraid_cli("report", str(trained / "study"), "--out", str(tmp_path / "study.html"))[0] == 0
-    code, out, _ = unbraid_cli("study", "status", str(trained / "study"), "--json")
+    code, out, _ = unbraid_cli("study", "status", str(trained / "study"), "--json", "-")
     assert code == 0
     assert {run["state"] for run in json.loads(out)} == {"finished"}
     for folder in (the_run(trained), trained / "study"):

@@ -104,13 +104,13 @@ def test_what_is_neither_is_refused_in_one_line(unbraid_cli, scored: Path, tmp_p
 
 @pytest.mark.lengthy
 def test_export_says_what_it_wrote_and_how_near_it_is(unbraid_cli, scored: Path, tmp_path: Path) -> None:
-    code, printed, _ = unbraid_cli("export", str(scored), "--onnx", str(tmp_path / "decoder.onnx"))
+    code, printed, _ = unbraid_cli("export", str(scored), "--out", str(tmp_path / "decoder.onnx"))
     assert code == 0
     assert printed.startswith(f"wrote {tmp_path / 'decoder.onnx'} (onnxruntime differs from PyTorch by at most ")
     for arguments, reason in {
-        ("--onnx", str(tmp_path / "x.pt")): "the name must end in .onnx",
-        ("--onnx", str(tmp_path / "no" / "x.onnx")): "does not exist",
-        ("--onnx", str(tmp_path / "x.onnx"), "--part", "middle"): "--part must be decoder or encoder; got 'middle'",
+        ("--out", str(tmp_path / "x.pt")): "the name must end in .npz or .safetensors or .parquet or .onnx",
+        ("--out", str(tmp_path / "no" / "x.onnx")): "does not exist",
+        ("--out", str(tmp_path / "x.onnx"), "--part", "middle"): "'middle' is not one of 'decoder', 'encoder'",
     }.items():
         code, printed, error = unbraid_cli("export", str(scored), *arguments)
         assert (code, printed) == (2, "")

@@ -56,19 +56,22 @@ metrics: [mig]
 # How each command is called where there are a study, a run and codes.
 WALK: Mapping[str, list[str]] = {
     "score": ["run --metrics mig,sap --html a.html", "codes.npz --metrics mig --json a.json"],
-    "compare": ["codes.npz run --metrics mig --resamples 2"],
+    "compare": ["codes.npz run --metrics mig --resamples 2", "study --by hyper.latents"],
     "metrics": [""],
     "stress": ["mig"],
-    "rank": ["codes.npz run/codes.safetensors"],
+    "rank": ["codes.npz run/codes.safetensors", "study --compare all"],
     "families": [""],
     "train": ["vae --dataset square --data positions=8 --set network=dense --steps 2 --seeds 2 --device cpu --out t"],
     "continue": ["run --steps 3"],
-    "traverse": ["run --out a.png"],
-    "generate": ["run --out a.png"],
-    "figure": ["traversals run --out a.png", "curves run --out a.png", "boxes study --out a.png"],
+    "figure": [
+        "traversals run --out a.png",
+        "samples run --out a.png",
+        "curves run --out a.png",
+        "boxes study --out a.png",
+    ],
     "explore": ["run --port 0", "study --port 0"],
     "report": ["run", "study"],
-    "export": ["run --onnx a.onnx"],
+    "export": ["run --out a.onnx", "study --out a.csv", "study --out a.parquet"],
     "cite": ["mig"],
     "data list": [""],
     "data info": ["square"],
@@ -78,17 +81,14 @@ WALK: Mapping[str, list[str]] = {
     "data show": ["square --out a.png"],
     "study run": ["tracked.yaml --out other --processes 1", "tracked.yaml --out other --dry-run"],
     "study status": ["study"],
-    "study export": ["study --out a.csv", "study --out a.parquet"],
     "study add": ["study run --name mine"],
-    "study rank": ["study --compare all"],
     "study agreement": ["study"],
-    "study compare": ["study --by hyper.beta"],
     "study merge": ["study study/results.parquet --out a.csv"],
     "study published": ["study"],
     "study generalisation": ["study"],
 }
 # No checkpoint, nothing to download, one seed of each, nobody has published it.
-REFUSED = {"continue", "data get", "study compare", "study published"}
+REFUSED = {"continue", "data get", "compare study", "study published"}
 
 
 def test_the_walk_takes_every_command() -> None:

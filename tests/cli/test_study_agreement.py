@@ -5,7 +5,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from unbraid.cli.study_agreement import _print_matrix
+from unbraid.cli.show import print_table
+from unbraid.cli.study_agreement import matrix
 
 NAMES = [f"a_metric.with_a_name_{number}" for number in range(12)]
 
@@ -17,7 +18,7 @@ def test_no_number_is_lost_where_columns_do_not_fit(width: int, first: str | Non
     if first:
         cells = [[f".{row:x}r", *line] for row, line in enumerate(cells)]
     out = StringIO()
-    _print_matrix(Console(width=width, file=out), "all", NAMES, cells, first=first)
+    print_table(matrix("all", NAMES, cells, first=first), Console(width=width, file=out))
     shown = out.getvalue()
     assert "…" not in shown
     assert max(map(len, shown.splitlines())) <= width

@@ -10,7 +10,8 @@ import pytest
 import unbraid
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.representation import Representation
-from unbraid.scoring.tables import compare, latex
+from unbraid.scoring.tables import score_table
+from unbraid.storage.table_formats import Table, latex
 
 RNG = np.random.default_rng(0)
 N = 200
@@ -135,7 +136,7 @@ def test_what_a_header_declares_is_compared_with_the_file(tmp_path: Path, header
     assert said in str(told.value)
 
 
-def test_three_models_side_by_side_as_latex(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:  # noqa: F811
     for seed in range(3):
         noise = np.random.default_rng(seed).normal(0, 2, CODES.shape)
         np.save(home / f"beta_{seed}.npy", CODES + noise)
@@ -151,40 +152,42 @@ def test_three_models_side_by_side_as_latex(unbraid_cli, home: Path) -> None:  #
         unbraid.score(np.load(file), labels, missing="", period={"hue": 360}, metrics=["mig"])["mig"].score
         for file in files
     ]
-    row = outs[2].read_text().splitlines()[1].split(",")
-    assert row == [
-        "mig ↑",
-        *(f"{each:.3f}" for each in scores),
-        f"{np.mean(scores):.3f} ± {np.std(scores, ddof=1):.3f}",
-    ]
-    assert outs[0].read_text().splitlines()[:3] == [
-        r"\begin{tabular}{lrrrr}",
+    with outs[2].open(newline="") as file:
+        rows = {row.pop("model"): row for row in csv.DictReader(file)}
+    assert [float(rows[f"beta_{seed}"]["mig"]) for seed in range(3)] == scores
+    tex = outs[0].read_text().splitlines()
+    assert tex[:3] == [
+        r"\begin{tabular}{lrr}",
         r"\toprule",
-        r"metric & beta\_0 & beta\_1 & beta\_2 & mean $\pm$ sd \\",
+        r"model & mig $\uparrow$ & factor\_leakage $\downarrow$ \\",
     ]
-    assert r"factor\_leakage $\downarrow$ & " in outs[0].read_text()
-    assert outs[1].read_text().startswith("| metric | beta_0 | beta_1 | beta_2 | mean ± sd |\n| --- | ---: |")
+    order = np.argsort(scores)[::-1]  # the best first
+    assert [line.split(" & ")[:2] for line in tex[4:8]] == [
+        *([rf"beta\_{seed}", f"{scores[seed]:.3f}"] for seed in order),
+        [r"mean $\pm$ sd", rf"{np.mean(scores):.3f} $\pm$ {np.std(scores, ddof=1):.3f}"],
+    ]
+    assert outs[1].read_text().startswith("| model | mig ↑ | factor_leakage ↓ |\n| --- | ---: |")
     assert "mean ± sd" in printed
     assert "180 of 200 rows" in printed
-    code, _, error = unbraid_cli("score", *files[:2], "--json", str(home / "x.json"))
+    code, _, error = unbraid_cli("score", *files[:2], "--html", str(home / "x.html"))
     assert code == 2
-    assert "--json and --html are of one card" in error
+    assert "--html is of one model" in error
 
 
 def test_latex_escapes_whatever_names_hold() -> None:
-    assert latex(["a_b & 50%", "{x}~\\"], []) == (
+    assert latex(Table(["a_b & 50%", "{x}~\\"], [])) == (
         "\\begin{tabular}{lr}\n\\toprule\na\\_b \\& 50\\% & \\{x\\}\\textasciitilde{}\\textbackslash{} \\\\\n"
-        "\\midrule\n\n\\bottomrule\n\\end{tabular}\n"
+        "\\midrule\n\\bottomrule\n\\end{tabular}\n"
     )
 
 
 def test_a_model_without_a_metric_has_a_dash() -> None:
     one = unbraid.score(CODES, SHAPE[:, None], metrics=["mig", "snc"])
     other = unbraid.score(CODES, SHAPE[:, None], metrics=["mig"])
-    head, rows = compare({"one": one, "other": other}, digits=1)
-    assert head == ["metric", "one", "other", "mean ± sd"]
-    assert rows[1][2] == "-"
-    assert "±" not in rows[1][3]
+    head, *rows = score_table({"one": one, "other": other}).texts
+    assert head == ["model", "mig ↑", "snc ↑"]
+    assert rows[1] == ["other", rows[0][1], "-"]
+    assert "±" not in rows[2][2]
 
 
 def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path) -> None:  # noqa: F811
@@ -196,7 +199,7 @@ def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path)
             np.save(home / "codes" / f"{group}-{seed}.npy", codes)
     out = home / "ranking.json"
     code, printed, error = unbraid_cli(
-        "rank", str(home / "codes"), "--groups", "name", "--similarity", "spearman", "--json", str(out)
+        "rank", str(home / "codes"), "--by", "name", "--similarity", "spearman", "--json", str(out)
     )
     assert code == 0, error
     assert "best of beta1: " in printed
@@ -205,7 +208,7 @@ def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path)
     assert sorted(content["groups"].values()) == ["beta1"] * 3 + ["beta4"] * 3
     # Models of other groups are not compared.
     assert sum(value is not None for row in content["pairs"] for value in row) == 2 * 3 * 2
-    code, _, error = unbraid_cli("rank", str(home / "codes"), "--groups", "a,b")
+    code, _, error = unbraid_cli("rank", str(home / "codes"), "--by", "a,b")
     assert code == 2
     assert "2 labels for 6 files" in error
 

@@ -1,4 +1,4 @@
-"""`unbraid train`, `families`, `traverse`, and `score` of a run, as a user meets them."""
+"""`unbraid train`, `families`, `figure`, and `score` of a run, as a user meets them."""
 
 import errno
 import json
@@ -63,27 +63,17 @@ def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp
     assert card["metrics"].keys() == {"mig", "mig_exact"}
 
     picture = tmp_path / "grid.png"
-    sheet = tmp_path / "new.png"
-    code, printed, _ = unbraid_cli(
-        "generate", str(folder), "--n", "5", "--seed", "2", "--scale", "2", "--out", str(sheet)
-    )
-    assert (code, printed) == (0, f"wrote {sheet}\n")
-    with Image.open(sheet) as opened:
-        drawn = np.asarray(opened)
-    images = load_run(folder).generate(5, seed=2)  # 2 rows of 3, the last place empty, gaps of 2
-    side = 2 * images.shape[1]
-    assert drawn.shape == (2 * side + 2, 3 * side + 4, 4)
-    for place in range(6):
-        y, x = place // 3 * (side + 2), place % 3 * (side + 2)
-        tile = drawn[y : y + side, x : x + side]
-        assert (tile[..., 3] == (255 if place < 5 else 0)).all()
-        if place < 5:
-            assert np.abs(tile[::2, ::2, 0] - images[place, ..., 0] * 255).max() <= 0.5 + 1e-3
-    code, printed, _ = unbraid_cli("traverse", str(folder), "--out", str(picture), "--rows", "2", "--steps", "5")
+    sheet, drawn = tmp_path / "new.png", tmp_path / "new.csv"
+    options = ("--set", "images=5", "--set", "seed=2", "--out", str(sheet), "--data", str(drawn))
+    code, printed, _ = unbraid_cli("figure", "samples", str(folder), *options)
+    assert (code, printed) == (0, f"wrote {sheet}\nwrote {drawn}\n")
+    codes = np.loadtxt(drawn, delimiter=",", skiprows=1)[:, 1:]
+    assert np.allclose(codes, load_run(folder).prior_codes(5, seed=2))
+    options = ("--set", "rows=2", "--set", "steps=5", "--set", "dataset=square")
+    code, printed, _ = unbraid_cli("figure", "traversals", str(folder), "--out", str(picture), *options)
     assert (code, printed) == (0, f"wrote {picture}\n")
     with Image.open(picture) as image:
         pixels = np.asarray(image.convert("L"))
-    assert pixels.shape[1] == 2 * 12 + 2 * (5 * 66 - 2) + 18
     assert 0.02 < (pixels == 0).mean() < 0.9
 
     # The scores stay, and nothing is trained again.
@@ -160,14 +150,10 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         (["continue", "{folder}/a", "--steps", "5"], "a: the training has not finished"),
         (["score", "{folder}"], "not the folder of a run; there is no config.json"),
         (["score", "{folder}/a.part"], "the training has not finished; the same command continues it"),
-        (["traverse", "{folder}/a", "--out", "{folder}/x.png"], "the training has not finished"),
-        (["traverse", "{folder}/b", "--out", "{folder}/x.png"], "b: no such folder"),
-        (["traverse", "{folder}/b", "--out", "{folder}/x.jpg"], "the name must end in .png"),
-        (["generate", "{folder}/b", "--out", "{folder}/x.png"], "b: no such folder"),
-        (["generate", "{folder}/b", "--out", "{folder}/x.jpg"], "the name must end in .png"),
-        (["generate", "{folder}/b", "--out", "{folder}/c/x.png"], "the folder {folder}/c does not exist"),
-        (["generate", "{folder}/b", "--out", "{folder}/x.png", "--n", "0"], "--n must be 1 to 10000; got 0"),
-        (["generate", "{folder}/b", "--out", "{folder}/x.png", "--scale", "0"], "--scale must be 1 to 100; got 0"),
+        (["figure", "samples", "{folder}/a", "--out", "{folder}/x.png"], "the training has not finished"),
+        (["figure", "samples", "{folder}/b", "--out", "{folder}/x.png"], "b: no such file or folder"),
+        (["figure", "samples", "{folder}/b", "--out", "{folder}/x.jpg"], "the name must end in .png or .svg or .pdf"),
+        (["figure", "samples", "{folder}/b", "--out", "{folder}/c/x.png"], "the folder {folder}/c does not exist"),
         (
             ["train", "vae", "--dataset", "square", "--hold-out", "1.5"],
             "hold_out must be a share of the images below 1",
@@ -193,7 +179,7 @@ def test_families_lists_what_can_be_trained(unbraid_cli) -> None:
     code, printed, _ = unbraid_cli("families", "beta_vae")
     assert "--preset udr: initialisation=glorot, beta=1.0; initialisation=glorot, beta=2.0" in printed
     assert "learning_rate" in printed
-    code, printed, _ = unbraid_cli("families", "--json")
+    code, printed, _ = unbraid_cli("families", "--json", "-")
     assert json.loads(printed)["beta_vae"]["hyperparameters"]["beta"]["default"] == 4
 
 

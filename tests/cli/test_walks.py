@@ -108,7 +108,7 @@ def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
         if model == 7:  # of the group beta4, and entangled
             codes = codes @ np.linalg.qr(rng.standard_normal((4, 4)))[0]
         np.save(tmp_path / "codes" / f"{group}-{model}.npy", codes)
-    options = ["--groups", "name", "--similarity", "spearman", "--json", "ranking.json", "--html", "ranking.html"]
+    options = ["--by", "name", "--similarity", "spearman", "--json", "ranking.json", "--html", "ranking.html"]
     code, printed, error = unbraid_cli("rank", "codes", *options)
     assert code == 0, error
     found = json.loads((tmp_path / "ranking.json").read_text())
@@ -162,12 +162,12 @@ def test_an_engineer_ranks_a_sweep_on_pictures_together_with_five_files(
     files = [f"old-{model}.npy" for model in range(5)]
     code, printed, error = unbraid_cli("study", "add", "sweep", *files, "--family", "old", "--trust-data", "images/")
     assert (code, printed.count("added old")) == (0, 5), error
-    code, printed, error = unbraid_cli("study", "rank", "sweep", "--json")
+    code, printed, error = unbraid_cli("rank", "sweep", "--json", "-")
     assert code == 0, error
     ranking = json.loads(printed)
     assert [each["family"] for each in ranking["runs"][:5]] == ["old"] * 5
     assert sorted(each["family"] for each in ranking["runs"]) == ["old"] * 5 + ["vae"] * 3
-    code, printed, error = unbraid_cli("study", "rank", "sweep")
+    code, printed, error = unbraid_cli("rank", "sweep")
     assert code == 0, error
     assert "the labels" not in printed
     code, _, error = unbraid_cli("report", "sweep", "--out", "sweep.html")

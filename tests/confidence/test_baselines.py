@@ -19,7 +19,7 @@ from unbraid.datasets.base import ArrayDataset
 from unbraid.factors import FactorSpace, whole_objects
 from unbraid.metrics import METRICS, d_lsbd, mig, mig_exact, sap
 from unbraid.scoring.pixels import MOST_ROWS, baselines_of, principal_components, random_projection
-from unbraid.scoring.tables import compare, footnote
+from unbraid.scoring.tables import footnote, score_table
 
 Images = NDArray[np.uint8]
 
@@ -144,7 +144,7 @@ def test_a_score_no_better_than_its_best_baseline_is_marked_in_every_view() -> N
         page = card._repr_html_()
         assert ("<b>no better than its best baseline</b>" in page) == marked
         assert f'style="left:{100 * of_pca:.2f}'.rstrip("0") in page
-        (_, row), *_ = compare({"a": card})[1]
+        (_, row), *_ = score_table({"a": card}).texts[1:]
         assert row == f"{score:.3f}{'†' if marked else ''}"
         assert "† no better than the best of PCA" in footnote({"a": card})
     lower = next(row for row in METRICS.values() if not row.higher_is_better)

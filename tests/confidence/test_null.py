@@ -15,7 +15,7 @@ from unbraid.cli.app import app
 from unbraid.confidence.null import Null, Shuffle, null_of
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, mig, sap
-from unbraid.scoring.tables import compare, footnote
+from unbraid.scoring.tables import footnote, score_table
 
 RNG = np.random.default_rng(0)
 FACTORS = np.stack([RNG.integers(0, size, 400) for size in (3, 4)], axis=1)
@@ -72,7 +72,7 @@ def test_noise_is_not_told_from_its_null_and_every_view_says_so(tmp_path: Path) 
     assert null is not None
     assert row[["null", "p", "above_null"]].tolist() == [null.mean, null.p, null.above]
     assert np.isnan(frame[~frame.headline]["p"].to_numpy()).all()
-    _, rows = compare({"noise": card})
+    _, *rows = score_table({"noise": card}).texts
     assert [cell[1][-1] for cell in rows] == ["°", "°"]
     assert footnote({"noise": card}).startswith("400 rows; ° not told from shuffled rows (p > 0.05); seed 0 of")
     again = unbraid.ScoreCard.load(tmp_path / "card.json")

@@ -117,7 +117,7 @@ def test_in_a_study_and_by_the_commands(
     folder = str(tmp_path / "study")
     code, _, error = unbraid_cli("study", "run", str(tmp_path / "study.yaml"), "--out", folder)
     assert code == 0, error
-    for command in (("study", "status", folder), ("study", "export", folder, "--out", str(tmp_path / "a.csv"))):
+    for command in (("study", "status", folder), ("export", folder, "--out", str(tmp_path / "a.csv"))):
         code, _, error = unbraid_cli(*command)
         assert (code, error.count("\n"), f"--trust-code {FAMILY}" in error) == (2, 1, True)
         assert unbraid_cli(*command, "--trust-code", FAMILY)[0] == 0
@@ -125,7 +125,7 @@ def test_in_a_study_and_by_the_commands(
     assert [run.hyperparameters["weight"] for run in study.runs()] == [0.1, 1]
     assert [run.setting.count("weight=") for run in study.runs()] == [0, 1], "a default is not named"
     run = str(study.runs()[0].path)
-    picture = ("traverse", run, "--out", str(tmp_path / "grid.png"), "--trust-code", NETWORK)
+    picture = ("figure", "traversals", run, "--out", str(tmp_path / "grid.png"), "--trust-code", NETWORK)
     code, _, error = unbraid_cli(*picture)
     assert (code, f"--trust-code {FAMILY}" in error) == (2, True)
     assert unbraid_cli(*picture, "--trust-code", FAMILY)[0] == 0

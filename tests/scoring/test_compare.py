@@ -16,7 +16,7 @@ from unbraid.cli.app import app
 from unbraid.metrics import irs, mig
 from unbraid.metrics._shared.resampling import part_of_rows
 from unbraid.scoring.compare import Difference, _decided
-from unbraid.scoring.tables import comma_separated, latex, markdown
+from unbraid.storage.table_formats import Table, comma_separated, latex, markdown
 from unbraid.types import FloatArray
 
 RNG = np.random.default_rng(0)
@@ -319,8 +319,8 @@ def test_the_command_and_the_page_say_of_how_many_rows_scores_are(tmp_path: Path
     for name, each in (("few", sample(60, 1)), ("many", sample(600, 2))):
         each.save(tmp_path / f"{name}.npz")
     paths = [str(tmp_path / f"{name}.npz") for name in ("few", "many")]
-    page, table = tmp_path / "page.html", tmp_path / "table.csv"
-    options = ["--metrics", "mig", "--resamples", "20", "--html", str(page), "--csv", str(table)]
+    page, table = tmp_path / "page.html", tmp_path / "table.md"
+    options = ["--metrics", "mig", "--resamples", "20", "--html", str(page), "--markdown", str(table)]
     shown = CliRunner().invoke(app, ["compare", *paths, *options], terminal_width=200)
     assert shown.exit_code == 0
     for text in (shown.stdout, page.read_text(), table.read_text()):
@@ -333,12 +333,13 @@ def test_the_command_and_the_page_say_of_how_many_rows_scores_are(tmp_path: Path
 
 def test_bold_cells_and_a_foot_in_every_format() -> None:
     head, rows = ["m", "a"], [["x_1", "**0.5 ± 0.1**"], ["y", "**"]]
-    assert r"x\_1 & \textbf{0.5 $\pm$ 0.1} \\" in latex(head, rows)
-    assert r"\multicolumn{2}{l}{\footnotesize 5 \% \& more} \\" in latex(head, rows, "5 % & more")
-    assert "multicolumn" not in latex(head, rows)
-    assert r"a (10 $\times$ 60 rows)" in latex(["m", "a (10 × 60 rows)"], rows)
-    assert markdown(head, rows, "foot").endswith("| y | ** |\n\nfoot\n")
-    assert comma_separated(head, rows) == "m,a\nx_1,0.5 ± 0.1\ny,**\n"
+    assert r"x\_1 & \textbf{0.5 $\pm$ 0.1} \\" in latex(Table(head, rows))
+    noted = latex(Table(head, rows, notes=["5 % & more"]))
+    assert noted.endswith("\\parbox{\\linewidth}{\\raggedright\\footnotesize 5 \\% \\& more}\n")
+    assert "parbox" not in latex(Table(head, rows))
+    assert r"a (10 $\times$ 60 rows)" in latex(Table(["m", "a (10 × 60 rows)"], rows))
+    assert markdown(Table(head, rows, notes=["foot"])).endswith("| y | ** |\n\nfoot\n")
+    assert comma_separated(Table(head, rows)) == "m,a\nx_1,0.5 ± 0.1\ny,**\n"
 
 
 @pytest.mark.parametrize(

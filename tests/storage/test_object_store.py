@@ -115,7 +115,7 @@ def test_what_is_lost_here_comes_back_from_the_store(
         assert "2 finished" in command(machine, "run", yaml, "--out", bucket, "--processes", "0")
 
     def status(machine: Path) -> None:
-        said = json.loads(command(machine, "status", bucket, "--json"))
+        said = json.loads(command(machine, "status", bucket, "--json", "-"))
         assert [each["state"] for each in said] == ["finished"] * 2
 
     def runs(folder: Path) -> dict[str, str]:
@@ -287,10 +287,10 @@ def test_the_commands_take_an_address(
         main()
         return capsys.readouterr().out
 
-    assert [run["state"] for run in json.loads(printed("study", "status", bucket, "--json"))] == ["finished"] * 4
-    printed("study", "export", bucket, "--out", str(tmp_path / "table.csv"))
+    assert [run["state"] for run in json.loads(printed("study", "status", bucket, "--json", "-"))] == ["finished"] * 4
+    printed("export", bucket, "--out", str(tmp_path / "table.csv"))
     assert len((tmp_path / "table.csv").read_text().splitlines()) == 5
-    printed("study", "rank", bucket, "--similarity", "spearman")
+    printed("rank", bucket, "--similarity", "spearman")
     assert [name for name in stored(bucket) if name.startswith("udr/")]
     printed("report", f"{bucket}")
     assert "report.html" in stored(bucket)

@@ -438,8 +438,8 @@ def test_a_damaged_mirror_harms_nothing_and_is_mended(
 
 COMMANDS = [
     "study status {url}", "study run {yaml} --out {url} --processes 0", "study add {url} codes.npz --family mine",
-    "study rank {url} --similarity spearman", "study export {url} --out a.csv", "study agreement {url}",
-    "study compare {url} --by seed", "study generalisation {url}", "report {url}", "figure boxes {url} --out a.png",
+    "rank {url} --similarity spearman", "export {url} --out a.csv", "study agreement {url}",
+    "compare {url} --by seed", "study generalisation {url}", "report {url}", "figure boxes {url} --out a.png",
 ]  # fmt: skip
 
 

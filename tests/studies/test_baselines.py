@@ -171,15 +171,18 @@ def test_baselines_are_in_no_group_and_no_comparison_unless_they_are_added(study
     assert rows.loc[rows["codes"] == 5, "baseline"].tolist() == TITLES[:2], "it has no network"
 
 
-def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_path: Path) -> None:
+def test_every_view_of_the_ranking_marks_what_is_no_better(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
     frame, folder = study.results(), study.require_folder()
     worse = no_better_runs(frame)
     assert 0 < len(worse["mig.score"]) <= len(frame)
     assert worse["mig_exact.score"] <= set(frame.loc[frame["baseline.mig_exact.score"].notna(), "run"])
-    printed = invoke("study", "rank", folder, "--compare", "all", "--csv", tmp_path / "runs.csv")
+    printed = invoke("rank", folder, "--compare", "all", "--csv", tmp_path / "runs.csv")
     lines = printed.splitlines()
     for run, own in zip(frame["run"], frame["mig.score"], strict=True):
-        [line] = [each for each in lines if each.rstrip().endswith(run)]
+        line = next(each for each in lines if run in each.split())
         assert f" {own:.3f}{'†' if run in worse['mig.score'] else ' '}" in line
     assert "† no better than its best baseline" in lines
     assert [line.split()[0] for line in lines if line.lstrip().startswith(("random", "PCA", "untrained"))] == [
@@ -187,7 +190,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_pat
     ]  # fmt: skip
     kept = pd.read_csv(tmp_path / "runs.csv").set_index("run")["above_baselines"]
     assert kept.to_dict() == frame.set_index("run")["above_baselines"].to_dict()
-    told = json.loads(invoke("study", "rank", folder, "--compare", "all", "--json"))
+    told = json.loads(invoke("rank", folder, "--compare", "all", "--json", "-"))
     assert [each["codes"] for each in told["baselines"]] == [3, 4, 3, 4, 3, 3]
     assert {each["run"]: each["above_baselines"] for each in told["runs"]} == kept.to_dict()
     content = page_content(study, frame, folder)
@@ -199,13 +202,13 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(study: Study, tmp_pat
     assert [each["id"] for each in data["columns"] if each["shown"]][-2:] == ["above_baselines", "collapsed"]
     assert "Baselines without training" in render("study.html", content)
     assert table(study, frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
-    invoke("study", "export", folder, "--out", tmp_path / "all.csv")
+    invoke("export", folder, "--out", tmp_path / "all.csv")
     merged = merge_tables({"a": read_table(tmp_path / "all.csv"), "b": read_table(folder / "results.parquet")})
     assert merged.set_index("run")["above_baselines"].to_dict() == kept.to_dict()
 
 
 def test_a_ranking_says_where_baselines_are_asked_for_and_not_scored(study: Study) -> None:
     shutil.rmtree(study.require_folder() / "baselines")
-    printed = invoke("study", "rank", study.require_folder(), "--compare", "all")
+    printed = invoke("rank", study.require_folder(), "--compare", "all")
     assert "note: the baselines that the YAML asks for are not scored yet; unbraid study run scores them" in printed
     assert "†" not in printed

@@ -107,7 +107,8 @@ def test_what_is_added_to_the_file_is_all_that_is_trained(wide: Path, tmp_path: 
 
 def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_path: Path) -> None:  # noqa: F811
     def said(command: str, *options: object) -> str:
-        code, printed, error = unbraid_cli("study", command, str(wide), *map(str, options))
+        group = () if command in ("rank", "compare", "export") else ("study",)
+        code, printed, error = unbraid_cli(*group, command, str(wide), *map(str, options))
         assert (code, error) == (0, ""), error
         return printed
 
@@ -115,13 +116,13 @@ def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_pa
         "wide whole",
         "wide part",
     ]
-    assert [each["label"] for each in json.loads(said("status", "--json"))] == ["whole"] * 4 + ["part"] * 4
-    ranked = json.loads(said("rank", "--json"))
+    assert [each["label"] for each in json.loads(said("status", "--json", "-"))] == ["whole"] * 4 + ["part"] * 4
+    ranked = json.loads(said("rank", "--json", "-"))
     for label in ("whole", "part"):
-        alone = unbraid_cli("study", "rank", str(wide / label), "--json")[1]
+        alone = unbraid_cli("rank", str(wide / label), "--json", "-")[1]
         assert ranked[label] == json.loads(alone)
-        agreed = json.loads(said("agreement", "--json"))[label]["agreement"]
-        alone = json.loads(unbraid_cli("study", "agreement", str(wide / label), "--json")[1])["agreement"]
+        agreed = json.loads(said("agreement", "--json", "-"))[label]["agreement"]
+        alone = json.loads(unbraid_cli("study", "agreement", str(wide / label), "--json", "-")[1])["agreement"]
         assert agreed["correlations"] == alone["correlations"] != []
     assert {"whole", "part"} <= set(said("rank", "--rows", "1").splitlines())
     said("export", "--out", tmp_path / "r.csv")
@@ -132,17 +133,17 @@ def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_pa
     assert unbraid_cli("study", "merge", table, one, "--out", str(merged))[1].endswith(
         "8 runs of 12 rows in 2 tables\n"
     )
-    by_family = said("compare", "--json", "--columns", "mig.score")
-    assert by_family == unbraid_cli("study", "compare", str(merged), "--json", "--columns", "mig.score")[1]
+    by_family = said("compare", "--json", "-", "--columns", "mig.score")
+    assert by_family == unbraid_cli("compare", str(merged), "--json", "-", "--columns", "mig.score")[1]
     groups = [(each["first"], each["second"]) for each in json.loads(by_family)["differences"]]
     assert groups == [("part beta_vae", "part pca"), ("whole beta_vae", "whole pca")]
-    by_label = json.loads(said("compare", "--by", "label", "--json"))["differences"]
+    by_label = json.loads(said("compare", "--by", "label", "--json", "-"))["differences"]
     assert [(each["first"], each["second"]) for each in by_label] == [("part", "whole")]
-    _, printed, error = unbraid_cli("study", "compare", str(merged), "--by", "label")
+    _, printed, error = unbraid_cli("compare", str(merged), "--by", "label")
     assert (printed, error.count("\n")) == ("", 1)
     assert "mig.score: scores are of 12 to 16 rows, and scores depend on how many; compare the folder of the" in error
     for command in (
-        f"study compare {wide} --by dataset",  # the groups would mix images
+        f"compare {wide} --by dataset",  # the groups would mix images
         f"study add {wide} codes.npz --family mine", f"figure boxes {wide} --out {tmp_path}/a.png",
         f"study published {wide}", f"study generalisation {wide}",
     ):  # fmt: skip

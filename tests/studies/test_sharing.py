@@ -96,12 +96,12 @@ def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_p
     assert json.loads(three["published"]) == {"mig.score": {"source": "Doe 2020, table 1", "reason": "other images"}}
     assert four[["published", "published.mig.score"]].isna().all()
     folder = str(study.require_folder())
-    code, printed, _ = unbraid_cli("study", "published", folder, "--json")
+    code, printed, _ = unbraid_cli("study", "published", folder, "--json", "-")
     (row,) = json.loads(printed)
     assert (code, row["measured"], row["difference"]) == (0, three["mig.score"], three["mig.score"] - 0.25)
     printed = unbraid_cli("study", "published", folder)[1]
     assert "Doe 2020, table 1; may differ: other images" in printed
-    command = ("study", "export", folder, "--records", "--organisation", "Lab", "--out", str(tmp_path / "new"))
+    command = ("export", folder, "--records", "--organisation", "Lab", "--out", str(tmp_path / "new"))
     assert unbraid_cli(*command) == (0, f"wrote 2 records below {tmp_path / 'new' / 'data'}\n", "")
 
 

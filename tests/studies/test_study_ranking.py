@@ -115,13 +115,13 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
         variances = np.full(codes.shape, -17.0, np.float32)
         kept = replace(loaded, codes=(0.001 * codes).astype(np.float32), log_variances=variances)
         kept.save(run.path / "codes.safetensors")
-    shown = invoke("study", "rank", study.require_folder(), "--similarity", "lasso", "--alpha", "cv")
+    shown = invoke("rank", study.require_folder(), "--similarity", "lasso", "--alpha", "cv")
     (note,) = [line for line in shown.splitlines() if line.startswith("note: lasso")]
     assert f"raise the scores of {runs[0].id} (" in note
     assert f"are predicted from {runs[1].id} (" in note
     (best,) = [line for line in shown.splitlines() if line.startswith("best model, leaving out pca")]
     assert any(run.id in best for run in runs[2:4]), "none that the note doubts"
-    assert "lasso weights" not in invoke("study", "rank", study.require_folder())
+    assert "lasso weights" not in invoke("rank", study.require_folder())
     shown_by_report = [each["notes"] for each in rankings(study.require_folder(), study.results())]
     assert [note.removeprefix("note: ") in notes for notes in shown_by_report] == [True, False]
 
@@ -170,7 +170,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     assert ranking.left_out[runs[1].id] == "the only run of its setting, with no other to be compared with"
     assert "codes.safetensors" in ranking.left_out[runs[2].id]
     assert ranking.left_out[runs[3].id] == "not finished"
-    shown = invoke("study", "rank", study.require_folder())
+    shown = invoke("rank", study.require_folder())
     assert "left out: " + runs[0].id + " (diverged: step 3: the loss is not finite)" in shown
     assert "best model: none: notes doubt each model that has learnt" in shown
 
@@ -183,11 +183,12 @@ def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
 
 def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:
     with_learnt_codes(study)
-    shown = invoke("study", "rank", study.require_folder(), "--rows", "3")
+    shown = invoke("rank", study.require_folder(), "--rows", "3")
     ranking = rank_study(study)
-    order = [line.split()[-1] for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
+    lines = [line.split() for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
+    order = [next(word for word in words if word in ranking.runs) for words in lines]
     assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
-    assert "... and 3 more" in shown
+    assert "note: 3 more; --rows 6 shows all" in shown
     assert "medians by setting" in shown
     assert "note: every seed of pca gives the same codes" in shown
     assert "warning: a note doubts the scores of 2 of 2 runs of pca" in shown
@@ -198,8 +199,8 @@ def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: St
 
 def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
     with_learnt_codes(study)
-    content = json.loads(invoke("study", "rank", study.require_folder(), "--compare", "all", "--json"))
-    said = invoke("study", "rank", study.require_folder(), "--compare", "all").splitlines()[-1]
+    content = json.loads(invoke("rank", study.require_folder(), "--compare", "all", "--json", "-"))
+    said = invoke("rank", study.require_folder(), "--compare", "all").splitlines()[-1]
     assert said.startswith("the labels, opened afterwards, say of it: mig ")
     scores = {run["run"]: run["mig.score"] for run in content["runs"]}
     own = scores[content["best"]]
@@ -208,9 +209,7 @@ def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
 
 
 def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
-    invoke(
-        "study", "rank", study.require_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex"
-    )
+    invoke("rank", study.require_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex")
     ranking = rank_study(study)
     runs = pd.read_csv(tmp_path / "runs.csv")
     assert runs["run"].tolist() == [ranking.runs[at] for at in ranking.best_first]
@@ -226,7 +225,7 @@ def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
 
 def test_rank_as_json_has_paths_metrics_and_no_nan(study: Study) -> None:
     with_learnt_codes(study)
-    content = json.loads(invoke("study", "rank", study.require_folder(), "--similarity", "lasso", "--json"))
+    content = json.loads(invoke("rank", study.require_folder(), "--similarity", "lasso", "--json", "-"))
     assert content["options"]["similarity"] == "lasso"
     assert len(content["runs"]) == 6
     first = content["runs"][0]
@@ -244,7 +243,7 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
     out = tmp_path / "correlations.csv"
     shown = invoke(
         "study", "agreement", study.require_folder(), "--box", "mig.score", "--trend", "elbo,mig.score",
-        "--controversial", "dci_lasso.disentanglement,mig.score", "--target", "udr.score", "--out", out,
+        "--controversial", "dci_lasso.disentanglement,mig.score", "--target", "udr.score", "--csv", out,
     )  # fmt: skip
     for part in (
         "spearman correlation, all", "median", "means by setting",
@@ -253,7 +252,7 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
     ):  # fmt: skip
         assert part in shown
     frame = pd.read_csv(out)
-    content = json.loads(invoke("study", "agreement", study.require_folder(), "--json", "--box", "mig.score"))
+    content = json.loads(invoke("study", "agreement", study.require_folder(), "--json", "-", "--box", "mig.score"))
     assert [row["value"] for row in content["agreement"]["correlations"]] == frame["value"].tolist()
     assert np.isfinite(frame["value"]).all()
     assert ((frame["low"] <= frame["value"]) & (frame["value"] <= frame["high"])).all()
@@ -275,24 +274,25 @@ def test_agreement_prints_what_was_asked_for(study: Study, tmp_path: Path) -> No
         (("agreement", "--confidence", "1"), "confidence must be a finite number, above 0 and below 1; got 1.0"),
         (("agreement", "--trend", "mig.score"), "--trend mig.score: give two columns"),
         (("agreement", "--group", "vae"), "--group vae: there are all, beta_vae, pca"),
-        (("agreement", "--out", "table.txt"), "the name must end in .csv"),
+        (("agreement", "--csv", "table.txt"), "the name must end in .csv"),
     ],
 )
 def test_unsound_options_are_refused_in_one_line(made: Path, arguments: tuple[str, ...], message: str) -> None:
-    done = CliRunner().invoke(app, ["study", arguments[0], str(made), *arguments[1:]])
+    group = [] if arguments[0] == "rank" else ["study"]
+    done = CliRunner().invoke(app, [*group, arguments[0], str(made), *arguments[1:]])
     assert isinstance(done.exception, ValueError)
     assert message in str(done.exception)
 
 
 def test_compare_prints_means_and_differences_of_groups(study: Study, tmp_path: Path) -> None:
-    shown = invoke("study", "compare", study.require_folder(), "--columns", "mig.score", "--out", tmp_path / "a.csv")
+    shown = invoke("compare", study.require_folder(), "--columns", "mig.score", "--csv", tmp_path / "a.csv")
     assert "beta_vae - pca" in shown
     assert "note: groups hold several settings" in shown
     frame = study.results()
     scores = {family: rows["mig.score"] for family, rows in frame.groupby("family")}
     expected = np.median(scores["beta_vae"].to_numpy()[:, None] - scores["pca"].to_numpy())
     assert pd.read_csv(tmp_path / "a.csv")["shift"].tolist() == pytest.approx([expected])
-    content = json.loads(invoke("study", "compare", study.require_folder(), "--by", "hyper.beta", "--json"))
+    content = json.loads(invoke("compare", study.require_folder(), "--by", "hyper.beta", "--json", "-"))
     assert {each["group"] for each in content["groups"]} == {"1.0", "4.0"}
     assert content["differences"][0]["low"] is None, "two and two runs never tell"
 
@@ -324,7 +324,7 @@ def test_of_six_hardly_trained_models_none_is_the_best_wherever_one_asks(tmp_pat
     by_kl = study.rank(informative="kl", kl_threshold=0.0)
     assert by_kl.scores.max() > 0.1, "they agree"
     assert by_kl.best is None
-    assert "best model: none: none of 6 models has learnt anything" in invoke("study", "rank", tmp_path / "out")
+    assert "best model: none: none of 6 models has learnt anything" in invoke("rank", tmp_path / "out")
     page = study_page(study, study.results())
     assert f"best model: none: {ranking.why_none()}" in page
     frame = study.results()
@@ -352,10 +352,10 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
     assert set(ranking.silent) == {runs[0].id, runs[2].id}
     why = ranking.why_none()
     assert why == "notes doubt each model that has learnt; the others have learnt nothing", "one of two is no majority"
-    said = invoke("study", "rank", study.require_folder())
+    said = invoke("rank", study.require_folder())
     assert f"best model: none: {why}" in said
     assert "best setting" not in said
-    content = json.loads(invoke("study", "rank", study.require_folder(), "--json"))
+    content = json.loads(invoke("rank", study.require_folder(), "--json", "-"))
     assert (content["best"], content["best_setting"], content["why_none"]) == (None, None, why)
     assert {runs[0].id, runs[2].id} <= set(content["learnt_nothing"])
     data = study_data(study, study.results(), study.require_folder())
@@ -372,7 +372,7 @@ def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Stu
     assert chosen.setting == runs[0].setting != runs[-1].setting, "of the other setting half has learnt nothing"
     medians = ranking.per_setting().set_index(["family", "setting"])["median"]
     assert chosen.median == medians[chosen.family, chosen.setting]
-    said = invoke("study", "rank", study.require_folder()).splitlines()
+    said = invoke("rank", study.require_folder()).splitlines()
     (line,) = [each for each in said if each.startswith("best setting, leaving out pca: beta_vae beta=1 ")]
     assert line.endswith(f"(median {chosen.median:.3f})")
     (row,) = [each for each in said if each.split()[:2] == ["beta_vae", "beta=1"]]
@@ -381,12 +381,12 @@ def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Stu
     data = study_data(study, frame, study.require_folder())
     assert data["verdict"] == [line, f"best model, leaving out pca: {chosen.run} ({chosen.score:.3f})"]
     assert frame["run"].tolist().index(chosen.run) not in data["not_best"]
-    assert json.loads(invoke("study", "rank", study.require_folder(), "--json"))["best"] == chosen.run == ranking.best
+    assert json.loads(invoke("rank", study.require_folder(), "--json", "-"))["best"] == chosen.run == ranking.best
 
 
 def test_a_mistyped_metric_is_noticed_before_anything_is_ranked(study: Study, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unbraid.studies.study_ranking.rank_study", lambda *_, **__: pytest.fail("ranked first"))
     for metric, said in (("mg.score", "did you mean 'mig.score'"), ("family", "column 'family' does not hold numbers")):
-        done = CliRunner().invoke(app, ["study", "rank", str(study.require_folder()), "--metric", metric])
+        done = CliRunner().invoke(app, ["rank", str(study.require_folder()), "--metric", metric])
         assert isinstance(done.exception, ValueError)
         assert said in str(done.exception)

@@ -43,7 +43,7 @@ STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tabl
 
 
 def read_table(path: str | Path) -> DataFrame:
-    """The table of results in a .csv or .parquet file, as `unbraid study export` writes it.
+    """The table of results in a .csv or .parquet file, as `unbraid export` writes it.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -61,7 +61,7 @@ def read_table(path: str | Path) -> DataFrame:
         raise ValueError(f"{path}: a table of results ends in .csv or .parquet")
     lacking = [name for name in NEEDED if name not in frame.columns]
     if lacking:
-        said = f"it has no column {lacking[0]!r}; unbraid study export writes one"
+        said = f"it has no column {lacking[0]!r}; unbraid export writes one"
         raise ValueError(f"{path}: not the table of a study ({said})")
     frame["setting"] = frame["setting"].fillna("")
     return frame

@@ -16,7 +16,6 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("plot", "draw", "figures"), ("figure",)),
     **dict.fromkeys(("serve", "ui", "gui", "web", "dashboard", "browse", "app", "view", "visualize"), ("explore",)),
     **dict.fromkeys(("select", "best", "top", "udr"), ("rank",)),
-    **dict.fromkeys(("sample", "decode"), ("generate",)),
     **dict.fromkeys(("models", "methods"), ("families",)),
     **dict.fromkeys(("datasets", "dataset"), ("data",)),
     **dict.fromkeys(("sweep", "grid", "experiment"), ("study",)),
@@ -27,6 +26,15 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("download", "fetch"), ("get", "data")),
     **dict.fromkeys(("ls",), ("list", "data")),
     **dict.fromkeys(("describe", "details"), ("info",)),
+}
+# Of each group, what is written otherwise: one verb takes files, runs and studies, and what is drawn is a figure.
+ELSEWHERE: Mapping[str, Mapping[str, str]] = {
+    "unbraid": {
+        **dict.fromkeys(("traverse", "traversal", "traversals"), "unbraid figure traversals RUN --out F.png"),
+        **dict.fromkeys(("generate", "sample", "samples", "decode"), "unbraid figure samples RUN --out F.png"),
+        **dict.fromkeys(("merge", "agreement", "generalisation", "status"), "unbraid study {}"),
+    },
+    "study": dict.fromkeys(("rank", "compare", "report", "explore", "figure", "export"), "unbraid {} STUDY"),
 }
 OLDER = {"is not a valid integer.": "is not a whole number", "is not a valid float.": "is not a number"}  # Typer 0.25
 EXPECTED = {"int_parsing": "a whole number", "int_from_float": "a whole number", "float_parsing": "a number"}
@@ -51,6 +59,8 @@ class Commands(TyperGroup):
         name = args[0]
         if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name) is not None:
             return super().resolve_command(ctx, args)
+        if other := ELSEWHERE.get(self.name or "", {}).get(name):
+            raise ValueError(f"no command {name!r} here; write {other.format(name)}")
         raise ValueError(f"no command {name!r}; {suggestion(name, self.list_commands(ctx), words=WORDS)}")
 
 

@@ -1,7 +1,10 @@
-"""Folders that commands are given."""
+"""Files and folders that commands are given."""
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TypeVar
+
+Named = TypeVar("Named")
 
 
 def found_here(path: Path) -> Path:
@@ -13,28 +16,36 @@ def found_here(path: Path) -> Path:
     return local_folder(path)
 
 
+def is_study(path: Path) -> bool:
+    """Whether a path is the folder or the address of a study."""
+    return ":/" in str(path) or (path / "study.yaml").is_file()
+
+
 def expanded(files: list[Path]) -> list[Path]:
-    """Files and runs; of a folder of files, each of them."""
+    """Files and runs; of a folder of files or of runs, each of them."""
     from unbraid.representation import READABLE
-    from unbraid.storage.run_files import ADDED_CODES, CONFIG, STATUS
+    from unbraid.storage.run_files import WORKING
 
     found: list[Path] = []
     for path in files:
-        inside = sorted(each for each in path.iterdir() if each.suffix in READABLE) if path.is_dir() else []
-        a_run = any((path / name).exists() for name in (CONFIG, STATUS, ADDED_CODES)) or path.name.endswith(".part")
-        found += inside if inside and not a_run else [path]
+        inside: list[Path] = []
+        if path.is_dir() and not _is_run(path):
+            inside = sorted(each for each in path.iterdir() if each.suffix in READABLE)
+            inside = inside or sorted(each for each in path.iterdir() if _is_run(each) and each.suffix != WORKING)
+        found += inside or [path]
     if len(set(found)) < len(found):
         raise ValueError("one of the files is given twice")
     return found
 
 
-def check_outputs(outputs: Mapping[str, Path | None]) -> None:
-    """Minutes of work should not end in a file that cannot be written."""
-    for suffix, path in outputs.items():
-        if path is None:
-            continue
-        if path.suffix != suffix:
-            option = {".tex": "latex", ".md": "markdown"}.get(suffix, suffix[1:])
-            raise ValueError(f"--{option} {path}: the name must end in {suffix}")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"{path}: the folder {path.parent} does not exist")
+def _is_run(path: Path) -> bool:
+    from unbraid.storage.run_files import ADDED_CODES, CONFIG, STATUS, WORKING
+
+    return any((path / name).exists() for name in (CONFIG, STATUS, ADDED_CODES)) or path.name.endswith(WORKING)
+
+
+def called(models: Mapping[str, Named]) -> dict[str, Named]:
+    """By the shortest names that differ: of files without folder and suffix, where that suffices."""
+    stems = [Path(path).stem for path in models]
+    names = stems if len(set(stems)) == len(stems) else list(models)
+    return dict(zip(names, models.values(), strict=True))

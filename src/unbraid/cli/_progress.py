@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 
 from unbraid._utils.repr import printable
 from unbraid._utils.signals import Terminated
-from unbraid.cli._say import say
+from unbraid.cli.show import say
 
 PLAIN_SECONDS = 30.0  # between two lines where there is no terminal to draw a bar on
 # Show (what is done, done, all, what else is known), such as ("scoring", 3, 20, "3/20 mig").

@@ -1,16 +1,12 @@
 """How a study is printed."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
 from unbraid.analysis.settings import brief_settings
-from unbraid.cli._terminal import Terminal
+from unbraid.storage.table_formats import Cell, Table
 
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
@@ -71,45 +67,45 @@ def described(run: "StudyRun") -> dict[str, Any]:
     }
 
 
-def print_status(status: "StudyStatus") -> None:
+def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
     """Counts by family and setting, then what failed or diverged, and how far hold-outs are."""
-    console, runs = Terminal(), status.runs
-    groups: dict[tuple[str, str], Counter[str]] = {}
-    for run in runs:
-        groups.setdefault((run.family, run.setting), Counter())[run.state] += 1
-    console.print(_counts(status.name, groups))
+    runs = status.runs
+    yield counts(status.name, [status])
     for state in ("failed", "diverged"):
-        for run in runs:
-            if run.state == state:
-                _tell(console, state, run)
-    for failure in status.beside:
-        _tell(console, "failed", failure)
-    for line in failed_metrics(runs):
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
+        yield from (_why(state, run) for run in runs if run.state == state)
+    yield from (_why("failed", failure) for failure in status.beside)
+    yield from failed_metrics(runs)
     for kind, (done, expected) in status.answered.items():
-        console.print(f"{kind}: {done} of {expected} runs without some images have been asked", highlight=False)
+        yield f"{kind}: {done} of {expected} runs without some images have been asked"
     if status.left:
-        console.print(f"{status.left} runs in the folder are no longer in the YAML; they stay, outside the results")
+        yield f"{status.left} runs in the folder are no longer in the YAML; they stay, outside the results"
 
 
-def _tell(console: Console, state: str, run: "StudyRun | Failure") -> None:
+def _why(state: str, run: "StudyRun | Failure") -> str:
     where = " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
-    console.print(f"{state} {run.id} ({where}): {run.reason}", markup=False, highlight=False, soft_wrap=True)
+    return f"{state} {run.id} ({where}): {run.reason}"
 
 
-def _counts(title: str, groups: "dict[tuple[str, str], Counter[str]]") -> Table:
-    table = Table(
-        title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False, show_footer=True
-    )
-    total = sum(groups.values(), Counter())
-    table.add_column("family", footer="all")
-    table.add_column("setting")
-    for state in STATES:
-        table.add_column(state, justify="right", footer=str(total[state]))
-    brief = brief_settings(groups)
-    for (family, setting), counts in groups.items():
-        table.add_row(family, brief[family, setting], *(str(counts[state] or "-") for state in STATES))
-    return table
+def counts(title: str, found: "Sequence[StudyStatus]") -> Table:
+    """How many runs of each family and setting are in each state."""
+    groups: dict[tuple[str, str, str], Counter[str]] = {}
+    for status in found:
+        for run in status.runs:
+            groups.setdefault((status.label, run.family, run.setting), Counter())[run.state] += 1
+    brief = brief_settings(key[1:] for key in groups)
+    labels = ["label"] if any(status.label for status in found) and len(found) > 1 else []
+    rows = [
+        [*([label] if labels else []), family, brief[family, setting], *_cells(states)]
+        for (label, family, setting), states in groups.items()
+    ]
+    whole = sum(groups.values(), Counter[str]())
+    total = ["all", *[""] * (1 + len(labels)), *(whole[state] for state in STATES)]
+    heads = [*labels, "family", "setting", *STATES]
+    return Table(heads, [*rows, total], "l" * (len(heads) - 4) + "rrrr", title=title, keys=len(heads) - 4)
+
+
+def _cells(states: "Counter[str]") -> list[Cell]:
+    return [Cell(str(states[state] or "-"), states[state]) for state in STATES]
 
 
 def in_all(found: "Sequence[Estimate]") -> str:
@@ -122,23 +118,20 @@ def in_all(found: "Sequence[Estimate]") -> str:
     )
 
 
-def print_estimate(found: "Estimate", title: str = "") -> None:
+def estimated(found: "Estimate", title: str = "") -> "Iterator[Table | str]":
     """What a study will cost."""
-    console = Terminal()
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title or None, title_justify="left", title_style="bold")
-    table.add_column("family")
-    table.add_column("setting")
-    for name in ("runs", "to do", "steps", "ms/step", "core hours"):
-        table.add_column(name, justify="right")
     brief = brief_settings((row.family, row.setting) for row in found.rows)
-    for row in found.rows:
-        table.add_row(
-            row.family, brief[row.family, row.setting], str(row.runs), str(row.waiting), f"{row.steps:,}",
-            f"{1000 * row.seconds_per_step:.2f}", f"{row.hours:.2f}",
-        )  # fmt: skip
-    console.print(table)
-    for line in sentences(found):
-        console.print(line, highlight=False, soft_wrap=True)
+    rows = [
+        [
+            row.family, brief[row.family, row.setting], row.runs, row.waiting, Cell(f"{row.steps:,}", row.steps),
+            Cell(f"{1000 * row.seconds_per_step:.2f}", 1000 * row.seconds_per_step),
+            Cell(f"{row.hours:.2f}", row.hours),
+        ]
+        for row in found.rows
+    ]  # fmt: skip
+    heads = ["family", "setting", "runs", "to do", "steps", "ms/step", "core hours"]
+    yield Table(heads, rows, "llrrrrr", title=title, keys=2)
+    yield from sentences(found)
 
 
 def sentences(found: "Estimate") -> Iterable[str]:

@@ -17,29 +17,25 @@ from unbraid.cli._commands import Commands, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
 from unbraid.cli.cite import cite
-from unbraid.cli.compare import compare as compare_models
+from unbraid.cli.compare import compare
 from unbraid.cli.continue_run import continue_run
 from unbraid.cli.data import data_app
 from unbraid.cli.explore import explore
 from unbraid.cli.export import export
 from unbraid.cli.families import list_families
 from unbraid.cli.figure import figure
-from unbraid.cli.generate import generate
 from unbraid.cli.metrics import list_metrics
-from unbraid.cli.rank import rank as rank_models
+from unbraid.cli.rank import rank
 from unbraid.cli.report import report
 from unbraid.cli.score import score
 from unbraid.cli.stress import stress
 from unbraid.cli.study import study_app
 from unbraid.cli.study_add import add
 from unbraid.cli.study_agreement import agreement
-from unbraid.cli.study_compare import compare
 from unbraid.cli.study_generalisation import generalisation
 from unbraid.cli.study_merge import merge
 from unbraid.cli.study_published import published
-from unbraid.cli.study_rank import rank
 from unbraid.cli.train import train
-from unbraid.cli.traverse import traverse
 from unbraid.storage.trust import Untrusted
 
 # The headings of the commands in the help, each with an example.
@@ -56,7 +52,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("score", rich_help_panel=MEASURE)(score)
-app.command("compare", rich_help_panel=MEASURE)(compare_models)
+app.command("compare", rich_help_panel=MEASURE)(compare)
 app.command("metrics", rich_help_panel=MEASURE)(list_metrics)
 app.command("stress", rich_help_panel=MEASURE)(stress)
 app.command("cite", rich_help_panel=MEASURE)(cite)
@@ -64,17 +60,13 @@ app.add_typer(data_app, name="data", rich_help_panel=TRAIN)
 app.command("families", rich_help_panel=TRAIN)(list_families)
 app.command("train", rich_help_panel=TRAIN)(train)
 app.command("continue", rich_help_panel=TRAIN)(continue_run)
-app.command("traverse", rich_help_panel=TRAIN)(traverse)
-app.command("generate", rich_help_panel=TRAIN)(generate)
-app.command("export", rich_help_panel=TRAIN)(export)
-app.command("rank", rich_help_panel=SELECT)(rank_models)
+app.command("rank", rich_help_panel=SELECT)(rank)
 app.command("figure", rich_help_panel=SELECT)(figure)
 app.command("report", rich_help_panel=SELECT)(report)
 app.command("explore", rich_help_panel=SELECT)(explore)
+app.command("export", rich_help_panel=SELECT)(export)
 study_app.command("add")(add)
-study_app.command("rank")(rank)
 study_app.command("agreement")(agreement)
-study_app.command("compare")(compare)
 study_app.command("generalisation")(generalisation)
 study_app.command("merge")(merge)
 study_app.command("published")(published)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._say import say
+from unbraid.cli.show import say
 
 
 def cite(

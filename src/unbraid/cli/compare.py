@@ -1,125 +1,211 @@
-"""`unbraid compare`: which of several models scores better on these images, and how sure is that?"""
+"""`unbraid compare`: is one of several models, or one group of the runs of a study, better than another?"""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
-from unbraid.cli._paths import check_outputs, expanded
-from unbraid.cli._progress import metric_progress
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
-from unbraid.scoring.tables import is_bold, plain
+from unbraid.cli._options import (
+    Csv,
+    Html,
+    Json,
+    Latex,
+    Markdown,
+    Resamples,
+    RowGroups,
+    Weights,
+    interval_of,
+    labels_of,
+    listed,
+    refuse,
+)
+from unbraid.cli._paths import called, expanded, is_study
+from unbraid.cli._progress import metric_progress, stage_progress
+from unbraid.cli._trust import TrustCode
+from unbraid.cli.show import Files, show
+from unbraid.storage.table_formats import Table, table_of
 
 if TYPE_CHECKING:
-    from unbraid.scoring.compare import ModelComparison
+    from unbraid.analysis.comparison import Comparison, Shift
+    from unbraid.scoring.compare import Difference
 
 
 def compare(
-    files: Annotated[
+    paths: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE...", help="Files of codes with factors, or folders of runs.", show_default=False),
+        typer.Argument(
+            metavar="FILE...|STUDY",
+            help="Files of codes with factors, or run folders; or one study: its folder, or a table of results.",
+            show_default=False,
+        ),
     ],
     metrics: Annotated[
-        str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")
-    ] = "standard",
-    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
-    resamples: Annotated[
-        int | None,
-        typer.Option(help="Number of subsamples; default 200, or 20 for metrics that train.", show_default=False),
+        str | None,
+        typer.Option(
+            help="Of models: comma-separated metrics and presets (see `unbraid metrics`).", show_default="standard"
+        ),
     ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
+    resamples: Resamples = None,
     paired: Annotated[
         bool | None,
         typer.Option(
             "--paired/--unpaired",
-            help="Whether row k of every file is the same image; default: yes if their factors match.",
+            help="Of models: whether row k of every file is the same image; default: yes if their factors match.",
             show_default=False,
         ),
     ] = None,
-    weights: Annotated[
+    weights: Weights = None,
+    groups: RowGroups = None,
+    seed: Annotated[int | None, typer.Option(help="Of models: same seed, same numbers.", show_default="0")] = None,
+    by: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Factor with weights: how many rows each row stands for. It is not scored as a factor.",
-            show_default=False,
+            help="Of a study: column that defines the groups: family, setting, hyper.beta, ...",
+            show_default="family",
         ),
     ] = None,
-    groups: Annotated[
+    columns: Annotated[
+        str | None,
+        typer.Option(help="Of a study: comma-separated columns to compare; default the metrics.", show_default=False),
+    ] = None,
+    over: Annotated[
+        Literal["runs", "settings"] | None,
+        typer.Option(
+            help="Of a study: sampling unit, runs, or settings averaged over their seeds.", show_default="runs"
+        ),
+    ] = None,
+    within: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="Factor with groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
+            help="Of a study: compare only groups with the same value of this column; default label in a study of "
+            "several datasets, unless --by tells these apart.",
             show_default=False,
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write everything to this .json file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
-    latex: Annotated[Path | None, typer.Option(help="Write scores ± intervals to this .tex file.")] = None,
-    markdown: Annotated[Path | None, typer.Option(help="Write them to this .md file.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write them to this .csv file.")] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+    html: Html = None,
+    trust_code: TrustCode = None,
 ) -> None:
-    """Compare models on the same images, or on other images of the same source: is the difference significant?
+    """Compare models on images, or groups of the runs of a study: which is better, and is the difference significant?
 
-    The sampling unit is the image. Every difference has a confidence interval, and p values are corrected for all
-    comparisons shown (Holm). A model is called better only if that difference is significant. Files with more rows than
-    the smallest are scored on disjoint subsets of its size, because scores depend on the number of rows. To compare
-    families, train several seeds of each and use `unbraid study compare`.
+    Of models the sampling unit is the image. Files with more rows than the smallest are scored on disjoint subsets of
+    its size, because scores depend on the number of rows. To compare families, train several seeds of each and compare
+    the study: then the sampling unit is the run, because seeds change a score more than images do. There a difference
+    is the median of all differences between two groups, with the interval of a rank test. Runs with more rows than
+    others are scored again on subsets of as many, from the codes in their folders; a table of unequal rows is refused.
+
+    P values are corrected for all comparisons shown (Holm), and a model or group is called better only if its
+    difference is significant. --latex and --markdown write the scores ± intervals, --csv the differences.
 
     Examples:
 
       unbraid compare vae.npz factor_vae.npz --metrics mig,snc --html page.html
 
       unbraid compare runs/3f6c0f0a8d1e2b47 runs/91c4e8d0f7a6b235 --metrics mig,dci_lasso --latex table.tex
+
+      unbraid compare study/
+
+      unbraid compare study/ --by hyper.beta --columns mig.score,dci_lasso.disentanglement --csv differences.csv
+
+      unbraid compare several-datasets/ --by dataset --over settings
     """
-    outputs = {".json": json, ".html": html, ".tex": latex, ".md": markdown, ".csv": csv}
-    check_outputs(outputs)
-    from unbraid.cli.score import called, interval_of, labelled, listed
+    to = Files(csv, latex, markdown, json, html)
+    of_models = {
+        "metrics": metrics, "resamples": resamples, "paired": paired, "weights": weights, "groups": groups,
+        "seed": seed, "html": html,
+    }  # fmt: skip
+    of_study = {"by": by, "columns": columns, "over": over, "within": within}
+    if len(paths) == 1 and (is_study(paths[0]) or paths[0].suffix in (".csv", ".parquet")):
+        refuse(of_models, f"is of models; {paths[0]} is a study")
+        _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
+        return
+    refuse({**of_study, "trust-code": trust_code}, "is of a study; these are models")
+    interval = interval_of(confidence, resamples)
+    _of_models(expanded(paths), to, listed(metrics or "standard"), interval, paired, weights, groups, seed)
+
+
+def _of_models(
+    paths: Sequence[Path], to: Files, metrics: list[str], interval: Any, paired: bool | None, weights: str | None,
+    groups: str | None, seed: int | None,
+) -> None:  # fmt: skip
+    from unbraid.runs.labelled import read_labelled
     from unbraid.scoring.compare import compare as compare_models
     from unbraid.scoring.score import choose
     from unbraid.storage.trust import trusting
 
-    chosen = listed(metrics)
-    choose(trusting(chosen))
-    models = called({str(path): labelled(path, None, None, {}, weights, groups)[0] for path in expanded(files)})
+    choose(trusting(metrics))
+    about = labels_of(None, weights=weights, groups=groups)
+    models = called({str(path): read_labelled(path, about)[0] for path in paths})
     with metric_progress() as progress:
         found = compare_models(
-            models,
-            metrics=chosen,
-            confidence=interval_of(confidence, resamples) or confidence,
-            seed=seed,
-            paired=paired,
-            progress=progress,
+            models, metrics=metrics, confidence=interval, seed=seed or 0, paired=paired, progress=progress
         )
-    _print(Terminal(), found)
-    for out in outputs.values():
-        if out is not None:
-            found.save(out)
-            say(f"wrote {out}", err=True)
+    scores = Table(*found.table())
+    paper = Table(*found.table(), notes=(found.footnote,))
+    apart = [(each.metric, each, each.difference) for each in found.differences]
+    notes = [f"note: {note}" for note in (found.footnote, *found.notes)]
+    show(
+        [scores, _differences("metric", "models", found.confidence, apart), *notes], to, content=found.to_dict(),
+        rows=table_of(found.to_frame()) if to.csv else None, paper=paper,
+        html=found.text("page.html") if to.html else None,
+    )  # fmt: skip
 
 
-def _print(console: Console, found: "ModelComparison") -> None:
-    head, rows = found.table()
-    scores = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for place, name in enumerate(head):
-        scores.add_column(name, justify="right" if place else "left", overflow="fold")
-    for row in rows:
-        scores.add_row(*(Text(plain(cell), style="bold" if is_bold(cell) else "") for cell in row))
-    apart = Table(box=SIMPLE_HEAD, pad_edge=False)
-    names = ("metric", "models", "difference", f"{100 * found.confidence:g} % between", "p", "p (Holm)", "better")
-    for name in names:
-        apart.add_column(name, justify="left" if name in ("metric", "models", "better") else "right", overflow="fold")
-    for each in found.differences:
-        between = f"{each.low:+.3f} to {each.high:+.3f}"
-        apart.add_row(
-            each.metric, f"{each.first} - {each.second}", f"{each.difference:+.3f}", between, f"{each.p:.2g}",
-            f"{each.p_holm:.2g}", each.better,
-        )  # fmt: skip
-    for table in (scores, apart):
-        console.print(table, markup=False)
-    for note in (found.footnote, *found.notes):
-        console.print(f"note: {note}", markup=False, highlight=False, soft_wrap=True)
+def _of_study(
+    path: Path, to: Files, by: str, columns: list[str] | None, over: Literal["runs", "settings"],
+    within: str | None, confidence: float, trust: list[str] | None,
+) -> None:  # fmt: skip
+    from unbraid.cli.study import is_table, opened
+
+    if is_table(path):
+        from unbraid.analysis.comparison import compare_groups, usual_within
+        from unbraid.analysis.merging import read_table
+
+        frame = read_table(path)
+        within = within or usual_within(frame, by)
+        found = compare_groups(frame, by, columns, over=over, within=within, confidence=confidence)
+    else:
+        study = opened(path, trust=trust or ())
+        with stage_progress("scoring as many rows") as progress:
+            found = study.compare(by, columns, over=over, within=within, confidence=confidence, progress=progress)
+    rows = [(each.column, each, each.shift) for each in found.shifts]
+    notes = [f"note: {note}" for note in found.notes]
+    show(
+        [_means(found), _differences("column", "groups", confidence, rows), *notes], to, content=found.to_dict(),
+        rows=table_of(found.to_frame()), paper=Table(*found.table(), notes=(found.footnote,)),
+    )  # fmt: skip
+
+
+def _means(found: "Comparison") -> Table:
+    rows = [
+        [each.column, each.group, each.n, each.mean, f"{each.low:.3f} to {each.high:.3f}", each.median]
+        for each in found.groups
+    ]
+    heads = ["column", found.by, found.over, "mean", _between(found.confidence), "median"]
+    return Table(heads, rows, "llrrrr", keys=2)
+
+
+def _differences(
+    what: str, of: str, confidence: float, found: "Sequence[tuple[str, Difference | Shift, float]]"
+) -> Table:
+    """What differs, between whom, by how much, and who is better."""
+    rows = [
+        [
+            name, f"{each.first} - {each.second}", f"{apart:+.3f}",
+            f"{each.low:+.3f} to {each.high:+.3f}".replace("inf", "∞"), f"{each.p:.2g}", f"{each.p_holm:.2g}",
+            each.better,
+        ]
+        for name, each, apart in found
+    ]  # fmt: skip
+    return Table([what, of, "difference", _between(confidence), "p", "p (Holm)", "better"], rows, "llrrrrl", keys=2)
+
+
+def _between(confidence: float) -> str:
+    return f"{100 * confidence:g} % between"

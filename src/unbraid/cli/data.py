@@ -1,6 +1,5 @@
 """`unbraid data`: what datasets there are, and everything that turns a file or a rule into images."""
 
-import json as json_format
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,16 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 import yaml
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
-from rich.table import Table
 
 from unbraid._utils.repr import printable
 from unbraid.cli._commands import Commands
+from unbraid.cli._options import Csv, Json, Latex, Markdown, pair
 from unbraid.cli._progress import drawn_bar
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+from unbraid.cli.show import Files, check_output, say, show
+from unbraid.storage.table_formats import Cell, Table
 
 if TYPE_CHECKING:
     from unbraid.datasets import FactorDataset
@@ -38,63 +36,58 @@ Sets = Annotated[
     typer.Option("--set", metavar="OPTION=VALUE", help="An option of the dataset (see info); may be repeated."),
 ]
 NoVerify = Annotated[bool, typer.Option("--no-verify", help="Accept a file whose checksum or size differs.")]
-Json = Annotated[bool, typer.Option("--json", help="Print as JSON.")]
 
 
 @data_app.command("list")
-def list_datasets(json: Json = False) -> None:
+def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = None, json: Json = None) -> None:
     """List every dataset with its images, factors and state.
 
     Examples:
 
       unbraid data list
 
-      unbraid data list --json
+      unbraid data list --json datasets.json
     """
+    to = Files(csv, latex, markdown, json)
     from unbraid.datasets import DATASETS, cache_root
     from unbraid.datasets.described import describe, state
 
-    root = cache_root()
-    if json:
-        shown = (
-            "title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "package", "state",
-        )  # fmt: skip
-        rows = {name: {key: describe(name, root)[key] for key in shown} for name in [*DATASETS, *DATASETS.installed()]}
-        say(json_format.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    console = Terminal()
-    for rendered, title in ((True, "Drawn by this package"), (False, "Official files")):
-        table = Table(title=title, title_justify="left", title_style="bold", box=SIMPLE_HEAD, pad_edge=False)
-        table.add_column("dataset", no_wrap=True)
-        table.add_column("images", no_wrap=True, justify="right")
-        table.add_column("factors")
-        table.add_column("state", no_wrap=True)
-        for name, row in DATASETS.items():
-            if row.rendered == rendered:
-                names = row.space.names
-                factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} yes-or-no attributes"
-                table.add_row(name, f"{len(row):,}", factors, state(name, root))
-        console.print(table)
-    if added := DATASETS.installed():
-        table = Table(title="Of installed packages", title_justify="left", title_style="bold", box=SIMPLE_HEAD)
-        for column in ("dataset", "images", "factors", "package"):
-            table.add_column(column, no_wrap=column == "dataset", justify="right" if column == "images" else "left")
-        for name, row in added.items():
-            table.add_row(name, f"{len(row):,}", ", ".join(row.space.names), DATASETS.package_of(name))
-        console.print(table)
-    console.print("unbraid data info NAME tells more of one.", style="dim", highlight=False)
+    root, added = cache_root(), DATASETS.installed()
+    drawn = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if row.rendered]
+    official = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if not row.rendered]
+    others = [_row(name, row, DATASETS.package_of(name)) for name, row in added.items()]
+    heads = ["dataset", "images", "factors", "state"]
+    shown: list[Table | str] = [
+        Table(heads, drawn, "lrll", title="Drawn by this package", keys=2),
+        Table(heads, official, "lrll", title="Official files", keys=2),
+    ]
+    if others:
+        shown.append(Table([*heads[:3], "package"], others, "lrll", title="Of installed packages", keys=2))
+    keys = (
+        "title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "package", "state",
+    )  # fmt: skip
+    content = {name: {key: describe(name, root)[key] for key in keys} for name in [*DATASETS, *added]} if json else None
+    whole = Table(heads, [*drawn, *official, *others], "lrll")
+    show([*shown, "unbraid data info NAME tells more of one."], to, content=content, rows=whole, paper=whole)
+
+
+def _row(name: str, row: Any, state: str | None) -> list[Any]:
+    names = row.space.names
+    factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} yes-or-no attributes"
+    return [name, Cell(f"{len(row):,}", len(row)), factors, state]
 
 
 @data_app.command("info")
-def info(name: Name, json: Json = False) -> None:
+def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = None, json: Json = None) -> None:
     """Show details of one dataset: factors, options, files, notes.
 
     Examples:
 
       unbraid data info dsprites
 
-      unbraid data info my-images/ --json
+      unbraid data info my-images/ --json -
     """
+    to = Files(csv, latex, markdown, json)
     from unbraid.datasets import DATASETS, StoredImages, cache_root, find, load
     from unbraid.datasets.described import describe, describe_content
     from unbraid.datasets.own import is_path
@@ -107,10 +100,14 @@ def info(name: Name, json: Json = False) -> None:
     else:
         find(name)
         described = describe(name, cache_root())
-    if json:
-        say(json_format.dumps(described, indent=2, ensure_ascii=False))
-    else:
-        _print_info(described)
+    factors = [[each["name"], each["kind"], each["size"], _values(each["values"])] for each in described["factors"]]
+    table = Table(["factor", "kind", "levels", "values"], factors, "llrl")
+    show(
+        [*_described(described), *([table] if factors else []), *_options_of(described)],
+        to,
+        content=described,
+        rows=table,
+    )
 
 
 @data_app.command("render")
@@ -209,7 +206,7 @@ def path() -> None:
 
 
 @data_app.command("show")
-def show(
+def contact_sheet(
     name: Name,
     out: Annotated[Path, typer.Option(help="Output .png file.")],
     columns: Annotated[int, typer.Option(help="Maximum number of images in a row.")] = 10,
@@ -226,10 +223,7 @@ def show(
 
       unbraid data show my-images/ --out sheet.png --columns 6
     """
-    if out.suffix != ".png":
-        raise ValueError(f"--out {out}: the name must end in .png")
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
+    check_output("--out", out, ".png")
     from unbraid.plots import plot_factors
     from unbraid.storage.files import atomic_write
 
@@ -265,10 +259,8 @@ def _known(name: str) -> dict[str, Any]:
 def _options(name: str, sets: list[str] | None, file: Path | None, no_verify: bool) -> dict[str, Any]:
     options: dict[str, Any] = {}
     for text in sets or ():
-        option, equals, value = text.partition("=")
-        if not equals:
-            raise ValueError(f"--set {text}: write OPTION=VALUE")
-        options[option.strip()] = yaml.safe_load(value)
+        option, value = pair("--set", text, "OPTION=VALUE")
+        options[option] = yaml.safe_load(value)
     if file is not None:
         options["file"] = file
     if no_verify:
@@ -291,13 +283,12 @@ def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
         yield lambda done, total: bar.update(task, completed=done, total=total or None, visible=True)
 
 
-def _print_info(described: dict[str, Any]) -> None:
-    console = Terminal()
+def _described(described: dict[str, Any]) -> "Iterator[Table | str]":
+    """What is known of a dataset, beside its factors."""
+    yield f"{described['name']}  {described.get('title', '')}".rstrip()
     shape = " x ".join(map(str, described["image_shape"]))
     grid = "every combination of the factors once" if described["grid"] else "samples, no grid"
     grid = grid if described["factors"] else "no factors are known"
-    console.print(described["name"], style="bold", end="  ")
-    console.print(described.get("title", ""))
     facts = [
         ("images", f"{described['n_images']:,} of {shape} (height, width, channels); {grid}"),
         ("rendered", f"{str(described['rendered']).lower()}" + (" (drawn by this package)" * described["rendered"])),
@@ -318,32 +309,16 @@ def _print_info(described: dict[str, Any]) -> None:
         facts.append(
             ("file", f"{one['name']}{size}, {one['checksum'] or 'no checksum known'}\n{one['address']}\n{how}")
         )
-    grid_of_facts = Table.grid(padding=(0, 2))
-    grid_of_facts.add_column(no_wrap=True)
-    grid_of_facts.add_column(overflow="fold")
-    for key, value in facts:
-        if value:
-            grid_of_facts.add_row(key, value)
-    console.print(grid_of_facts, highlight=False, markup=False)
-    factors = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("factor", "kind", "levels", "values"):
-        factors.add_column(column, justify="right" if column == "levels" else "left")
-    for factor in described["factors"]:
-        factors.add_row(factor["name"], factor["kind"], str(factor["size"] or "-"), _values(factor["values"]))
-    if described["factors"]:
-        console.print(factors, markup=False)
-    flags = {"file", "verify"}
-    if set(described.get("options", ())) - flags:
-        options = Table(pad_edge=False, box=SIMPLE_HEAD)
-        for column in ("--set", "default", "what it does"):
-            options.add_column(column)
-        for option, about in described["options"].items():
-            if option in flags:
-                continue
-            options.add_row(option, str(about["default"]), about["help"])
-        console.print(options, markup=False)
-    for note in described.get("notes", ()):
-        console.print(f"- {note}", highlight=False, markup=False)
+    yield from (f"{key:<10}{value}".replace("\n", "\n" + " " * 10) for key, value in facts if value)
+
+
+def _options_of(described: dict[str, Any]) -> "Iterator[Table | str]":
+    """The options of a dataset, and notes."""
+    known = described.get("options", {})
+    rows = [[name, str(one["default"]), one["help"]] for name, one in known.items() if name not in ("file", "verify")]
+    if rows:
+        yield Table(["--set", "default", "what it does"], rows, "lll")
+    yield from (f"- {note}" for note in described.get("notes", ()))
 
 
 def _values(values: list[float | str] | None) -> str:

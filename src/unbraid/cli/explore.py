@@ -8,12 +8,12 @@ import typer
 
 from unbraid._utils.optional import require
 from unbraid.cli._paths import found_here
-from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.show import say
 
 
 def explore(
-    folder: Annotated[Path, typer.Argument(metavar="DIR|RUN", help="Folder of a study, or of a run.")],
+    folder: Annotated[Path, typer.Argument(metavar="STUDY|RUN", help="Folder of a study, or of a run.")],
     port: Annotated[int, typer.Option(help="Port to listen on; 0 for any free one.")] = 8765,
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     allow_remote: Annotated[
@@ -41,6 +41,8 @@ def explore(
     from unbraid.explore.server import serve
     from unbraid.explore.site import open_site
 
+    if folder.is_file():
+        raise ValueError(f"{folder}: not the folder of a study or a run; unbraid report {folder} makes a page of it")
     site = open_site(found_here(folder), trusted(trust_code, trust_data))
     with serve(host, port, site.get, site.post, allow_remote=allow_remote, token=token_urlsafe(16)) as server:
         try:

@@ -1,45 +1,97 @@
-"""`unbraid export`: a trained model for other tools."""
+"""`unbraid export`: the results of a study, a trained model, or codes, as files for other tools."""
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from unbraid.cli._say import say
+from unbraid.cli._paths import is_study
 from unbraid.cli._trust import TrustCode
+from unbraid.cli.show import check_output, say
 
 
 def export(
-    run: Annotated[Path, typer.Argument(help="Folder of a run, as `unbraid train` makes it.")],
-    onnx: Annotated[Path, typer.Option(help="Write this .onnx file.")],
-    part: Annotated[str, typer.Option(help="Part of the model: decoder or encoder.")] = "decoder",
+    path: Annotated[
+        Path, typer.Argument(metavar="STUDY|RUN|FILE", help="Folder of a study or of a run, or a file of codes.")
+    ],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="Of a study: its results, .csv or .parquet, or the folder of --records. Of a run: its model, .onnx. "
+            "Of a run or a file: its codes and factors, .npz, .safetensors or .parquet."
+        ),
+    ],
+    part: Annotated[Literal["decoder", "encoder"], typer.Option(help="With .onnx: part of the model.")] = "decoder",
+    records: Annotated[
+        bool, typer.Option("--records", help="Write a JSON record of each run in the shape of Every Eval Ever.")
+    ] = False,
+    organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
     trust_code: TrustCode = None,
 ) -> None:
-    """Write the decoder or the encoder of a run as ONNX.
+    """Write the results of a study as a table with one row per run, a model as ONNX, or codes in another format.
 
     The decoder takes `codes` (n, n_codes) and gives `images` (n, channels, height, width). The encoder takes `images`,
     floats from 0 to 1, and gives `codes`, the posterior means, and `log_variances`.
 
     Examples:
 
-      unbraid export runs/3f6c0f0a8d1e2b47 --onnx decoder.onnx
+      unbraid export study/ --out results.csv
 
-      unbraid export runs/3f6c0f0a8d1e2b47 --onnx encoder.onnx --part encoder
+      unbraid export study/ --records --organisation "My lab" --out records/
+
+      unbraid export runs/3f6c0f0a8d1e2b47 --out decoder.onnx
+
+      unbraid export runs/3f6c0f0a8d1e2b47 --out encoder.onnx --part encoder
+
+      unbraid export codes.csv --out codes.parquet
     """
-    if onnx.suffix != ".onnx":
-        raise ValueError(f"--onnx {onnx}: the name must end in .onnx")
-    if not onnx.parent.is_dir():
-        raise FileNotFoundError(f"--onnx {onnx}: the folder {onnx.parent} does not exist")
-    if part not in ("decoder", "encoder"):
-        raise ValueError(f"--part must be decoder or encoder; got {part!r}")
+    trust = trust_code or ()
+    if is_study(path) and records:
+        _records(path, out, organisation, trust)
+    elif records:
+        raise ValueError(f"--records is of a study, and {path} is none")
+    elif is_study(path) or out.suffix == ".csv":
+        _results(path, check_output("--out", out, ".csv", ".parquet"), trust)
+    elif out.suffix == ".onnx":
+        _model(path, check_output("--out", out, ".onnx"), part, trust)
+    else:
+        _codes(path, out)
+
+
+def _results(path: Path, out: Path, trust: Collection[str]) -> None:
+    from unbraid.analysis.merging import write_table
+    from unbraid.cli.study import opened
+
+    write_table(opened(path, trust=trust).results(), out)
+    say(f"wrote {out}")
+
+
+def _records(path: Path, out: Path, organisation: str, trust: Collection[str]) -> None:
+    from unbraid.cli.study import opened
+    from unbraid.studies.sharing import write_records
+
+    count = write_records(*opened(path, trust=trust).parts().values(), folder=out, organisation=organisation)
+    say(f"wrote {count} records below {out / 'data'}")
+
+
+def _model(run: Path, out: Path, part: Literal["decoder", "encoder"], trust: Collection[str]) -> None:
     from unbraid._utils.optional import require
 
     require("torch", "train", "reading a run")
     from unbraid.runs.onnx import export_onnx
     from unbraid.runs.run import load_run
 
-    difference = export_onnx(load_run(run, device="cpu", trust=trust_code or ()), onnx, part=part)
+    difference = export_onnx(load_run(run, device="cpu", trust=trust), out, part=part)
     checked = "not checked: onnxruntime is not installed"
     if difference is not None:
         checked = f"onnxruntime differs from PyTorch by at most {difference:.1g}"
-    say(f"wrote {onnx} ({checked})")
+    say(f"wrote {out} ({checked})")
+
+
+def _codes(path: Path, out: Path) -> None:
+    from unbraid.representation import SUFFIXES
+    from unbraid.runs.folder import read_codes
+
+    read_codes(path).save(check_output("--out", out, *SUFFIXES, *([".onnx"] if path.is_dir() else [])))
+    say(f"wrote {out}")

@@ -1,15 +1,13 @@
 """`unbraid families`: what can be trained."""
 
-import json as json_format
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
 
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+from unbraid.cli._options import Csv, Json, Latex, Markdown
+from unbraid.cli.show import Files, show
+from unbraid.storage.table_formats import Cell, Table
 
 if TYPE_CHECKING:
     from unbraid.families import Family, Hyperparameter
@@ -19,7 +17,10 @@ def list_families(
     family: Annotated[
         str | None, typer.Argument(help="Show the hyperparameters of this one.", show_default=False)
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
 ) -> None:
     """List the families of models, or the hyperparameters and published grids of one.
 
@@ -29,48 +30,47 @@ def list_families(
 
       unbraid families beta_vae
     """
+    to = Files(csv, latex, markdown, json)
     from unbraid._utils.optional import require
 
     require("torch", "train", "training")
     from unbraid.families.table import FAMILIES, find_family
     from unbraid.storage.trust import trusting
 
-    rows = {**FAMILIES, **FAMILIES.installed()} if family is None else {family: find_family(trusting(family))}
-    if json:
-        described = {name: {**_described(row), "package": FAMILIES.package_of(name)} for name, row in rows.items()}
-        say(json_format.dumps(described, indent=2))
-        return
-    console = Terminal()
     if family is not None:
-        _print_one(console, family, rows[family])
+        row = find_family(trusting(family))
+        show([*_one(family, row)], to, content={family: _described(family, row)})
         return
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("family", "what it is", "supervision", "published grids", "source"):
-        table.add_column(column, no_wrap=column in {"family", "supervision"})
-    for name, row in rows.items():
-        told = row.supervision.kind if row.supervision else ""
-        table.add_row(name, row.title, told, ", ".join(row.presets), FAMILIES.package_of(name) or row.source)
-    console.print(table, markup=False)
+    rows = {**FAMILIES, **FAMILIES.installed()}
+    cells = [
+        [
+            name, row.title, row.supervision.kind if row.supervision else "", ", ".join(row.presets),
+            FAMILIES.package_of(name) or row.source,
+        ]
+        for name, row in rows.items()
+    ]  # fmt: skip
+    table = Table(["family", "what it is", "supervision", "published grids", "source"], cells, "lllll")
+    show(table, to, content={name: _described(name, row) for name, row in rows.items()})
 
 
-def _print_one(console: Console, name: str, row: "Family") -> None:
-    console.print(f"{name}: {row.title} ({row.source})", markup=False, highlight=False)
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("--set", "default", "from", "to", "what it does"):
-        table.add_column(column, no_wrap=column == "--set", justify="right" if column in {"from", "to"} else "left")
-    for hyperparameter, each in row.hyperparameters.items():
-        low, high = ("" if abs(end) == float("inf") else f"{end:g}" for end in (each.low, each.high))
-        table.add_row(hyperparameter, str(each.default), low, high, _help(each))
-    console.print(table, markup=False)
+def _one(name: str, row: "Family") -> "Iterator[Table | str]":
+    yield f"{name}: {row.title} ({row.source})"
+    rows = [
+        [key, str(each.default), _end(each.low), _end(each.high), _help(each)]
+        for key, each in row.hyperparameters.items()
+    ]
+    yield Table(["--set", "default", "from", "to", "what it does"], rows, "llrrl")
     for preset, entries in row.presets.items():
         settings = "; ".join(", ".join(f"{key}={value}" for key, value in entry.items()) for entry in entries)
-        console.print(f"--preset {preset}: {settings}", markup=False, highlight=False)
+        yield f"--preset {preset}: {settings}"
     if row.supervision:
         told, amounts = row.supervision, ", ".join(row.supervision.amounts)
-        line = f"- Is told {told.kind}, for which a dataset needs {told.needs}. How much: {amounts}."
-        console.print(line, markup=False, highlight=False)
-    for note in row.notes:
-        console.print(f"- {note}", markup=False, highlight=False)
+        yield f"- Is told {told.kind}, for which a dataset needs {told.needs}. How much: {amounts}."
+    yield from (f"- {note}" for note in row.notes)
+
+
+def _end(number: float) -> Cell:
+    return Cell("") if abs(number) == float("inf") else Cell(f"{number:g}", number)
 
 
 def _help(row: "Hyperparameter") -> str:
@@ -78,7 +78,9 @@ def _help(row: "Hyperparameter") -> str:
     return row.help + (f" ({', '.join(choices)})" if choices else "")
 
 
-def _described(row: "Family") -> dict[str, Any]:
+def _described(name: str, row: "Family") -> dict[str, Any]:
+    from unbraid.families.table import FAMILIES
+
     return {
         "title": row.title,
         "source": row.source,
@@ -101,4 +103,5 @@ def _described(row: "Family") -> dict[str, Any]:
             "amounts": list(row.supervision.amounts),
         },
         "notes": list(row.notes),
+        "package": FAMILIES.package_of(name),
     }

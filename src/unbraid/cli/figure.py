@@ -4,14 +4,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
+from unbraid.cli._options import Kinds, LabelTable, Missing, Period, labels_of, listed, pair
 from unbraid.cli._paths import found_here
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
 from unbraid.cli._trust import TrustCode, TrustData, trusted
-from unbraid.cli.score import about_labels, labelled
+from unbraid.cli.show import check_output, print_table, say
+from unbraid.storage.table_formats import Table
 
 
 def figure(
@@ -19,7 +17,7 @@ def figure(
     path: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[RUN|DIR|FILE]",
+            metavar="[STUDY|RUN|FILE]",
             show_default=False,
             help="Folder of a run or of a study, or a representation file.",
         ),
@@ -33,20 +31,10 @@ def figure(
         str | None, typer.Option(metavar="NAMES", help="Comma-separated codes to show, by name or number.")
     ] = None,
     factors: Annotated[str | None, typer.Option(metavar="NAMES", help="Comma-separated factors to show.")] = None,
-    labels: Annotated[
-        Path | None,
-        typer.Option(help="Table of labels (.csv, .parquet, .npz, .npy) of the codes.", show_default=False),
-    ] = None,
-    kinds: Annotated[
-        str | None, typer.Option(metavar="NAME=KIND,...", help="Kinds of factors, as for `score`.", show_default=False)
-    ] = None,
-    period: Annotated[
-        str | None,
-        typer.Option(metavar="NAME=NUMBER,...", help="Period of angles: hue=360.", show_default=False),
-    ] = None,
-    missing: Annotated[
-        str | None, typer.Option(metavar="VALUE,...", help="Values that mean 'missing'.", show_default=False)
-    ] = None,
+    labels: LabelTable = None,
+    kinds: Kinds = None,
+    period: Period = None,
+    missing: Missing = None,
     top: Annotated[
         int | None,
         typer.Option(metavar="N", help="Number of codes to show, most important first.", show_default="24 of many"),
@@ -59,7 +47,7 @@ def figure(
     example: Annotated[bool, typer.Option("--example", help="Draw the shipped codes of a β-TCVAE instead.")] = False,
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
+    show_list: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
 ) -> None:
     """Draw a figure of a run, of a study or of a file of codes.
 
@@ -81,9 +69,11 @@ def figure(
 
       unbraid figure traversals runs/3f6c0f0a8d1e2b47 --out traversals.png --set rows=2 --set steps=11
 
+      unbraid figure samples runs/3f6c0f0a8d1e2b47 --out new.png --set images=64 --set seed=3
+
       unbraid figure rotation-traversal runs/3f6c0f0a8d1e2b47 --out around.png --data codes.csv
     """
-    if listed:
+    if show_list:
         return _print_list()
     if name is None:
         raise ValueError("give the name of a figure; unbraid figure --list shows them")
@@ -94,16 +84,18 @@ def figure(
         raise ValueError("give a RUN, a study's DIR or a FILE of codes, or --example for the shipped codes")
     if out is None:
         raise ValueError("give --out F.pdf, F.svg or F.png")
-    _check_outputs(out, data)
-    options = dict(_option(text) for text in sets or ())
-    about = about_labels(kinds, period, missing)
-    if path and (labels or about):
-        source = open_source(labelled(found_here(path), labels, None, about)[0])
+    check_output("--out", out, ".png", ".svg", ".pdf")
+    if data is not None:
+        check_output("--data", data, ".csv")
+    options = dict(pair("--set", text) for text in sets or ())
+    about = labels_of(labels, None, kinds, period, missing)
+    if path and not about.own:
+        from unbraid.runs.labelled import read_labelled
+
+        source = open_source(read_labelled(found_here(path), about)[0])
     else:
         source = open_source(path and found_here(path), trusted(trust_code, trust_data))
-    drawn = draw(
-        name, source, options, width=width, codes=_listed(codes), factors=_listed(factors), top=top,
-    )  # fmt: skip
+    drawn = draw(name, source, options, width=width, codes=listed(codes), factors=listed(factors), top=top)
     drawn.save(out, theme=theme)
     if data is not None:
         drawn.save_data(data)
@@ -114,36 +106,15 @@ def figure(
     return None
 
 
-def _listed(text: str | None) -> list[str]:
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
-
-
-def _check_outputs(out: Path, data: Path | None) -> None:
-    """What takes long to draw should not end in a file that cannot be written."""
-    for option, path, suffixes in (("--out", out, (".png", ".svg", ".pdf")), ("--data", data, (".csv",))):
-        if path is None:
-            continue
-        if path.suffix not in suffixes:
-            raise ValueError(f"{option} {path}: the name must end in {' or '.join(suffixes)}")
-        if not path.parent.is_dir():
-            raise FileNotFoundError(f"{option} {path}: the folder {path.parent} does not exist")
-
-
-def _option(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name.strip() or not value.strip():
-        raise ValueError(f"--set {text}: write NAME=VALUE")
-    return name.strip(), value.strip()
-
-
 def _print_list() -> None:
     from unbraid.figures import FIGURES
 
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("figure", "of", "what it shows", "--set"):
-        table.add_column(column, no_wrap=column in {"figure", "of"})
-    for name, row in FIGURES.items():
-        options = " ".join(f"{option}={default}" for option, default in row.options.items())
-        table.add_row(name, row.needs, row.title + (f" ({row.source})" if row.source else ""), options)
-    Terminal().print(table, markup=False)
+    rows = [
+        [
+            name, row.needs, row.title + (f" ({row.source})" if row.source else ""),
+            " ".join(f"{option}={default}" for option, default in row.options.items()),
+        ]
+        for name, row in FIGURES.items()
+    ]  # fmt: skip
+    print_table(Table(["figure", "of", "what it shows", "--set"], rows, "llll"))
     say("of codes: a representation file, or a run, which holds codes")

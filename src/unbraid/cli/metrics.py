@@ -1,58 +1,45 @@
 """`unbraid metrics`: what there is."""
 
-import json as json_format
-from typing import Annotated
+from typing import TYPE_CHECKING, Any
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
+from unbraid.cli._options import Csv, Json, Latex, Markdown
+from unbraid.cli.show import Files, show
+from unbraid.storage.table_formats import Table
 
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+if TYPE_CHECKING:
+    from unbraid.metrics import Metric
 
 
-def list_metrics(
-    json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False,
-) -> None:
+def list_metrics(csv: Csv = None, latex: Latex = None, markdown: Markdown = None, json: Json = None) -> None:
     """List every metric with its direction, range and source.
 
     Examples:
 
       unbraid metrics
 
-      unbraid metrics --json
+      unbraid metrics --json metrics.json
     """
+    to = Files(csv, latex, markdown, json)
     from unbraid.metrics import MEASURES, METRICS, PRESETS
 
     measures = {**MEASURES, **METRICS.installed()}
-    if json:
-        rows = {
-            name: {
-                "title": metric.title,
-                "headline": metric.headline,
-                "higher_is_better": metric.higher_is_better,
-                "range": [str(end) if abs(end) == float("inf") else end for end in metric.range],
-                "summary": metric.summary,
-                "limitations": metric.limitations,
-                "needs": metric.needs,
-                "source": metric.source,
-                "version": metric.version,
-                "package": METRICS.package_of(name),
-            }
-            for name, metric in measures.items()
-        }
-        say(json_format.dumps(rows, indent=2, ensure_ascii=False))
-        return
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("metric", "better", "range", "what it says", "source"):
-        table.add_column(column, no_wrap=column in {"metric", "better"})
-    for name, metric in measures.items():
-        low, high = (f"{end:g}".replace("inf", "∞") for end in metric.range)
-        needs = f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""
-        direction = "higher" if metric.higher_is_better else "lower"
-        source = METRICS.package_of(name) or metric.source
-        table.add_row(name, direction, f"{low} to {high}", metric.summary + needs, source)
-    Terminal().print(table)
-    say("Presets, which may stand for ids:")
-    for name, chosen in PRESETS.items():
-        say(f"  {name}: {'every metric' if name == 'all' else ', '.join(chosen)}")
+    rows = [
+        [
+            name, "higher" if metric.higher_is_better else "lower",
+            "{:g} to {:g}".format(*metric.range).replace("inf", "∞"),
+            metric.summary + (f" Needs {metric.needs.removeprefix('needs ')}." if metric.needs else ""),
+            METRICS.package_of(name) or metric.source,
+        ]
+        for name, metric in measures.items()
+    ]  # fmt: skip
+    table = Table(["metric", "better", "range", "what it says", "source"], rows, "lllll")
+    presets = {name: "every metric" if name == "all" else ", ".join(chosen) for name, chosen in PRESETS.items()}
+    lines = [f"  {name}: {said}" for name, said in presets.items()]
+    content = {name: _described(metric) | {"package": METRICS.package_of(name)} for name, metric in measures.items()}
+    show([table, "Presets, which may stand for ids:", *lines], to, content=content)
+
+
+def _described(metric: "Metric") -> dict[str, Any]:
+    names = ("title", "headline", "higher_is_better", "range", "summary", "limitations", "needs", "source", "version")
+    ends = [str(end) if abs(end) == float("inf") else end for end in metric.range]
+    return {name: getattr(metric, name) for name in names} | {"range": ends}

@@ -1,178 +1,178 @@
-"""`unbraid rank`: rank models without labels."""
+"""`unbraid rank`: which of many models, or of the runs of a study, is best, without labels."""
 
-import json as json_format
-import re
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import numpy as np
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from unbraid.cli._paths import check_outputs, expanded
+from unbraid.cli._options import Csv, Html, Json, Latex, Markdown, refuse
+from unbraid.cli._paths import expanded, is_study
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+from unbraid.cli._rank_study import rank_study
+from unbraid.cli._trust import TrustCode
+from unbraid.cli.show import Files, say, show
+from unbraid.storage.table_formats import Table
+
+if TYPE_CHECKING:
+    from unbraid.ranking.ranking import Ranking
 
 
 def rank(
-    files: Annotated[
-        list[Path], typer.Argument(help="Two or more files of codes of the same samples, runs, or a folder of them.")
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE...|STUDY",
+            help="Two or more files of codes of the same samples, run folders, or a folder of them; or the folder of a "
+            "study.",
+            show_default=False,
+        ),
     ],
-    groups: Annotated[
+    by: Annotated[
         str | None,
         typer.Option(
-            metavar="folder|name|LABEL,...",
-            help="Compare models within groups only: the folder of each file; its name less the number at its end "
-            "(beta4-0.npy is of beta4); or one label for each.",
+            metavar="COLUMN|folder|name|PATTERN|LABEL,...",
+            help="Of files and runs: compare models within groups only, by a column of the runs (family, hyper.beta, "
+            "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
+            "'(beta[0-9]+)', or one label for each.",
+            show_default=False,
+        ),
+    ] = None,
+    compare: Annotated[
+        Literal["same-hyperparameters", "same-family", "all"] | None,
+        typer.Option(
+            help="Of a study: which models are compared, all, those of one family, or the seeds of one setting, as in "
+            "the paper. Default as in the YAML, or all.",
             show_default=False,
         ),
     ] = None,
     similarity: Annotated[
         Literal["lasso", "spearman", "pearson"] | None,
-        typer.Option(help="Similarity of two latents; default lasso, or spearman with --top.", show_default=False),
+        typer.Option(
+            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top.",
+            show_default=False,
+        ),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option(
-            help="Compare each code with its N most similar (spearman or pearson), for thousands of codes.",
+            help="Of files: compare each code with its N most similar (spearman or pearson), for thousands of codes.",
             show_default=False,
         ),
     ] = None,
     alpha: Annotated[
         str | None,
         typer.Option(
-            help='Penalty of the lasso; "cv": by cross-validation for each two models, as the paper.',
-            show_default="0.1",
+            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
+            show_default=False,
         ),
     ] = None,
     informative: Annotated[
         Literal["signal", "kl"] | None,
         typer.Option(
-            help="How informative latents are found: by their signal, or by their KL as in the paper.",
-            show_default="signal",
+            help="How informative latents are found: by their signal, or by their KL as in the paper. Default as in "
+            "the YAML, or signal.",
+            show_default=False,
         ),
     ] = None,
     kl_threshold: Annotated[
         float | None,
         typer.Option(
-            help="A latent counts when its signal, or its mean KL, is above this, in nats.", show_default="0.01"
+            help="A latent counts when its signal, or its mean KL, is above this, in nats. Default as in the YAML, or "
+            "0.01.",
+            show_default=False,
         ),
     ] = None,
     n_comparisons: Annotated[
         int | None,
         typer.Option(help="Number of other models that each one is compared with; default all.", show_default=False),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the drawn comparisons.")] = 0,
+    seed: Annotated[
+        int | None,
+        typer.Option(help="Seed of the drawn comparisons. Default as in the YAML, or 0.", show_default=False),
+    ] = None,
     untrained: Annotated[
         list[Path] | None,
         typer.Option(
             metavar="FILE",
-            help="Codes of the same samples by an untrained model; give two or more, each with --untrained. No model "
-            "that scores as low as they do is called best.",
+            help="Of files: codes of the same samples by an untrained model; give two or more, each with --untrained. "
+            "No model that scores as low as they do is called best.",
             show_default=False,
         ),
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="Write scores and pairs to this .json file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write one standalone page to this .html file.")] = None,
+    metric: Annotated[
+        str | None,
+        typer.Option(
+            help="Of a study: column by which to check that seeds matter, such as mig.score.", show_default=False
+        ),
+    ] = None,
+    rows: Annotated[
+        int | None,
+        typer.Option(help="Number of models in the table; default all files, or 20 of a study.", show_default=False),
+    ] = None,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
+    html: Html = None,
+    trust_code: TrustCode = None,
 ) -> None:
-    """Rank models by Unsupervised Disentanglement Ranking: by agreement between models.
+    """Rank models by Unsupervised Disentanglement Ranking (UDR): by agreement between models.
 
-    The files hold codes of the same samples in the same order, and need no labels: .npy, .npz, .safetensors, .parquet
-    or .csv. Uninformative latents are left out; in a
-    file without log_variances all count as informative.
+    UDR takes models to be disentangled if their latents match those of the others one to one. Files hold codes of the
+    same samples in the same order, and need no labels. Uninformative latents are left out; in a file without
+    log_variances all count as informative.
+
+    Of a study, the best setting has the highest median, and the best model the highest score. Metrics that need labels
+    are shown too, if there are any, and so are the baselines without training where its YAML says `baselines: true`;
+    † marks runs that are no better. Comparisons are kept in STUDY/udr/, so a new model only adds its own. --latex and
+    --markdown write the medians by setting, --csv all runs, the best first.
 
     Examples:
 
+      unbraid rank study/
+
+      unbraid rank study/ --similarity spearman --compare all --rows 5 --csv runs.csv --latex settings.tex
+
       unbraid rank seed0.npz seed1.npz seed2.npz
 
-      unbraid rank codes/*.npy --groups name --html ranking.html
+      unbraid rank codes/*.npy --by name --html ranking.html
 
-      unbraid rank runs/*.npz --similarity spearman --n-comparisons 5 --json ranking.json
-
-      unbraid rank runs/*.npz --alpha cv --informative kl
+      unbraid rank runs/*.npz --alpha cv --informative kl --json ranking.json
 
       unbraid rank activations/*.npz --similarity pearson --top 10
     """
-    files = expanded(files)
+    if rows is not None and rows < 1:
+        raise ValueError(f"--rows must be at least 1; got {rows}")
+    to = Files(csv, latex, markdown, json, html)
+    given = {
+        "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
+        "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,
+    }  # fmt: skip
+    if len(paths) == 1 and is_study(paths[0]):
+        of_files = {"by": by, "top": top, "untrained": untrained or None}
+        refuse(of_files, f"is of files; {paths[0]} is a study")
+        refuse({"html": html}, f"is of files; unbraid report {paths[0]} makes the page of a study")
+        if similarity == "pearson":
+            raise ValueError(f"--similarity pearson goes with --top, which is of files; {paths[0]} is a study")
+        rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code or ())
+        return
+    refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is of a study; these are files")
+    files = expanded(paths)
     if len(files) < 2:
         raise ValueError(f"rank compares models with each other; give two or more files (got {len(files)})")
-    if json is not None and not json.parent.is_dir():
-        raise FileNotFoundError(f"--json {json}: the folder {json.parent} does not exist")
-    check_outputs({".html": html})
     from unbraid.ranking.verdicts import group_verdicts, model_verdict
-    from unbraid.storage.files import atomic_write
-    from unbraid.studies.rank import rank as rank_codes
 
-    with stage_progress("comparing models") as progress:
-        ranking = rank_codes(
-            files,
-            groups=None if groups is None else _groups(groups, files),
-            similarity=similarity,
-            top=top,
-            alpha=None if alpha is None else penalty(alpha),
-            informative=informative,
-            kl_threshold=kl_threshold,
-            n_comparisons=n_comparisons,
-            seed=seed,
-            untrained=expanded(untrained or []),
-            progress=partial(progress, "comparing models"),
-        )
-    for path, reason in ranking.left_out.items():
-        raise ValueError(f"{path}: {reason}")
-    texts: dict[Path, str] = {}  # made before the first is written, so that what fails leaves none
-    if json is not None:
-        content = {
-            "similarity": similarity or ranking.options.similarity,
-            **({} if top is None else {"top": top}),
-            "alpha": ranking.options.alpha,
-            "informative": ranking.options.informative,
-            "kl_threshold": ranking.options.kl_threshold,
-            "best": ranking.best,
-            "why_none": ranking.why_none(),
-            **({} if groups is None else {"groups": dict(zip(ranking.runs, ranking.families, strict=True))}),
-            "scores": {run: float(value) for run, value in zip(ranking.runs, ranking.scores, strict=True)},
-            "notes": list(ranking.notes),
-            "pairs": [[None if np.isnan(v) else float(v) for v in row] for row in ranking.pairs],
-        }
-        texts[json] = json_format.dumps(content, indent=2, allow_nan=False) + "\n"
-    if html is not None:
-        from unbraid.ranking.page import ranking_page
-
-        texts[html] = ranking_page(ranking, grouped=groups is not None)
-    for out, text in texts.items():
-        with atomic_write(out) as temporary:
-            temporary.write_text(text, encoding="utf-8")
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    table.add_column("rank", justify="right")
-    table.add_column("UDR", justify="right")
-    table.add_column("informative latents", justify="right")
-    if groups is not None:
-        table.add_column("group")
-    table.add_column("model", overflow="fold")
-    for place, model in enumerate(ranking.best_first, start=1):
-        group = [] if groups is None else [ranking.families[model]]
-        numbers = f"{ranking.scores[model]:.3f}", str(ranking.informative[model])
-        table.add_row(str(place), *numbers, *group, ranking.runs[model])
-    Terminal().print(table, markup=False)
+    ranking = _ranked(files, by, top, expanded(untrained or []), given)
     for note in ranking.notes:
         say(f"note: {note}", err=True)
-    for line in group_verdicts(ranking) if groups is not None else model_verdict(ranking):
-        Terminal().print(line, markup=False, highlight=False, soft_wrap=True)
-
-
-def _groups(said: str, files: list[Path]) -> list[str]:
-    """One label for each file."""
-    if said == "folder":
-        return [path.parent.name or "." for path in files]
-    if said == "name":
-        return [re.sub(r"[-_.]?(seed)?[-_.]?\d+$", "", path.stem) or path.stem for path in files]
-    labels = [label.strip() for label in said.split(",")]
-    if len(labels) != len(files):
-        raise ValueError(f"--groups: {len(labels)} labels for {len(files)} files; or say folder, or name")
-    return labels
+    grouped = by is not None
+    table = _table(ranking, grouped=grouped)
+    show(
+        [table.first(rows), *(group_verdicts if grouped else model_verdict)(ranking)], to, rows=table, paper=table,
+        content=_content(ranking, similarity, top, grouped=grouped) if to.json else None,
+        html=_page(ranking, grouped=grouped) if to.html else None,
+    )  # fmt: skip
 
 
 def penalty(text: str) -> float | Literal["cv"]:
@@ -183,3 +183,51 @@ def penalty(text: str) -> float | Literal["cv"]:
         return float(text)
     except ValueError:
         raise ValueError(f"--alpha must be a number or cv; got {text!r}") from None
+
+
+def _ranked(
+    files: list[Path], by: str | None, top: int | None, untrained: list[Path], given: dict[str, Any]
+) -> "Ranking":
+    from unbraid.runs.grouping import group_names
+    from unbraid.studies.rank import rank as rank_codes
+
+    groups = None if by is None else group_names(files, by)
+    given = {name: value for name, value in given.items() if value is not None}
+    with stage_progress("comparing models") as progress:
+        ranking = rank_codes(
+            files, groups=groups, top=top, untrained=untrained, progress=partial(progress, "comparing models"), **given
+        )
+    for path, reason in ranking.left_out.items():
+        raise ValueError(f"{path}: {reason}")
+    return ranking
+
+
+def _table(ranking: "Ranking", *, grouped: bool) -> Table:
+    rows = [
+        [
+            place, float(ranking.scores[model]), int(ranking.informative[model]),
+            *([ranking.families[model]] if grouped else []), ranking.runs[model],
+        ]
+        for place, model in enumerate(ranking.best_first, start=1)
+    ]  # fmt: skip
+    heads = ["rank", "UDR", "informative latents", *(["group"] if grouped else []), "model"]
+    return Table(heads, rows, "rrr" + "l" * (len(heads) - 3), keys=len(heads) - 1)
+
+
+def _content(ranking: "Ranking", similarity: str | None, top: int | None, *, grouped: bool) -> dict[str, Any]:
+    options = ranking.options
+    pairs = [[float(value) if value == value else None for value in row] for row in ranking.pairs]
+    return {
+        "similarity": similarity or options.similarity, **({} if top is None else {"top": top}),
+        "alpha": options.alpha, "informative": options.informative, "kl_threshold": options.kl_threshold,
+        "best": ranking.best, "why_none": ranking.why_none(),
+        **({"groups": dict(zip(ranking.runs, ranking.families, strict=True))} if grouped else {}),
+        "scores": dict(zip(ranking.runs, map(float, ranking.scores), strict=True)),
+        "notes": list(ranking.notes), "pairs": pairs,
+    }  # fmt: skip
+
+
+def _page(ranking: "Ranking", *, grouped: bool) -> str:
+    from unbraid.ranking.page import ranking_page
+
+    return ranking_page(ranking, grouped=grouped)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import quote
@@ -10,12 +11,18 @@ import typer
 
 from unbraid.cli._paths import found_here
 from unbraid.cli._progress import metric_progress, stage_progress
-from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.show import check_output, say
 
 
 def report(
-    path: Annotated[Path, typer.Argument(help="Folder of a study or of a run, or the .json file of scores.")],
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="STUDY|RUN|FILE",
+            help="Folder of a study or of a run, .json file of scores, or file of codes with factors.",
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(help="Output .html file; default report.html in the folder, or next to the file."),
@@ -28,8 +35,8 @@ def report(
 ) -> None:
     """Write one page that opens in any browser, without a network.
 
-    A run that has not been scored is scored first, by the standard metrics, and keeps its scores. The page of a run
-    decodes by itself: its sliders move the codes.
+    Codes and runs that have not been scored are scored first, by the standard metrics; a run keeps its scores. The page
+    of a run decodes by itself: its sliders move the codes. `unbraid score FILE --html` has more options.
 
     Examples:
 
@@ -48,7 +55,8 @@ def report(
     given, path = path, found_here(path)
     if not path.exists():
         read_folder(path)  # says whether it is unfinished or absent
-    out = _checked(out or (path / "report.html" if path.is_dir() else path.with_suffix(".html")))
+    out = out or (path / "report.html" if path.is_dir() else path.with_suffix(".html"))
+    check_output("--out", out, ".html")
     run = path.is_dir() and (path / STATUS).is_file()
     if compare is not None and not run:
         raise ValueError(f"--compare goes with the folder of a run; {path} is none")
@@ -57,7 +65,7 @@ def report(
     elif run:
         html = _of_run(path, compare, trusted(trust_code, trust_data))
     elif path.suffix in READABLE:
-        raise ValueError(f"{path}: codes without scores; a page of them is made by unbraid score {path} --html {out}")
+        html = _of_codes(path)
     elif path.is_file() or (path / SCORES).is_file():
         from unbraid.report.page import page
         from unbraid.scoring.card import load_beside
@@ -84,14 +92,6 @@ def _write(path: Path, html: str) -> None:
         temporary.write_text(html, encoding="utf-8")
 
 
-def _checked(out: Path) -> Path:
-    if out.suffix != ".html":
-        raise ValueError(f"--out {out}: the name must end in .html")
-    if not out.parent.is_dir():
-        raise FileNotFoundError(f"--out {out}: the folder {out.parent} does not exist")
-    return out
-
-
 def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
     """The page of a study; of several datasets that of them all, with those of each written into their folders."""
     from unbraid.storage.files import below
@@ -113,6 +113,16 @@ def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
         _write(own, html)
         addresses[label] = quote(Path(os.path.relpath(own, home)).as_posix())
     return studies_page(study, study.results(), addresses)
+
+
+def _of_codes(path: Path) -> str:
+    """The page of the standard metrics of codes."""
+    from unbraid.runs.labelled import Labels
+    from unbraid.runs.scoring import score_path
+
+    with metric_progress() as progress:
+        card = score_path(path, Labels(), progress=progress)
+    return replace(card, path=str(path)).text("page.html")
 
 
 def _of_run(path: Path, compare: Path | None, trust: Collection[str]) -> str:

@@ -1,18 +1,14 @@
 """`unbraid stress`: does a metric do what it claims, on codes whose faults are known?"""
 
-import json as json_format
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from unbraid.cli._paths import check_outputs
+from unbraid.cli._options import Csv, Json, Latex, Markdown, Seed
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+from unbraid.cli.show import Files, show
+from unbraid.storage.table_formats import Cell, Table
 
 if TYPE_CHECKING:
     from unbraid.scoring.stress import Stressed
@@ -39,8 +35,11 @@ def stress(
     lower_is_better: Annotated[
         bool, typer.Option("--lower-is-better", help="For a function of your own: lower is better.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same numbers.")] = 0,
-    json: Annotated[Path | None, typer.Option(help="Write every check to this .json file.")] = None,
+    seed: Seed = 0,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
 ) -> None:
     """Test metrics on codes with known faults, and report which behave as claimed.
 
@@ -59,34 +58,27 @@ def stress(
 
       unbraid stress my_lab.scores:my_metric --claim modularity
     """
-    check_outputs({".json": json})
+    to = Files(csv, latex, markdown, json)
     from unbraid.scoring.stress import stress as put_through
-    from unbraid.storage.files import atomic_write
 
     with stage_progress("stressing") as progress:
         results = put_through(
             *(metrics or ()), claims=claim, higher_is_better=not lower_is_better, seed=seed,
             progress=lambda _, done, total: progress("stressing", done, total),
         )  # fmt: skip
-    if json is not None:
-        content = {"seed": seed, "metrics": [result.to_dict() for result in results]}
-        with atomic_write(json) as temporary:
-            temporary.write_text(json_format.dumps(content, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    if len(results) == 1:
-        for only in results:
-            Terminal().print(str(only), markup=False, highlight=False, soft_wrap=True)
-    else:
-        Terminal().print(_summary(results), markup=False)
-    if json is not None:
-        say(f"wrote {json}", err=True)
+    content = {"seed": seed, "metrics": [result.to_dict() for result in results]}
+    table = _summary(results)
+    shown = [table] if len(results) > 1 else [line for each in results for line in str(each).splitlines()]
+    show(shown, to, content=content, rows=table, paper=table)
 
 
 def _summary(results: "Sequence[Stressed]") -> Table:
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    for column in ("metric", "value", "claims", "passed", "failed at"):
-        table.add_column(column, justify="right" if column == "passed" else "left", overflow="fold")
-    for each in results:
-        judged = f"{each.n_passed} of {each.n_passed + len(each.failed)}"
-        failed = ", ".join(dict.fromkeys(check.situation for check in each.failed))
-        table.add_row(each.metric, each.value, ", ".join(each.claims), judged, failed)
-    return table
+    rows = [
+        [
+            each.metric, each.value, ", ".join(each.claims),
+            Cell(f"{each.n_passed} of {each.n_passed + len(each.failed)}", each.n_passed),
+            ", ".join(dict.fromkeys(check.situation for check in each.failed)),
+        ]
+        for each in results
+    ]  # fmt: skip
+    return Table(["metric", "value", "claims", "passed", "failed at"], rows, "lllrl")

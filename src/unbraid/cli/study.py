@@ -1,6 +1,5 @@
 """`unbraid study`: many runs by one file."""
 
-import json as json_format
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +9,11 @@ import typer
 
 from unbraid._utils.optional import require
 from unbraid.cli._commands import Commands
+from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
-from unbraid.cli._say import say
-from unbraid.cli._study_tables import described, in_all, print_estimate, print_status, summary
+from unbraid.cli._study_tables import counts, described, estimated, in_all, status_of, summary
 from unbraid.cli._trust import TrustCode
+from unbraid.cli.show import Files, say, show
 
 if TYPE_CHECKING:
     from unbraid.studies.record import StudyProgress
@@ -27,8 +27,6 @@ study_app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-Folder = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")]
 
 
 @study_app.command("run")
@@ -95,7 +93,7 @@ def run(
         for number, (label, part) in enumerate(study.parts().items()):
             with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
                 found.append(estimate(part, executor, progress=progress, **options))
-            print_estimate(found[-1], part.config.name if label else "")
+            show([*estimated(found[-1], part.config.name if label else "")], Files())
         if len(found) > 1:
             say(in_all(found))
         return
@@ -124,25 +122,29 @@ def _progress(name: str) -> "Iterator[Callable[[StudyProgress], None]]":
 
 @study_app.command("status")
 def status(
-    folder: Folder,
-    json: Annotated[bool, typer.Option("--json", help="Print every run as JSON.")] = False,
+    folder: StudyFolder,
     again: Annotated[
         bool, typer.Option("--again", help="Read and check every run again, even if its files have not changed.")
     ] = False,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
     trust_code: TrustCode = None,
 ) -> None:
     """Count the runs of each family and setting by their state, and say why some failed.
 
-    Runs whose files have not changed since they were last read are not read again.
+    Runs whose files have not changed since they were last read are not read again. --json has every run.
 
     Examples:
 
       unbraid study status study/
 
-      unbraid study status study/ --json
+      unbraid study status study/ --json runs.json
 
       unbraid study status study/ --again
     """
+    to = Files(csv, latex, markdown, json)
     from unbraid.studies.index import remembered
 
     found = None if again or trust_code else remembered(folder)
@@ -151,44 +153,9 @@ def status(
         from unbraid.studies.status import statuses
 
         found = statuses(study.require_folder(), study.parts())
-    if json:
-        named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
-        say(json_format.dumps(named, indent=2))
-        return
-    for each in found:
-        print_status(each)
-
-
-@study_app.command("export")
-def export(
-    folder: Folder,
-    out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file, or records to a folder.")],
-    records: Annotated[
-        bool, typer.Option("--records", help="Write a JSON record of each run in the shape of Every Eval Ever.")
-    ] = False,
-    organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
-    trust_code: TrustCode = None,
-) -> None:
-    """Write the table of results, one row per run, or a record of each run in a schema that many projects share.
-
-    Examples:
-
-      unbraid study export study/ --out results.csv
-
-      unbraid study export study/ --records --organisation "My lab" --out records/
-    """
-    from unbraid.analysis.merging import check_suffix, write_table
-
-    if records:
-        from unbraid.studies.sharing import write_records
-
-        parts = opened(folder, trust=trust_code or ()).parts().values()
-        count = write_records(*parts, folder=out, organisation=organisation)
-        say(f"wrote {count} records below {out / 'data'}")
-        return
-    check_suffix(out)
-    write_table(opened(folder, trust=trust_code or ()).results(), out)
-    say(f"wrote {out}")
+    named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
+    table = counts("", found)
+    show([part for each in found for part in status_of(each)], to, content=named, rows=table, paper=table)
 
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":

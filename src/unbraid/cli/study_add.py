@@ -5,14 +5,15 @@ from typing import Annotated
 
 import typer
 
+from unbraid.cli._options import StudyFolder, number_or_text, pair
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._say import say
 from unbraid.cli._study_tables import failed_metrics
 from unbraid.cli._trust import TrustCode, TrustData, trusted
+from unbraid.cli.show import say
 
 
 def add(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
+    folder: StudyFolder,
     files: Annotated[
         list[Path],
         typer.Argument(metavar="FILE...", help="Representation files, or run folders of `unbraid train`."),
@@ -62,12 +63,5 @@ def add(
 
 
 def _setting(texts: list[str] | None) -> dict[str, float | int | str] | None:
-    from unbraid.cli.train import _value
-
-    found: dict[str, float | int | str] = {}
-    for text in texts or ():
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip() or not value.strip():
-            raise ValueError(f"--setting {text}: write NAME=VALUE")
-        found[key.strip()] = _value(value.strip())
-    return found if texts else None
+    pairs = [pair("--setting", text) for text in texts or ()]
+    return {name: number_or_text(value) for name, value in pairs} or None

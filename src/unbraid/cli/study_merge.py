@@ -5,14 +5,14 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._say import say
 from unbraid.cli._trust import TrustCode
+from unbraid.cli.show import say
 
 
 def merge(
     tables: Annotated[
         list[Path],
-        typer.Argument(metavar="TABLE...", help="Tables that `unbraid study export` wrote, or folders of studies."),
+        typer.Argument(metavar="TABLE...", help="Tables that `unbraid export` wrote, or folders of studies."),
     ],
     out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file.")],
     without: Annotated[
@@ -27,8 +27,8 @@ def merge(
 ) -> None:
     """Merge the tables of several studies: every run once, whatever the order of the tables.
 
-    A run that several tables hold must have the same numbers in all of them. What is unknown stays missing. `study
-    compare` and `study agreement` take the merged file in place of a study, and refuse to average what differs.
+    A run that several tables hold must have the same numbers in all of them. What is unknown stays missing. `unbraid
+    compare` and `unbraid study agreement` take the merged file in place of a study, and refuse to average what differs.
 
     Examples:
 

@@ -1,21 +1,19 @@
 """`unbraid study published`: numbers of papers beside those of the study."""
 
-import json as json_format
-from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
-
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
 from unbraid.cli._trust import TrustCode
+from unbraid.cli.show import Files, show
+from unbraid.storage.table_formats import Cell, Table
 
 
 def published(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")],
-    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+    folder: StudyFolder,
+    csv: Csv = None,
+    latex: Latex = None,
+    markdown: Markdown = None,
+    json: Json = None,
     trust_code: TrustCode = None,
 ) -> None:
     """Show each number of a paper that the YAML names under `published` beside what the runs of the study reached.
@@ -23,9 +21,11 @@ def published(
     Examples:
 
       unbraid study published study/
+
+      unbraid study published study/ --markdown published.md
     """
+    to = Files(csv, latex, markdown, json)
     from unbraid.cli.study import opened
-    from unbraid.studies.expand import setting_text
     from unbraid.studies.published import beside_published
 
     rows: list[dict[str, Any]] = [
@@ -35,29 +35,21 @@ def published(
     ]
     if not rows:
         raise ValueError(f"{folder}: the study names no published numbers; give it a section `published`")
-    if json:
-        say(json_format.dumps(rows, indent=2, allow_nan=False))
-        return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    names = ("label",) if "label" in rows[0] else ()
-    for name in (*names, "family", "setting", "column", "runs", "measured", "published", "difference"):
-        table.add_column(name, justify="left" if name in ("label", "family", "setting", "column") else "right")
-    for row in rows:
-        spread = "" if row["deviation"] is None else f" ± {row['deviation']:.3f}"
-        measured = "-" if row["measured"] is None else f"{row['measured']:.3f}{spread}"
-        difference = "-" if row["difference"] is None else f"{row['difference']:+.3f}"
-        setting = setting_text(row["setting"], row["setting"])
-        table.add_row(
-            *(row[name] for name in names),
-            row["family"],
-            setting,
-            row["column"],
-            str(row["runs"]),
-            measured,
-            f"{row['published']:g}",
-            difference,
-        )
-    console = Terminal()
-    console.print(table, markup=False)
-    for source, reason in dict.fromkeys((row["source"], row["reason"]) for row in rows):
-        console.print(f"{source}; may differ: {reason}", markup=False, highlight=False, soft_wrap=True)
+    names = ["label"] if "label" in rows[0] else []
+    heads = [*names, "family", "setting", "column", "runs", "measured", "published", "difference"]
+    table = Table(heads, [_cells(row, names) for row in rows], "l" * (len(heads) - 4) + "rrrr", keys=len(heads) - 4)
+    sources = dict.fromkeys(f"{row['source']}; may differ: {row['reason']}" for row in rows)
+    show([table, *sources], to, content=rows)
+
+
+def _cells(row: dict[str, Any], names: list[str]) -> list[Any]:
+    from unbraid.studies.expand import setting_text
+
+    measured, spread, difference = row["measured"], row["deviation"], row["difference"]
+    reach = "" if spread is None else f" ± {spread:.3f}"
+    return [
+        *(row[name] for name in names), row["family"], setting_text(row["setting"], row["setting"]), row["column"],
+        row["runs"], None if measured is None else Cell(f"{measured:.3f}{reach}", measured),
+        Cell(f"{row['published']:g}", row["published"]),
+        None if difference is None else Cell(f"{difference:+.3f}", difference),
+    ]  # fmt: skip

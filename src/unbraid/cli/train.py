@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
+from unbraid.cli._options import listed, number_or_text, pair
 from unbraid.cli._progress import Pace, continuing, progress_bar
-from unbraid.cli._say import say
-from unbraid.cli._terminal import Terminal
+from unbraid.cli.show import print_table, say
+from unbraid.storage.table_formats import Table
 
 if TYPE_CHECKING:
     from unbraid.runs.run import Run
@@ -76,7 +75,6 @@ def train(
         raise ValueError("name the dataset once: unbraid train FAMILY DATASET, or --dataset DATASET")
     chosen = _seeds(seeds)
     from unbraid._utils.optional import require
-    from unbraid.cli.score import listed
 
     require("torch", "train", "training")
     from unbraid.training.train import train as train_models
@@ -96,25 +94,13 @@ def train(
 def _settings(sets: list[str] | None, reserved: Iterable[str]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for text in sets or ():
-        name, equals, values = text.partition("=")
-        name = name.strip()
-        if not equals or not name or not values.strip():
-            raise ValueError(f"--set {text}: write NAME=VALUE or NAME=VALUE,VALUE")
+        name, values = pair("--set", text, "NAME=VALUE or NAME=VALUE,VALUE")
         if name in set(reserved):
             raise ValueError(f"--set {text}: {name} is not a hyperparameter; see unbraid train --help")
         if name in given:
             raise ValueError(f"--set {text}: {name} is given twice; write its values with commas between")
-        given[name] = [_value(value.strip()) for value in values.split(",")]
+        given[name] = [number_or_text(value.strip()) for value in values.split(",")]
     return given
-
-
-def _value(text: str) -> float | int | str:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _seeds(text: str) -> int | list[int]:
@@ -130,10 +116,10 @@ def _options(options: list[str] | None) -> dict[str, Any]:
 
     found: dict[str, Any] = {}
     for text in options or ():
-        name, equals, value = text.partition("=")
-        if not equals or name.strip() == "name":
+        name, value = pair("--data", text, "OPTION=VALUE")
+        if name == "name":
             raise ValueError(f"--data {text}: write OPTION=VALUE")
-        found[name.strip()] = yaml.safe_load(value)
+        found[name] = yaml.safe_load(value)
     return found
 
 
@@ -166,22 +152,23 @@ def print_runs(runs: "list[Run]") -> None:
     given = [completed(find_family(run.config["family"]), run.config["hyperparameters"]) for run in runs]
     varied = [name for name in given[0] if len({str(each[name]) for each in given}) > 1]
     last = list(dict.fromkeys(name for run in runs for name in run.status["last"] if name.split("/")[0] in SHOWN))
-    table = Table(pad_edge=False, box=SIMPLE_HEAD)
-    table.add_column("run", no_wrap=True, overflow="fold")
-    for name in ("seed", *varied, *last):
-        table.add_column(name.replace("_", " "), justify="right")
-    table.add_column("state")
+    heads = ["run", *(name.replace("_", " ") for name in ("seed", *varied, *last)), "state"]
+    rows = []
     for run, each in zip(runs, given, strict=True):
         settings = [f"{each[name]}" for name in varied]
         numbers = [f"{run.status['last'][name]:.4g}" if name in run.status["last"] else "-" for name in last]
-        state = run.status["state"]
-        if state == "diverged":
-            state += f" at step {run.status['step']}: {run.status['reason']}"
-        elif run.status.get("held_out", {}).get("stopped"):
-            state += f", stopped early at step {run.status['step']}"
-        table.add_row(run.path.name, str(run.config["seed"]), *settings, *numbers, state)
-    Terminal().print(table, markup=False)
+        rows.append([run.path.name, run.config["seed"], *settings, *numbers, _ended(run)])
+    print_table(Table(heads, rows, "l" + "r" * (len(heads) - 2) + "l"))
     for run in runs:
         if note := run.status.get("note"):
             say(f"{run.path.name} is finite and yet absurd: {note}")
     say(f"in {runs[0].path.parent}")
+
+
+def _ended(run: "Run") -> str:
+    """How a run ended."""
+    state, step = run.status["state"], run.status["step"]
+    if state == "diverged":
+        return f"diverged at step {step}: {run.status['reason']}"
+    early = run.status.get("held_out", {}).get("stopped")
+    return f"{state}, stopped early at step {step}" if early else state

@@ -6,21 +6,24 @@ import numpy as np
 
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
-from unbraid.plots import plot_curves, plot_reconstructions, plot_traversals
+from unbraid.plots import plot_curves, plot_images, plot_reconstructions, plot_traversals
 from unbraid.plots.paper import COLUMN
 from unbraid.types import FloatArray
 
 SMALLEST_TILE = 48  # pixels
+MOST = 10_000  # images of one picture
 
 if TYPE_CHECKING:
     from unbraid.runs.interpolations import Strips
 
 
-def traversals(source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 0) -> Drawn:
+def traversals(
+    source: Source, *, rows: int = 3, steps: int = 9, seed: int = 0, columns: int = 0, dataset: str = ""
+) -> Drawn:
     """What each code does: it goes through its range while the others stay."""
     from unbraid.runs.traversals import traverse
 
-    found = traverse(source.run, rows=rows, steps=steps, shown=2 * steps, seed=seed)
+    found = traverse(source.run, dataset or None, rows=rows, steps=steps, shown=2 * steps, seed=seed)
     weights = np.zeros(source.run.n_codes)
     weights[found.codes] = found.variances if found.kl is None else found.kl
     names = [f"code {code}" for code in range(source.run.n_codes)]
@@ -62,6 +65,18 @@ def object_interpolation(
 
     found = object_interpolation(source.run, pairs=pairs, rows=rows, steps=steps, seed=seed)
     return _strips(source, found, "way", "share", "a turn a row", columns)
+
+
+def samples(source: Source, *, images: int = 16, seed: int = 0, columns: int = 0) -> Drawn:
+    """Images drawn from the model's own prior."""
+    if not 1 <= images <= MOST:
+        raise ValueError(f"images of samples must be 1 to {MOST:,}; got {images}")
+    if len(source.run.config["dataset"]["image_shape"]) != 3:
+        raise ValueError(f"{source.path} decodes rows of a table, no images")
+    codes = source.run.prior_codes(images, seed=seed)
+    data = {"image": np.arange(images), **{f"code_{code}": column for code, column in enumerate(codes.T)}}
+    picture = plot_images(np.clip(source.run.decode(codes), 0, 1), columns=columns, width=source.chosen.width)
+    return Drawn(picture, data)
 
 
 def _strips(source: Source, found: "Strips", block: str, value: str, what: str, columns: int) -> Drawn:

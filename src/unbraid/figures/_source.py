@@ -12,8 +12,8 @@ from unbraid.figures._chosen import Chosen
 from unbraid.plots.paper import COLUMN
 from unbraid.representation import Representation
 from unbraid.representation.representation import example_path
-from unbraid.runs.folder import read_codes
-from unbraid.storage.run_files import ADDED_CODES, CODES, CONFIG
+from unbraid.runs.folder import read_codes, read_folder
+from unbraid.storage.run_files import ADDED_CODES, CODES, CONFIG, WORKING
 from unbraid.types import DataFrame
 
 Kind = Literal["codes", "run", "study"]
@@ -97,5 +97,7 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
             return Source(path, "study")
         raise ValueError(f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]})")
     if not path.is_file():
+        if path.with_name(path.name + WORKING).is_dir():
+            read_folder(path)  # says that it is not finished
         raise FileNotFoundError(f"{path}: no such file or folder")
     return Source(path, "codes")

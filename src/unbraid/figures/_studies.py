@@ -90,7 +90,7 @@ def similarity(source: Source, *, ranking: str = "") -> Drawn:
     folder = source.study.require_folder() / FOLDER
     kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
     if not kept:
-        raise ValueError(f"{folder}: no ranking of the {len(frame)} runs; see unbraid study rank {source.path}")
+        raise ValueError(f"{folder}: no ranking of the {len(frame)} runs; see unbraid rank {source.path}")
     if ranking and ranking not in kept:
         raise ValueError(f"{folder}: no ranking {ranking!r}; there are {', '.join(kept)}")
     path = folder / f"{ranking or kept[0]}.npz"

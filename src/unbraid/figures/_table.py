@@ -50,6 +50,7 @@ FIGURES: Mapping[str, FigureRow] = MappingProxyType(
         "traversals": FigureRow(_runs.traversals, "run", width=PAGE, chooses=("codes", "top")),
         "rotation-traversal": FigureRow(_runs.rotation_traversal, "run", "LSBD fig. 10", PAGE),
         "object-interpolation": FigureRow(_runs.object_interpolation, "run", "LSBD fig. 11-12", PAGE),
+        "samples": FigureRow(_runs.samples, "run"),
         "reconstructions": FigureRow(_runs.reconstructions, "run", width=PAGE),
         "curves": FigureRow(_runs.curves, "run", width=PAGE),
         "boxes": FigureRow(_studies.boxes, "study", "UDR fig. 2-3", PAGE),

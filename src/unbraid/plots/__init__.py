@@ -7,6 +7,7 @@ from unbraid.plots.contact_sheet import plot_factors
 from unbraid.plots.correlations import plot_correlations
 from unbraid.plots.curves import plot_curves
 from unbraid.plots.hinton import important_first, plot_hinton
+from unbraid.plots.images import plot_images
 from unbraid.plots.important import plot_important_codes
 from unbraid.plots.kl import plot_kl
 from unbraid.plots.latents import plot_latents
@@ -33,6 +34,7 @@ __all__ = [
     "plot_factor_code",
     "plot_factors",
     "plot_hinton",
+    "plot_images",
     "plot_important_codes",
     "plot_kl",
     "plot_latents",

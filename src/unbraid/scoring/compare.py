@@ -20,7 +20,9 @@ from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.engine import Gap
 from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
 from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, score
+from unbraid.scoring.tables import unchecked
 from unbraid.storage.files import atomic_write
+from unbraid.storage.table_formats import Table, is_bold, plain, table_text
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
@@ -139,8 +141,6 @@ class ModelComparison:
     @property
     def footnote(self) -> str:
         """What a reader of the table must know: rows, seed, version, how sure, what was corrected for."""
-        from unbraid.scoring.tables import unchecked
-
         card = next(iter(self.cards.values()))
         sizes, n = sorted({each.n_rows for each in self.compared.values()}), len(self.differences)
         rows = f"{' or '.join(f'{size:,}' for size in sizes)} rows, {'paired' if self.paired else 'unpaired'}"
@@ -163,25 +163,23 @@ class ModelComparison:
             ValueError: the suffix is another.
             FileNotFoundError: the folder does not exist.
         """
-        from unbraid.scoring.tables import save_table
-
-        path = Path(path)
-        if path.suffix not in (".json", ".html"):
-            save_table(path, *self.table(), foot=self.footnote)
-            return
-        if path.suffix == ".html":
-            from unbraid.report.comparison import comparison_page
-
-            text = comparison_page(self._shown())
-        else:
-            text = json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        text = self.text(path)
         with atomic_write(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
 
+    def text(self, path: str | Path) -> str:
+        """What `save` writes to a file of this name; raises ValueError as it does."""
+        suffix = Path(path).suffix
+        if suffix == ".json":
+            return json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n"
+        if suffix == ".html":
+            from unbraid.report.comparison import comparison_page
+
+            return comparison_page(self._shown())
+        return table_text(Table(*self.table(), notes=(self.footnote,)), suffix, path)
+
     def _shown(self) -> dict[str, Any]:
         """What the page shows, as `unbraid.report.comparison` takes it."""
-        from unbraid.scoring.tables import is_bold, plain
-
         scores, first = [], next(iter(self.cards.values()))
         head, rows = self.table()
         for name, row in zip(dict.fromkeys(each.metric for each in self.differences), rows, strict=True):
@@ -209,7 +207,7 @@ def compare(
     """Compare the codes that two or more models give: which scores better, by how much, and how sure is that?
 
     The sampling unit is the image: other images might reverse a small difference. Two models cannot show that one
-    *method* is better than another, since seeds change a score too; see `Study` and `unbraid study compare`.
+    *method* is better than another, since seeds change a score too; see `Study` and `unbraid compare`.
 
     Scores depend on the number of rows. Of a model with more rows than the one with the fewest (2 % more, or beyond),
     disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; `notes` say so.

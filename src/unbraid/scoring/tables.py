@@ -1,73 +1,146 @@
-"""Scores of one or several models as a table for a paper: LaTeX, Markdown or CSV."""
+"""Scores of one or several models as tables."""
 
-import csv
-import io
-from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unbraid._utils.repr import WITHIN
+from unbraid._utils.suggest import suggestion
 from unbraid._version import VERSION
 from unbraid.confidence.baselines import MARK, no_better
-from unbraid.storage.files import atomic_write
+from unbraid.storage.table_formats import Cell, Table
 
 if TYPE_CHECKING:
+    from unbraid.confidence.interval import Interval
+    from unbraid.metrics import Metric
     from unbraid.scoring.card import ScoreCard, Scored
 
-Rows = Sequence[Sequence[str]]
-FORMATS = (".tex", ".md", ".csv")
 WITHIN_NULL = "°"  # beside a score that is not told from those of shuffled rows
-ESCAPED = str.maketrans(
-    {each: f"\\{each}" for each in "&%$#_{}"}
-    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
-)
-SYMBOLS = {
-    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
-    "°": r"$^\circ$", "†": r"$^\dagger$", "×": r"$\times$",
-}  # fmt: skip
 
 
-def compare(cards: "Mapping[str, ScoreCard]", *, digits: int = 3) -> tuple[list[str], list[list[str]]]:
-    """Headlines side by side: a row for each metric, a column for each model, and their mean ± standard deviation.
+def score_table(
+    cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group", sort: str | None = None
+) -> Table:
+    """Headlines of models: a row for each, the best first, and their mean ± standard deviation; of one, a row a metric.
 
     Args:
         cards: by the name of the model.
-        digits: after the point.
+        groups: of each model.
+        by: what the groups are called.
+        sort: metric to sort by; default the first.
 
     Returns:
-        The head and the rows, as text. The deviation is that of a sample (divided by n - 1), over the models that have
-        the metric; what a model lacks is "-". Arrows say which way is better. A score that has an interval is given
-        ± half of it, and one that is not told from its null, or no
-        better than its best baseline, has a mark; `footnote` explains all of it.
+        Table. Arrows say which way is better. The deviation is that of a sample (divided by n - 1), over the models
+        that have the metric. A score that has an interval is given ± half of it, and one that is not told from its
+        null, or no better than its best baseline, has a mark; the note explains all of it.
+
+    Raises:
+        ValueError: no model has the metric to sort by.
     """
-    metrics = list(dict.fromkeys(name for card in cards.values() for name in card))
-    rows = []
+    metrics, notes = _metrics(cards), (footnote(cards),)
+    if len(cards) == 1 and groups is None:
+        ((name, card),) = cards.items()
+        rows = [[head, _cell(scored)] for head, scored in zip(_heads(metrics), card.scored.values(), strict=True)]
+        return Table(["metric", name], rows, notes=notes)
+    named = dict(zip(cards, groups or [""] * len(cards), strict=True))
+    rows = [
+        [name, *([named[name]] if groups else []), *(_cell(cards[name].scored.get(metric)) for metric in metrics)]
+        for name in _best_first(cards, metrics, sort)
+    ]
+    heads = ["model", *([by] if groups else []), *_heads(metrics)]
+    keys = len(heads) - len(metrics)
+    if not groups:
+        rows.append(["mean ± sd", *(_mean(cards.values(), metric) for metric in metrics)])
+    return Table(heads, rows, "l" * keys + "r" * len(metrics), notes=notes, keys=keys)
+
+
+def group_table(
+    cards: "Mapping[str, ScoreCard]", groups: Sequence[str], *, by: str = "group", sort: str | None = None
+) -> Table:
+    """Mean ± standard deviation of each group of models, the best first; arguments as for `score_table`."""
+    metrics = _metrics(cards)
+    members: dict[str, list[ScoreCard]] = {}
+    for card, group in zip(cards.values(), groups, strict=True):
+        members.setdefault(group, []).append(card)
+    rows = [[group, len(own), *(_mean(own, metric) for metric in metrics)] for group, own in members.items()]
+    first = _asked(metrics, sort)
+    place, upward = 2 + list(metrics).index(first), metrics[first].higher_is_better
+    rows.sort(key=lambda row: _order(row[place].value, upward))
+    heads = [by, "models", *_heads(metrics)]
+    note = f"mean ± standard deviation of the models of each {by}"
+    return Table(heads, rows, notes=(note, footnote(cards)), keys=2, title=f"means by {by}")
+
+
+def score_rows(cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group") -> Table:
+    """One row per model for programs: its headlines, and the ends of their intervals where there are any."""
+    metrics = _metrics(cards)
+    heads, rows = ["model", *([by] if groups else [])], [[name] for name in cards]
+    for row, group in zip(rows, groups or (), strict=bool(groups)):
+        row.append(group)
     for name in metrics:
         scored = [card.scored.get(name) for card in cards.values()]
-        numbers = [each.headline for each in scored if each is not None]
-        better = next(each.metric.higher_is_better for each in scored if each is not None)
-        row = [f"{name} {'↑' if better else '↓'}"]
-        row += ["-" if each is None else _score(each, digits) for each in scored]
-        if len(cards) > 1:
-            spread = f" ± {np.std(numbers, ddof=1):.{digits}f}" if len(numbers) > 1 else ""
-            row.append(f"{np.mean(numbers):.{digits}f}{spread}")
-        rows.append(row)
-    return ["metric", *cards, *(["mean ± sd"] if len(cards) > 1 else [])], rows
+        intervals = [None if each is None else _interval(each) for each in scored]
+        heads.append(name)
+        columns: list[list[Any]] = [[None if each is None else each.headline for each in scored]]
+        if any(intervals):
+            heads += [f"{name}.low", f"{name}.high"]
+            columns += [[each and getattr(each, end) for each in intervals] for end in ("low", "high")]
+        for row, *values in zip(rows, *columns, strict=True):
+            row.extend(values)
+    return Table(heads, rows)
 
 
-def _score(scored: "Scored", digits: int) -> str:
-    known = scored.intervals and scored.intervals.values.get(scored.metric.headline)
-    reach = f" ± {known.half_width:.{digits}f}" if known else ""
-    within = scored.null is not None and scored.null.p > WITHIN
-    marks = WITHIN_NULL if within else ""
+def _metrics(cards: "Mapping[str, ScoreCard]") -> "dict[str, Metric]":
+    return {name: each.metric for card in cards.values() for name, each in card.scored.items()}
+
+
+def _best_first(cards: "Mapping[str, ScoreCard]", metrics: "Mapping[str, Metric]", sort: str | None) -> "list[str]":
+    first = _asked(metrics, sort)
+    scored = {name: card.scored.get(first) for name, card in cards.items()}
+    numbers = {name: None if each is None else each.headline for name, each in scored.items()}
+    return sorted(cards, key=lambda name: _order(numbers[name], metrics[first].higher_is_better))
+
+
+def _asked(metrics: "Mapping[str, Metric]", sort: str | None) -> str:
+    if sort is not None and sort not in metrics:
+        raise ValueError(f"no model has the metric {sort!r} to sort by; {suggestion(sort, metrics)}")
+    return sort or next(iter(metrics))
+
+
+def _order(number: float | None, upward: bool) -> tuple[bool, float]:
+    """By which models are sorted: the best first, those without a number last."""
+    return number is None, 0.0 if number is None else -number if upward else number
+
+
+def _heads(metrics: "Mapping[str, Metric]") -> list[Cell]:
+    return [Cell(f"{name} {'↑' if each.higher_is_better else '↓'}", name) for name, each in metrics.items()]
+
+
+def _mean(cards: "Collection[ScoreCard]", metric: str) -> Cell:
+    numbers = [card.scored[metric].headline for card in cards if metric in card.scored]
+    if not numbers:
+        return Cell("-")
+    spread = f" ± {np.std(numbers, ddof=1):.3f}" if len(numbers) > 1 else ""
+    return Cell(f"{np.mean(numbers):.3f}{spread}", float(np.mean(numbers)))
+
+
+def _cell(scored: "Scored | None") -> Cell:
+    if scored is None:
+        return Cell("-")
+    interval = _interval(scored)
+    reach = f" ± {interval.half_width:.3f}" if interval else ""
+    marks = WITHIN_NULL if scored.null is not None and scored.null.p > WITHIN else ""
     marks += MARK if no_better(scored.metric.higher_is_better, scored.headline, scored.baselines) else ""
-    return f"{scored.headline:.{digits}f}{reach}{marks}"
+    return Cell(f"{scored.headline:.3f}{reach}{marks}", scored.headline)
+
+
+def _interval(scored: "Scored") -> "Interval | None":
+    return scored.intervals.values.get(scored.metric.headline) if scored.intervals else None
 
 
 def footnote(cards: "Mapping[str, ScoreCard]") -> str:
-    """What a reader of the table of `compare` must know: rows, seed, version, and what its marks say."""
+    """What a reader of these tables must know: rows, seed, version, and what their marks say."""
     scored = [each for card in cards.values() for each in card.scored.values()]
     rows = sorted({card.n_samples for card in cards.values()})
     seeds = sorted({card.seed for card in cards.values()})
@@ -89,75 +162,3 @@ def unchecked(cards: "Mapping[str, ScoreCard]") -> list[str]:
     """What a table of intervals has to say of those that no simulation has checked; nothing where there are none."""
     names = dict.fromkeys(name for card in cards.values() for name, each in card.scored.items() if each.unchecked)
     return [f"intervals not validated: {', '.join(names)}"] if names else []
-
-
-def save_table(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> None:
-    """Write a table; the suffix decides: .tex (booktabs), .md or .csv. Whole or not at all.
-
-    Cells between ** are set in bold; `foot` stands below the table. Neither is for .csv.
-
-    Raises:
-        ValueError: the suffix is another.
-        FileNotFoundError: the folder does not exist.
-    """
-    text = table_text(path, head, rows, foot=foot)
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
-
-
-def table_text(path: str | Path, head: Sequence[str], rows: Rows, *, foot: str = "") -> str:
-    """What `save_table` writes to a file of this name, or a ValueError where the suffix is another."""
-    write = {".tex": latex, ".md": markdown, ".csv": comma_separated}.get(Path(path).suffix)
-    if write is None:
-        raise ValueError(f"{path}: a table is saved as {', '.join(FORMATS)}")
-    return write(head, rows) if write is comma_separated else write(head, rows, foot)
-
-
-def latex(head: Sequence[str], rows: Rows, foot: str = "") -> str:
-    """A tabular environment that needs the package booktabs."""
-    lines = [" & ".join(_escaped(cell) for cell in row) + r" \\" for row in (head, *rows)]
-    columns = "l" + "r" * (len(head) - 1)
-    body = "\n".join(lines[1:])
-    below = f"\\multicolumn{{{len(head)}}}{{l}}{{\\footnotesize {_escaped(foot)}}} \\\\\n" if foot else ""
-    return (
-        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{lines[0]}\n\\midrule\n{body}\n\\bottomrule\n{below}"
-        "\\end{tabular}\n"
-    )
-
-
-def markdown(head: Sequence[str], rows: Rows, foot: str = "") -> str:
-    """A table as GitHub and most editors read it."""
-    rule = ["---", *["---:"] * (len(head) - 1)]
-    return "".join(
-        "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |\n" for row in (head, rule, *rows)
-    ) + (f"\n{_one_line(foot)}\n" if foot else "")
-
-
-def comma_separated(head: Sequence[str], rows: Rows) -> str:
-    """Comma-separated values with a head."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([head, *([plain(cell) for cell in row] for row in rows)])
-    return text.getvalue()
-
-
-def plain(cell: str) -> str:
-    """A cell without the marks of bold."""
-    return cell[2:-2] if is_bold(cell) else cell
-
-
-def is_bold(cell: str) -> bool:
-    """Whether a cell is marked to be set in bold."""
-    return len(cell) > 4 and cell.startswith("**") and cell.endswith("**")
-
-
-def _escaped(cell: str) -> str:
-    if is_bold(cell):
-        return f"\\textbf{{{_escaped(plain(cell))}}}"
-    text = _one_line(cell).translate(ESCAPED)
-    for symbol, command in SYMBOLS.items():
-        text = text.replace(symbol, command)
-    return text
-
-
-def _one_line(cell: str) -> str:
-    return " ".join(cell.split())

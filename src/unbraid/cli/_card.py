@@ -1,0 +1,96 @@
+"""How a score card is printed: a line for each metric, what else it says below."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rich.padding import Padding
+
+from unbraid._utils.repr import WITHIN
+from unbraid.cli.show import Terminal, say
+from unbraid.confidence.baselines import no_better, told
+
+if TYPE_CHECKING:
+    from unbraid.scoring.card import ScoreCard, Scored
+
+
+def _n_codes(described: Mapping[str, Any]) -> str:
+    of = described.get("of_codes")
+    return str(described["n_codes"]) if of is None else f"{of:,}"
+
+
+def print_card(card: "ScoreCard", half_width: float | None) -> None:
+    """Print the card, and how many rows an interval of this half width takes."""
+    from unbraid.metrics import by_question
+
+    described = card.to_dict()["input"]
+    factors = ", ".join(
+        f"{factor['name']} ({factor['kind']}" + (f", {factor['size']})" if factor["size"] else ")")
+        for factor in described["factors"]
+    )
+    console = Terminal()
+    size = f"{described['n_samples']:,} samples, {_n_codes(described)} codes"
+    console.print(f"{card.path}\n{size}; factors: {factors}\n")
+    needed = {} if half_width is None else card.rows_needed(half_width)
+    nulls = [scored.null for scored in card.scored.values() if scored.null is not None]
+    confidence = next((each.intervals.confidence for each in card.scored.values() if each.intervals is not None), None)
+    between = "{}" if confidence is None else "{:>18}   "
+    row = "{:<22}{:>8}   " + between + ("{:>15}{:>8}{:>9}   " if nulls else "{}{}{}") + "{:<8}{}"
+    heads = (
+        "" if confidence is None else f"{100 * confidence:g} % between",
+        *(("shifted" if nulls[0].moved == "shift" else "shuffled", "above", "p  ") if nulls else ("", "", "")),
+    )
+    console.print(row.format("metric", "score", *heads, "better", "range"), style="bold", highlight=False)
+    groups = by_question({name: scored.metric for name, scored in card.scored.items()})
+    for question, _, names in groups:
+        if len(groups) > 1:
+            console.print(f"\n{question}", style="bold", highlight=False)
+        for name in names:
+            _print_one(console, row, name, card.scored[name], needed, half_width)
+    if len(groups) > 1 and (card.skipped or card.failed):
+        console.print()
+    for name, reason in card.skipped.items():
+        console.print(row.format(name, "-", "", "", "", "", "", f"not defined here: {reason}"), highlight=False)
+    for name, each in card.failed.items():
+        console.print(row.format(name, "-", "", "", "", "", "", f"failed: {each.reason}"), highlight=False)
+    for note in card.notes:
+        say(f"note: {note}")
+
+
+def _print_one(
+    console: Terminal, row: str, name: str, scored: "Scored", needed: Mapping[str, int], half_width: float | None
+) -> None:
+    metric = scored.metric
+    better = "higher" if metric.higher_is_better else "lower"
+    span = "{:g} to {:g}".format(*metric.range).replace("inf", "∞")
+    numbers = (f"{scored.headline:.3f}", _ends(scored, metric.headline), *_null(scored))
+    console.print(row.format(name, *numbers, better, span), highlight=False)
+    others = [
+        f"{value} {number:.3f} {_ends(scored, value, '({})')}".rstrip()
+        for value, number in scored.values.items()
+        if value != metric.headline
+    ]
+    beside = told(metric.higher_is_better, scored.headline, scored.baselines)
+    notes = [note for note in scored.notes if (scored.null is None or note != scored.null.note) and note not in beside]
+    for line in beside:
+        mark = "! " if no_better(metric.higher_is_better, scored.headline, scored.baselines) else ""
+        console.print(Padding(f"{mark}{line}", (0, 0, 0, 4), expand=False), highlight=False)
+    for line in ([", ".join(others)] if others else []) + notes:
+        console.print(Padding(line, (0, 0, 0, 4), expand=False), style="dim", highlight=False)
+    if name in needed:
+        line = f"{needed[name]:,} rows for ± {half_width:g}"
+        console.print(Padding(line, (0, 0, 0, 4), expand=False), highlight=False)
+
+
+def _ends(scored: "Scored", value: str, around: str = "{}") -> str:
+    """The interval of one of its values, "" where it has none."""
+    interval = None if scored.intervals is None else scored.intervals.values.get(value)
+    return "" if interval is None else around.format(f"{interval.low:.3f} to {interval.high:.3f}")
+
+
+def _null(scored: "Scored") -> tuple[str, str, str]:
+    """What moved rows score, how far above that it lies, and the p-value, marked where it is not told from them."""
+    if scored.null is None:
+        return "", "", ""
+    null, mark = scored.null, "!" if scored.null.p > WITHIN else " "
+    above = "-" if null.above is None else f"{null.above:.3f}"
+    return f"{null.mean:.3f} ± {null.spread:.3f}", above, f"{null.p:.2g} {mark}"

@@ -1,0 +1,183 @@
+"""Options that several commands have, each said once, and how the texts of options are read."""
+
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from math import pi
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+
+import typer
+
+from unbraid._utils.arguments import check_whole
+
+if TYPE_CHECKING:
+    from unbraid.runs.labelled import Labels
+    from unbraid.scoring.score import Confidence
+
+# What is written.
+Csv: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the table to this .csv file; - prints it.")
+]
+Latex: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the table to this .tex file (LaTeX); - prints it.")
+]
+Markdown: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write the table to this .md file (Markdown); - prints it.")
+]
+Json: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write everything to this .json file; - prints it.")
+]
+Html: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write one standalone page to this .html file.")
+]
+
+# What is measured.
+Metrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")]
+Seed: TypeAlias = Annotated[int, typer.Option(help="Same seed, same numbers.")]
+Resamples: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.", show_default=False
+    ),
+]
+
+# What describes the labels.
+LabelTable: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--labels",
+        help="Table of labels (.csv, .parquet, .npz, .npy) with one row per row of codes, for codes without factors in "
+        "their file.",
+        show_default=False,
+    ),
+]
+Kinds: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=KIND,...",
+        help="Kinds of factors: categorical, ordinal, continuous or cyclic. Others are guessed, with a note.",
+        show_default=False,
+    ),
+]
+Period: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME=NUMBER,...", help="Period of factors that are angles, such as hue=360.", show_default=False
+    ),
+]
+Missing: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="VALUE,...", help="Values that mean 'missing', besides empty cells and NaN.", show_default=False
+    ),
+]
+Weights: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
+        show_default=False,
+    ),
+]
+RowGroups: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        metavar="COLUMN",
+        help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
+        show_default=False,
+    ),
+]
+
+# What is compared, of a study.
+StudyFolder: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Folder of a study, as `unbraid study run` makes it.")
+]
+Over: TypeAlias = Annotated[
+    Literal["runs", "settings"],
+    typer.Option(help="Sampling unit of a study: runs, or settings averaged over their seeds."),
+]
+
+
+def listed(text: str | None) -> list[str]:
+    """Names between commas, but for commas in brackets."""
+    return [name.strip() for name in re.split(r",(?![^()]*\))", text or "") if name.strip()]
+
+
+def pair(option: str, text: str, wanted: str = "NAME=VALUE") -> tuple[str, str]:
+    """The two sides of NAME=VALUE."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not (name and equals and value):
+        raise ValueError(f"{option} {text}: write {wanted}")
+    return name, value
+
+
+def number_or_text(text: str) -> float | int | str:
+    """A whole number, a number, or the text itself."""
+    for kind in (int, float):
+        with suppress(ValueError):
+            return kind(text)
+    return text
+
+
+def refuse(given: Mapping[str, Any], why: str) -> None:
+    """Raises ValueError for the first option that was given, though it does not apply."""
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"--{name.replace('_', '-')} {why}")
+
+
+def interval_of(confidence: float | None, resamples: int | None) -> "Confidence | None":
+    """What --confidence and --resamples say, as `unbraid.score` takes it."""
+    if resamples is None:
+        return confidence
+    if confidence is None:
+        raise ValueError("--resamples is for intervals: give --confidence, such as .95")
+    check_whole("--resamples", resamples, 2)
+    return confidence, resamples
+
+
+def labels_of(
+    table: Path | None, factors: str | None = None, kinds: str | None = None, period: str | None = None,
+    missing: str | None = None, **others: Any,
+) -> "Labels":  # fmt: skip
+    """What the options say of labels."""
+    from unbraid.runs.labelled import Labels
+
+    return Labels(
+        table=table, columns=None if factors is None else listed(factors), kinds=_by_name("--kinds", kinds),
+        period=_numbers("--period", period), missing=_values(missing), **others,
+    )  # fmt: skip
+
+
+def _by_name(option: str, text: str | None) -> dict[str, str] | None:
+    if text is None:
+        return None
+    try:
+        return dict(pair(option, part) for part in listed(text))
+    except ValueError:
+        raise ValueError(f"{option} {text}: write NAME=VALUE, with commas between") from None
+
+
+def _numbers(option: str, text: str | None) -> dict[str, float] | None:
+    found: dict[str, float] = {}
+    for name, value in (_by_name(option, text) or {}).items():
+        times_pi = value.removesuffix("pi").rstrip("*") if value.endswith("pi") else None
+        try:
+            found[name] = float(value) if times_pi is None else float(times_pi or 1) * pi
+        except ValueError:
+            raise ValueError(f"{option} {name}={value}: {value!r} is no number, such as 360 or 2pi") from None
+    return found or None
+
+
+def _values(text: str | None) -> list[float | str] | None:
+    """Each as text and, where it is one, as a number."""
+    if text is None:
+        return None
+    values: list[float | str] = []
+    for part in text.split(","):
+        values.append(part.strip())
+        with suppress(ValueError):
+            values.append(float(part))
+    return values

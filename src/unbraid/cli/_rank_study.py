@@ -1,0 +1,259 @@
+"""`unbraid rank STUDY`: the runs of a study, ranked without labels, and what metrics with labels say of the choice."""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unbraid.analysis.settings import brief_settings, with_brief_settings
+from unbraid.cli._progress import stage_progress
+from unbraid.cli.show import Files, say, show
+from unbraid.confidence.baselines import ABOVE, MARK
+from unbraid.storage.table_formats import Cell, Table, table_of
+from unbraid.types import DataFrame
+
+if TYPE_CHECKING:
+    from unbraid.ranking.ranking import Ranking
+    from unbraid.ranking.suitability import Suitability
+
+# Columns of the table beside the metrics.
+FIXED = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE}
+
+
+def rank_study(
+    folder: Path, options: Mapping[str, Any], metric: str | None, n_rows: int, to: Files, trust: Collection[str]
+) -> None:
+    """Rank each dataset of a study, and show what was found.
+
+    Args:
+        folder: of the study.
+        options: of `RankingOptions`; None as the YAML says.
+        metric: column by which to check that seeds matter.
+        n_rows: of the table of runs on the terminal.
+        to: what is written.
+        trust: code of the user's own that the study may use.
+    """
+    from unbraid.analysis.columns import together
+
+    found = _ranked(folder, {name: value for name, value in options.items() if value is not None}, metric, trust)
+    table = together({label: each.table for label, each in found.items()})
+    content = {label: each.content() for label, each in found.items()} if to.json else {}
+    shown: list[Table | str] = []
+    for label, each in found.items():
+        shown += [*([label] if label else []), *each.tables(n_rows), *each.lines()]
+    show(shown, to, content=content.get("", content), rows=table_of(table), paper=_settings(table))
+
+
+def _ranked(
+    folder: Path, options: Mapping[str, Any], metric: str | None, trust: Collection[str]
+) -> "dict[str, _Ranked]":
+    from unbraid.analysis.columns import numbers
+    from unbraid.cli.study import opened
+    from unbraid.ranking.ranking import NothingToRank
+    from unbraid.studies.baselines import beside_baselines, no_better_runs
+    from unbraid.studies.results import results
+    from unbraid.studies.study_ranking import rank_study as rank_part
+    from unbraid.studies.study_ranking import ranking_options
+
+    study = opened(folder, trust=trust)
+    found, runs = {}, {label: part.runs() for label, part in study.parts().items()}
+    if metric is not None:
+        for label, part in study.parts().items():
+            numbers(results(part, runs[label]), metric)
+    for label, part in study.parts().items():
+        try:
+            with stage_progress(f"{label} reading codes".strip()) as progress:
+                ranking = rank_part(
+                    part, replace(ranking_options(part), **options), progress=progress, runs=runs[label]
+                )
+        except NothingToRank as error:
+            if not label:
+                raise
+            say(f"{label}: {error}", err=True)
+            continue
+        frame = results(part, runs[label])
+        paths = {run.id: run.path for run in runs[label]}
+        found[label] = _Ranked(
+            ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths, part.config.baselines,
+            beside_baselines(part, runs[label]), no_better_runs(frame),
+        )  # fmt: skip
+    if not found:
+        raise ValueError(f"{folder}: no dataset has two runs that can be compared")
+    return found
+
+
+@dataclass(frozen=True)
+class _Ranked:
+    """The models of one dataset."""
+
+    ranking: "Ranking"
+    table: DataFrame
+    checks: "Sequence[Suitability]"
+    paths: Mapping[str, Path]
+    asked: bool  # whether the study has baselines
+    beside: Sequence[Mapping[str, Any]]  # what these score
+    worse: Mapping[str, Collection[str]]  # runs that are no better, by column
+
+    def tables(self, n_rows: int) -> list[Table]:
+        """Runs, the best first, medians by setting, and baselines."""
+        baselines = [_baselines(self.beside, columns)] if (columns := self._measured) else []
+        brief = with_brief_settings(self.table)
+        settings = replace(_settings(self.table), title="medians by setting", all_columns=False)
+        return [_runs(brief, self.worse).first(n_rows), settings, *baselines]
+
+    @property
+    def _measured(self) -> list[str]:
+        """Metrics that some baseline was scored by."""
+        return [name for name in _metrics(self.table) if any(name in each["scores"] for each in self.beside)]
+
+    def lines(self) -> list[str]:
+        """Notes, the choice, and what labels say of it."""
+        from unbraid.ranking.verdicts import study_verdict
+
+        chosen = self.ranking.choose()
+        lines = []
+        if self.asked and not self._measured:
+            lines.append("note: the baselines that the YAML asks for are not scored yet; unbraid study run scores them")
+        if any(self.worse.values()):
+            lines.append(f"{MARK} no better than its best baseline")
+        named = brief_settings(zip(self.table["family"], self.table["setting"], strict=True))
+        lines += [*_notes(self.ranking), *filter(None, map(_check, self.checks))]
+        lines += study_verdict(self.ranking, named, self.paths)
+        if chosen is not None:
+            lines += _labels(self.table, chosen.run)
+            if by := [_short(column) for column, runs in self.worse.items() if chosen.run in runs]:
+                lines.append(f"it is no better than its best baseline by {', '.join(by)}")
+        return lines
+
+    def content(self) -> dict[str, Any]:
+        """Everything, as plain data."""
+        chosen = self.ranking.choose()
+        rows = [
+            {name: value for name, value in row.items() if value == value} | {"path": str(self.paths[row["run"]])}
+            for row in self.table.to_dict("records")
+        ]
+        return self.ranking.to_dict() | {
+            "best_path": None if chosen is None else str(self.paths[chosen.run]),
+            "best_setting": None if chosen is None else {"family": chosen.family, "setting": chosen.setting},
+            "runs": rows,
+            "suitability": [asdict(each) for each in self.checks],
+            **({"baselines": self.beside} if self.beside else {}),
+        }
+
+
+def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
+    """The ranking with seeds and the headline of each metric beside it, the best first."""
+    from unbraid.analysis.columns import headline_columns
+
+    judged = [ABOVE] if frame[ABOVE].notna().to_numpy().any() else []
+    return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
+
+
+def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
+    from unbraid.analysis.columns import headline_columns, higher_is_better
+    from unbraid.ranking.suitability import suitability
+
+    known = headline_columns(frame)
+    column = metric or ("mig.score" if "mig.score" in known or not known else known[0])
+    rows = frame.loc[frame["run"].isin(ranking.runs)]
+    return suitability(rows, ranking, column, higher_is_better=higher_is_better(column) is not False)
+
+
+def _metrics(table: DataFrame) -> list[str]:
+    return [name for name in table.columns if name not in FIXED]
+
+
+def _runs(table: DataFrame, worse: Mapping[str, Collection[str]]) -> Table:
+    metrics = _metrics(table)
+    rows = [
+        [
+            *(row[name] for name in ("rank", "udr.score", "udr.informative", "family", "setting", "seed", "run")),
+            *(_marked(row[name], row["run"] in worse.get(name, ())) for name in metrics),
+        ]
+        for row in table.to_dict("records")
+    ]
+    heads = ["", "UDR", "latents", "family", "setting", "seed", "run", *map(_short, metrics)]
+    return Table(heads, rows, "rrrllrl" + "r" * len(metrics), keys=7, all_columns=False)
+
+
+def _marked(number: float, worse: bool) -> Cell | float:
+    return Cell(f"{number:.3f}{MARK}", number) if worse else number
+
+
+def _settings(table: DataFrame) -> Table:
+    """Medians of UDR and of each metric by setting."""
+    from unbraid._utils.natural_order import natural
+
+    metrics, brief = ["udr.score", *_metrics(table)], with_brief_settings(table)
+    keys = [name for name in ("label", "family", "setting") if name in table.columns]
+    groups: Any = brief.groupby(keys, sort=False)
+    ordered = sorted(groups, key=lambda group: (*group[0][:-1], natural(group[0][-1])))
+    rows = [[*key, len(rows), *rows[metrics].median().tolist()] for key, rows in ordered]
+    heads = [*keys, "runs", "UDR", *map(_short, metrics[1:])]
+    return Table(heads, rows, "l" * len(keys) + "r" * (1 + len(metrics)), keys=len(keys) + 2)
+
+
+def _baselines(beside: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
+    """One row for each kind of baseline and number of codes."""
+    from unbraid.studies.baselines import summaries
+
+    rows = [
+        [kind["baseline"], kind["codes"], kind["number"], *(_spread(kind["scores"].get(column)) for column in columns)]
+        for kind in summaries(beside)
+    ]
+    heads = ["baseline", "codes", "number", *map(_short, columns)]
+    return Table(heads, rows, title="baselines without training", keys=3)
+
+
+def _spread(found: tuple[float, float, float] | None) -> str:
+    """The mean, and from where to where, if there are several."""
+    if found is None:
+        return "-"
+    mean, low, high = found
+    return f"{mean:.3f}" if low == high else f"{mean:.3f} ({low:.3f} to {high:.3f})"
+
+
+def _notes(ranking: "Ranking") -> list[str]:
+    lines = []
+    for reason, count in Counter(ranking.left_out.values()).items():
+        names = [run for run, why in ranking.left_out.items() if why == reason]
+        lines.append(f"left out: {f'{count} runs' if count > 1 else names[0]} ({reason})")
+    return [*lines, *(f"note: {note}" for note in ranking.notes)]
+
+
+def _check(found: "Suitability") -> str:
+    from unbraid.ranking.suitability import PUBLISHED
+
+    if found.warning:
+        return f"warning: {found.warning}"
+    if found.within_seed_win_rate is None or found.across_seed_win_rate is None:
+        return ""
+    return (
+        f"{found.family}: by {found.metric}, the best model of a seed is at least as good as a random one in "
+        f"{found.within_seed_win_rate:.0%} of cases, and its setting under another seed in "
+        f"{found.across_seed_win_rate:.0%} (by luck {found.within_seed_luck:.0%} and "
+        f"{found.across_seed_luck:.0%}; published VAEs {PUBLISHED:.0%} of the latter, PCA 100%)"
+    )
+
+
+def _labels(table: DataFrame, chosen: str) -> list[str]:
+    """What metrics that know the factors, which the ranking did not, say of the choice."""
+    from unbraid.analysis.columns import higher_is_better
+
+    said = []
+    for name in _metrics(table):
+        known = table.loc[table[name].notna(), ["run", name]]
+        own = known.loc[known["run"] == chosen, name]
+        if len(own):
+            upward = higher_is_better(name) is not False
+            better = known[name] > own.iloc[0] if upward else known[name] < own.iloc[0]
+            best = known[name].max() if upward else known[name].min()
+            place = f"place {1 + int(better.sum())} of {len(known)}, best {best:.3f}"
+            said.append(f"{_short(name)} {own.iloc[0]:.3f} ({place})")
+    return [f"the labels, opened afterwards, say of it: {', '.join(said)}"] if said else []
+
+
+def _short(column: str) -> str:
+    # Each metric has one headline, so that its name is enough.
+    return column.rpartition(".")[0]

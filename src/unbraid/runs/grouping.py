@@ -1,0 +1,68 @@
+"""Groups of models by their names, their folders, or what the folders of runs say of them."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unbraid._utils.suggest import suggestion
+from unbraid.runs.folder import read_folder
+
+NUMBERED = re.compile(r"[-_.]?(seed)?[-_.]?\d+$")  # at the end of the names of models that differ in it alone
+
+
+def group_names(paths: Sequence[Path], by: str) -> list[str]:
+    """The group of each model.
+
+    Args:
+        paths: files of codes or folders of runs.
+        by: "folder", in which it lies; "name", less the number at its end (beta4-0.npy is of beta4); a pattern with
+            brackets around the group, such as "(beta[0-9]+)"; a column of runs: family, setting, seed, dataset, steps,
+            batch_size or hyper.<name>; or a label for each, with commas between.
+
+    Raises:
+        ValueError: no such column, no run, a pattern that does not match, or not as many labels as models.
+    """
+    if by == "folder":
+        return [path.parent.name or "." for path in paths]
+    if by == "name":
+        return [NUMBERED.sub("", path.stem) or path.stem for path in paths]
+    if "(" in by:
+        return [_matched(path, by) for path in paths]
+    if "," in by:
+        labels = [label.strip() for label in by.split(",")]
+        if len(labels) != len(paths):
+            raise ValueError(f"--by: {len(labels)} labels for {len(paths)} files; or say folder, or name")
+        return labels
+    return [_column(path, by) for path in paths]
+
+
+def run_columns(path: Path) -> dict[str, Any]:
+    """What tells a run from others, by the names of the columns of results."""
+    config, _ = read_folder(path)
+    hyper = config["hyperparameters"]
+    return {
+        "family": config["family"], "setting": ", ".join(f"{key}={value}" for key, value in sorted(hyper.items())),
+        "seed": config["seed"], "dataset": config["dataset"]["name"], "steps": config["steps"],
+        "batch_size": config["batch_size"], **{f"hyper.{name}": value for name, value in hyper.items()},
+    }  # fmt: skip
+
+
+def _matched(path: Path, pattern: str) -> str:
+    try:
+        found = re.search(pattern, str(path))
+    except re.error as error:
+        raise ValueError(f"--by {pattern}: not a pattern ({error})") from None
+    if found is None or not found.groups():
+        raise ValueError(f"--by {pattern}: it does not match {path}")
+    return "-".join(part for part in found.groups() if part)
+
+
+def _column(path: Path, by: str) -> str:
+    if not path.is_dir():
+        others = "say folder, name, or a pattern such as '(beta[0-9]+)'"
+        raise ValueError(f"--by {by}: {path} is no run, whose columns have names; {others}")
+    columns = run_columns(path)
+    if by not in columns:
+        raise ValueError(f"--by {by}: {path} has no such column; {suggestion(by, columns)}")
+    return str(columns[by])

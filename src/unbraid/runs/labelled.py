@@ -1,0 +1,152 @@
+"""Codes of a file or of a run, with labels that lie in another table."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unbraid._utils.arrays import as_full
+from unbraid._utils.suggest import suggestion
+from unbraid.representation import POSTERIOR, Representation
+from unbraid.representation.representation import read_table, row_names
+from unbraid.representation.row_index import counts, note_on_order, order_of, taken
+from unbraid.runs.folder import read_codes
+from unbraid.storage.tables import read_columns, read_sparse
+
+NO_KEY = "{}: sparse codes have no column that names their rows; leave --key out to match rows by position"
+NO_LABELS = "{}: it holds codes alone; --labels FILE gives them factors"
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which labels codes are scored against, and what is known of them; by default the factors of their own file."""
+
+    table: Path | None = None
+    key: str | None = None  # column by which the rows of both tables are matched
+    columns: Sequence[str] | None = None  # factors to score against; default all
+    kinds: Mapping[str, str] | None = None
+    period: Mapping[str, float] | None = None
+    missing: Sequence[float | str] | None = None
+    weights: str | None = None  # column
+    groups: str | None = None  # column
+    dense: bool = False  # whether sparse codes are made full
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """What `Representation.of` is told of the labels."""
+        about = {"kinds": self.kinds, "period": self.period, "missing": self.missing}
+        return {name: value for name, value in about.items() if value is not None}
+
+    @property
+    def own(self) -> bool:
+        """Whether the factors are those of the codes' own file, as it describes them."""
+        return self.table is None and not self.about
+
+    @property
+    def taken(self) -> dict[str, str]:
+        """Columns that are no factors, by what they are."""
+        named = {"weights": self.weights, "groups": self.groups}
+        return {option: column for option, column in named.items() if column is not None}
+
+
+def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str, ...]]:
+    """Codes with the factors asked for, and the names of these where they are not all.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        ValueError: a damaged file, labels that do not fit the codes, or no such column.
+    """
+    held, columns, notes = _read(path, labels)
+    if labels.own:
+        every = held.names
+        for option, column in labels.taken.items():
+            held = _without(held, option, column, path)
+        names = held.names if labels.columns is None else tuple(labels.columns)
+        return held.keep_factors(names), () if names == every else names
+    about = labels.about
+    if labels.table is None:
+        columns = dict(zip(held.names, held.factors.T, strict=True))
+        if not columns:
+            raise ValueError(NO_LABELS.format(path))
+        known = zip(held.names, held.kinds, strict=True)
+        about["kinds"] = {name: kind for name, kind in known if name not in (labels.period or {})} | {
+            **(labels.kinds or {})
+        }
+        if labels.columns is not None:
+            about["kinds"] = {name: kind for name, kind in about["kinds"].items() if name in labels.columns}
+    beside: dict[str, Any] = {} if held.groups is None else {"groups": held.groups}
+    for option, column in labels.taken.items():
+        if column not in columns:
+            known = suggestion(column, columns)
+            raise ValueError(f"{labels.table or path}: no column {column!r} for --{option}; {known}")
+        beside[option] = columns.pop(column)
+        about["kinds"] = {name: kind for name, kind in about.get("kinds", {}).items() if name != column}
+    posterior = {name: getattr(held, name) for name in POSTERIOR}
+    try:
+        made = Representation.of(
+            held.codes, columns, columns=labels.columns, code_names=held.code_names, **beside, **about, **posterior
+        )  # fmt: skip
+    except ValueError as error:
+        raise ValueError(f"{labels.table or path}: {error}") from error
+    return replace(made, notes=(*notes, *made.notes)), tuple(labels.columns or ())
+
+
+def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
+    """The columns of labels asked for, beside sparse codes that are read by columns themselves."""
+    if labels.key is not None:
+        raise ValueError(NO_KEY.format(path))
+    if labels.table is None:
+        raise ValueError(NO_LABELS.format(path))
+    columns = dict(read_columns(labels.table))
+    for name in labels.columns or ():
+        if name not in columns:
+            raise ValueError(f"{labels.table}: no column {name!r}; {suggestion(name, columns)}")
+    return {name: columns[name] for name in labels.columns} if labels.columns else columns
+
+
+def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
+    """Codes, the columns of labels in the order of their rows, and notes on how rows were matched."""
+    sparse = read_sparse(path) if labels.dense and path.is_file() else None
+    if labels.key is not None and sparse is not None:
+        raise ValueError(NO_KEY.format(path))
+    if sparse is not None:
+        return Representation(as_full(sparse)), {} if labels.table is None else dict(read_columns(labels.table)), ()
+    if labels.table is not None:
+        return _matched(path, labels.table, labels.key)
+    if labels.key is not None:
+        raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
+    return read_codes(path), {}, ()
+
+
+def _matched(path: Path, labels: Path, key: str | None) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
+    """Codes, and the columns of labels in the order of their rows; notes where rows were matched, or could not be.
+
+    Without a key by the index that pandas wrote to both tables, if it did.
+    """
+    columns = dict(read_columns(labels, index=True))
+    names = row_names(columns, key)
+    lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
+    if key is not None and names is None:
+        raise ValueError(f"{labels}: {lacking}")
+    table = path.suffix.lower() in (".csv", ".parquet")
+    held, rows = read_table(path, key) if table else (read_codes(path), None)
+    if rows is not None and names is not None:
+        order = order_of(str(path), rows, str(labels), names, key or "index")
+        notes = () if order is None else (note_on_order(str(path), str(labels), order, key or "index"),)
+        return held, columns if order is None else taken(columns, order), notes
+    if key is not None:
+        raise ValueError(f"{path}: {lacking}")
+    left = [file for file, found in ((labels, names), (path, rows)) if found is not None and not counts(found)]
+    said = "a column without a name was left out; --key COLUMN matches rows by a column of both tables"
+    return held, columns, tuple(f"{file}: {said}" for file in left)
+
+
+def _without(held: Representation, option: str, column: str, path: Path) -> Representation:
+    """One factor taken for the weights or the groups of rows."""
+    if column not in held.names:
+        raise ValueError(f"{path}: no column {column!r} for --{option}; {suggestion(column, held.names)}")
+    others = [name for name in held.names if name != column]
+    try:
+        return replace(held.keep_factors(others), **{option: held.factors[:, held.names.index(column)]})
+    except ValueError as error:
+        raise ValueError(f"{path}: --{option} {column}: {error}") from error

@@ -1,0 +1,79 @@
+"""Scores of a file of codes or of the folder of a run."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from unbraid._utils.optional import require
+from unbraid.confidence.baselines import Baseline
+from unbraid.representation import Representation
+from unbraid.representation.representation import read_wide
+from unbraid.runs.labelled import Labels, read_label_columns, read_labelled
+from unbraid.runs.objects import objects_of
+from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.score import score
+from unbraid.storage.run_files import WEIGHTS
+from unbraid.storage.trust import Untrusted
+
+
+def score_path(
+    path: Path, labels: Labels, *, baselines: bool = False, trust: Collection[str] = (), **options: Any
+) -> ScoreCard:
+    """Score the codes of a file or of a run against its factors or other labels.
+
+    Args:
+        path: the file or folder.
+        labels: what is scored against.
+        baselines: whether to score the baselines of a run, too.
+        trust: as for `unbraid.load_run`.
+        options: as for `unbraid.score`.
+
+    Raises:
+        FileNotFoundError: there is no such file or folder.
+        ValueError: the codes cannot be scored; the message names the file.
+        Untrusted: a run names code of the user's own that is not trusted.
+    """
+    if not labels.dense and (wide := read_wide(path)) is not None:
+        return _score_wide(path, wide, labels, options)
+    held, chosen = read_labelled(path, labels)
+    whole = path.is_dir() and labels.own
+    beside = _baselines(path, trust) if baselines else None
+    try:
+        card = score(held, baselines=beside, orbits=(lambda: _orbits(path, held, trust)) if whole else None, **options)
+    except Untrusted:
+        raise
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return replace(card, chosen_factors=chosen)
+
+
+def check_baselines(paths: Sequence[Path], labels: Labels) -> None:
+    """Raises ValueError where there are no images to make baselines of, or rows that are not the images'."""
+    for path in paths:
+        if not (path / WEIGHTS).is_file():
+            raise ValueError(f"{path}: --baselines are of images, and this is no folder of a trained run")
+    if not labels.own:
+        raise ValueError("--baselines go by the factors of the run; leave --labels, --kinds, --period, --missing out")
+
+
+def _orbits(path: Path, held: Representation, trust: Collection[str]) -> Representation:
+    return objects_of(path, trust=trust)().keep_factors(held.names)
+
+
+def _baselines(run: Path, trust: Collection[str]) -> dict[str, Baseline]:
+    require("torch", "train", "encoding the images of a run")
+    from unbraid.runs.run import load_run
+
+    return load_run(run, trust=trust).baselines()
+
+
+def _score_wide(path: Path, codes: Any, labels: Labels, options: dict[str, Any]) -> ScoreCard:
+    """Of sparse codes that are read by columns."""
+    columns = read_label_columns(path, labels)
+    options = {name: value for name, value in options.items() if name not in ("held_out", "progress")}
+    try:
+        card = score(codes, columns, **labels.about, weights=labels.weights, groups=labels.groups, **options)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from error
+    return replace(card, chosen_factors=tuple(columns) if labels.columns else ())

@@ -1,0 +1,211 @@
+"""A table as text for papers and programs: LaTeX, Markdown, CSV and JSON."""
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from unbraid.storage.files import atomic_write
+from unbraid.types import DataFrame
+
+TEXT_WIDTH = 345.0  # pt, of a page of LaTeX's article
+FORMATS = (".tex", ".md", ".csv", ".json")
+
+
+class Cell(NamedTuple):
+    """What is shown in other words than a program reads it, such as "0.31 ± 0.02" for .312345."""
+
+    text: str
+    value: Any = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under headings. Cells and headings are text, numbers, None or a `Cell`; text between ** is bold.
+
+    Readers see three digits of a number, programs all of them.
+    """
+
+    heads: Sequence[Any]
+    rows: Sequence[Sequence[Any]]
+    align: str = ""  # "l" or "r" for each column; default: the first to the left, the others to the right
+    title: str = ""
+    notes: Sequence[str] = ()  # below it
+    keys: int = 1  # leading columns that say what a row is of
+    all_columns: bool = True  # whether a narrow terminal shows them all, some below the others
+
+    @property
+    def sides(self) -> str:
+        """`align`, with its default."""
+        return self.align or "l" + "r" * (len(self.heads) - 1)
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The headings and the rows as a reader sees them."""
+        return [[text_of(cell) for cell in row] for row in (self.heads, *self.rows)]
+
+    @property
+    def values(self) -> list[list[Any]]:
+        """The headings and the rows as a program reads them; None where there is nothing."""
+        return [[value_of(cell) for cell in row] for row in (self.heads, *self.rows)]
+
+    def first(self, n_rows: int | None) -> "Table":
+        """The first rows alone, and a note on how many there are."""
+        if n_rows is None or len(self.rows) <= n_rows:
+            return self
+        more = f"{len(self.rows) - n_rows} more; --rows {len(self.rows)} shows all"
+        return replace(self, rows=self.rows[:n_rows], notes=(*self.notes, more))
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """A dictionary for each row."""
+        heads, *rows = self.values
+        return [dict(zip(heads, row, strict=True)) for row in rows]
+
+
+def table_of(frame: DataFrame) -> Table:
+    """A pandas DataFrame without its index."""
+    return Table([str(name) for name in frame.columns], frame.astype(object).to_numpy().tolist())
+
+
+def text_of(cell: Any) -> str:
+    """A cell as a reader sees it."""
+    if isinstance(cell, Cell):
+        return cell.text
+    if isinstance(cell, float) and math.isfinite(cell):
+        return f"{cell:.3f}"
+    return "-" if value_of(cell) is None else str(cell)
+
+
+def value_of(cell: Any) -> Any:
+    """A cell as a program reads it: numbers in full, no bold, None for what is not finite."""
+    value = cell.value if isinstance(cell, Cell) else cell
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return plain(value) if isinstance(value, str) else value
+
+
+def save_table(path: str | Path, table: Table) -> None:
+    """Write a table; the suffix decides: .tex (booktabs), .md, .csv or .json. Whole or not at all.
+
+    Raises:
+        ValueError: the suffix is another.
+        FileNotFoundError: the folder does not exist.
+    """
+    text = table_text(table, Path(path).suffix, path)
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def table_text(table: Table, suffix: str, path: str | Path = "") -> str:
+    """The table in the format of a suffix, or a ValueError that names the path where there is no such format."""
+    if suffix not in FORMATS:
+        raise ValueError(f"{path}: a table is saved as {', '.join(FORMATS)}")
+    return {".tex": latex, ".md": markdown, ".csv": comma_separated, ".json": json_records}[suffix](table)
+
+
+# LaTeX
+
+ESCAPED = str.maketrans(
+    {each: f"\\{each}" for each in "&%$#_{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}"}
+)
+SYMBOLS = {
+    "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$", "−": "$-$", "β": r"$\beta$", "Δ": r"$\Delta$",
+    "°": r"$^\circ$", "†": r"$^\dagger$", "×": r"$\times$", "∞": r"$\infty$",
+}  # fmt: skip
+# pt of a letter in Computer Modern at 10 pt; any other has 5.6, or 7.8 if it is a capital or a symbol.
+WIDTHS = {
+    **dict.fromkeys("ijl.,:;'! ", 2.8), **dict.fromkeys("frtI()[]/-s", 3.9), **dict.fromkeys("acegoz0123456789", 5.0),
+    **dict.fromkeys("mw", 8.3), **dict.fromkeys("MW", 10.3),
+}  # fmt: skip
+SEPARATION, TIGHT = 6.0, 3.0  # pt on either side of a column, and where room is short
+SMALL = 0.8  # of \footnotesize
+
+
+def latex(table: Table) -> str:
+    """A tabular environment that needs the package booktabs, its notes wrapped below it.
+
+    A table wider than a page is set in smaller letters; one that is still too wide stands in table*.
+    """
+    heads, *rows = [" & ".join(map(_escaped, row)) + r" \\" for row in table.texts]
+    lines = [f"\\begin{{tabular}}{{{table.sides}}}", r"\toprule", heads, r"\midrule", *rows, r"\bottomrule"]
+    lines.append(r"\end{tabular}")
+    if table.notes:
+        notes = r" \\ ".join(map(_escaped, table.notes))
+        lines += ["", rf"\smallskip\noindent\parbox{{\linewidth}}{{\raggedright\footnotesize {notes}}}"]
+    if width(table) > TEXT_WIDTH:
+        lines = [rf"{{\footnotesize\setlength{{\tabcolsep}}{{{TIGHT:g}pt}}%", *lines, "}"]
+    if (least := width(table, small=True)) > TEXT_WIDTH:
+        said = f"% about {least:.0f} pt wide: more than a column or a page of {TEXT_WIDTH:.0f} pt"
+        lines = [said, r"\begin{table*}", r"\centering", *lines, r"\end{table*}"]
+    return "\n".join(lines) + "\n"
+
+
+def width(table: Table, *, small: bool = False) -> float:
+    """About how wide LaTeX sets a table, in pt."""
+    letters = sum(max(map(_letters, column)) for column in zip(*table.texts, strict=True))
+    return letters * (SMALL if small else 1.0) + 2 * len(table.heads) * (TIGHT if small else SEPARATION)
+
+
+def _letters(text: str) -> float:
+    other = (7.8 if each.isupper() or not each.isalpha() else 5.6 for each in text)
+    return sum(WIDTHS.get(each, wide) for each, wide in zip(text, other, strict=True))
+
+
+def _escaped(cell: str) -> str:
+    if is_bold(cell):
+        return f"\\textbf{{{_escaped(plain(cell))}}}"
+    text = _one_line(cell).translate(ESCAPED)
+    for symbol, command in SYMBOLS.items():
+        text = text.replace(symbol, command)
+    return text
+
+
+# Markdown, CSV, JSON
+
+
+def markdown(table: Table) -> str:
+    """A table as GitHub and most editors read it."""
+    rule = ["---:" if side == "r" else "---" for side in table.sides]
+    heads, *rows = table.texts
+    lines = [
+        "| " + " | ".join(_one_line(cell).replace("|", r"\|") for cell in row) + " |" for row in (heads, rule, *rows)
+    ]
+    return "\n".join([*lines, *(f"\n{_one_line(note)}" for note in table.notes)]) + "\n"
+
+
+def comma_separated(table: Table) -> str:
+    """Comma-separated values with a heading; an empty cell where there is nothing."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(table.values)
+    return text.getvalue()
+
+
+def json_records(table: Table) -> str:
+    """A list with an object for each row."""
+    return json_text(table.records)
+
+
+def json_text(content: Any) -> str:
+    """Indented JSON, every number finite."""
+    return json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def plain(cell: str) -> str:
+    """A cell without the marks of bold."""
+    return cell[2:-2] if is_bold(cell) else cell
+
+
+def is_bold(cell: str) -> bool:
+    """Whether a cell is marked to be set in bold."""
+    return len(cell) > 4 and cell.startswith("**") and cell.endswith("**")
+
+
+def _one_line(cell: str) -> str:
+    return " ".join(cell.split())
