@@ -97,6 +97,31 @@ def test_codes_alone_are_said_to_tell_nothing_of_training_unless_untrained_model
         rank(MODELS, untrained=[CODES, CODES[:5]])
 
 
+@pytest.mark.parametrize("n_models", [3, 6, 12])
+def test_the_best_of_rotated_models_is_seldom_crowned(n_models: int) -> None:
+    """By the rotations of its own latents alone 4 to 17 in 40 were, since the best of many is judged."""
+    crowned = 0
+    for draw in range(40):
+        codes = np.random.default_rng(draw).normal(size=(300, 3))
+        found = rank({f"turned {seed}": turned(codes, 100 * draw + seed) for seed in range(n_models)})
+        crowned += found.best is not None
+    assert crowned <= 3
+
+
+def test_untrained_models_count_beside_top_too() -> None:
+    assert any(note.startswith("codes alone") for note in rank(MODELS, top=2).notes)
+    untrained = [CODES[::-1] + 0.1 * RNG.normal(size=(300, 3)) for _ in range(3)]
+    found = rank(MODELS, top=2, untrained=untrained)
+    assert not any(note.startswith("codes alone") for note in found.notes)
+    assert found.untrained is not None
+    assert found.why_none() == f"no model scores above untrained ones among each other ({found.untrained:.3f})"
+    assert rank(MODELS, top=2, untrained=list(RNG.normal(size=(3, 300, 3)))).best == "one"
+    with pytest.raises(ValueError, match="codes of two or more untrained models"):
+        rank(MODELS, top=2, untrained=untrained[:1])
+    with pytest.raises(ValueError, match=r"untrained\[1\] must be codes of the same 300 samples"):
+        rank(MODELS, top=2, untrained=[CODES, CODES[:5]])
+
+
 def test_copies_of_one_model_are_looked_for_beside_top_too() -> None:
     models = [CODES, -CODES[:, ::-1], CODES[:, [1, 2, 0]], turned(CODES, 0), turned(CODES, 1)]
     found = rank(models, groups=["copies"] * 3 + ["seeds"] * 2, top=2)

@@ -168,7 +168,10 @@ def rotated_udr(
     times: int,
     seed: int = 0,
 ) -> tuple[float, FloatArray]:
-    """UDR of the first model among the others, as it is and where the latents of every model are rotated at random.
+    """UDR of the first model among the others, and the highest of all where the latents of each are rotated at random.
+
+    The highest, since a model that is to be called best was chosen for its score. Models of a single latent have none:
+    these match each other however models are rotated.
 
     A rotation keeps what the latents tell together, and changes which of them tells what: it gives what models agree on
     whose latents lie in arbitrary directions, as those of untrained encoders do.
@@ -180,24 +183,24 @@ def rotated_udr(
         seed: of the rotations, uniform over all.
 
     Returns:
-        The median over the other models, and (times,) those of rotated latents.
+        The median over the other models, and (times,) the highest median of a model of two latents or more, rotated.
     """
     rng, n_rows = np.random.default_rng(seed), len(codes[0])
     how, order = _comparison(similarity, alpha, aggregate, n_rows), rng.permutation(n_rows)
     held = [standardised(each)[order] for each in codes]
-    wanted = np.zeros((len(held), len(held)), dtype=bool)
-    wanted[0, 1:] = True
+    judged = np.flatnonzero([each.shape[1] > 1 for each in held])
 
-    def median(models: Sequence[FloatArray]) -> float:
+    def medians(models: Sequence[FloatArray], judged: IntArray) -> FloatArray:
+        wanted = np.isin(np.arange(len(models)), judged)[:, None] & ~np.eye(len(models), dtype=bool)
         found = Pairs.unknown(len(models))
         with closing(Columns(n_rows, np.cumsum([0, *(each.shape[1] for each in models)]))) as columns:
             for model, each in enumerate(models):
                 columns.put(model, _ranks(each) if similarity == "spearman" else standardised(each))
             compare_pairs(columns, wanted, how, found)
-        return float(np.median(found.values[0, 1:]))
+        return np.nanmedian(found.values[judged], axis=1)
 
-    rotated = [median([each @ _rotation(each.shape[1], rng) for each in held]) for _ in range(times)]
-    return median(held), np.array(rotated)
+    rotated = [medians([each @ _rotation(each.shape[1], rng) for each in held], judged).max() for _ in range(times)]
+    return float(medians(held, np.array([0]))[0]), np.array(rotated)
 
 
 def _rotation(n: int, rng: np.random.Generator) -> FloatArray:

@@ -27,7 +27,8 @@ Informative = Literal["signal", "kl"]
 SAME = 0.99  # similarity of each latent to its match above which two models are called the same
 MATRICES = 6_000_000  # numbers of all similarity matrices; where there are more, those within settings alone are kept
 
-ROTATIONS = 39  # of which one reaches a score by luck in 1 of 40 cases
+ROTATIONS = 39  # collections of rotated models, of which the best reaches a score by luck in 1 of 40 cases
+MOST_TIMES = 8  # as many where the best was chosen among more models than a collection of partners has
 PARTNERS = 10  # other models, and
 ROWS = 2_000  # samples, drawn for these
 
@@ -226,8 +227,8 @@ class Ranking(Shown):
 
         Such a run has learnt, as has more than half of its setting; no note doubts it; it has two informative latents
         or more; it scores above untrained models, where these are known; and the latents of the first such run of its
-        family match those of other models better than randomly rotated ones do. `docs/ranking.md` says what was
-        measured, and of other ways to choose.
+        family match those of other models better than those of the best of randomly rotated models do, which is not
+        asked of codes compared by `top`. `docs/ranking.md` says what was measured, and of other ways to choose.
 
         Args:
             without: families to leave out.
@@ -264,8 +265,8 @@ class Ranking(Shown):
         score, bound = self.rotated[self.runs[first]]
         return (
             f"the latents of {self.runs[first]}, the first that could be best, match those of other models no better "
-            f"than randomly rotated latents do ({score:.3f}, rotated up to {bound:.3f}): these models do not find the "
-            "same axes, as is the case of untrained, hardly trained and entangled ones"
+            f"than randomly rotated latents do ({score:.3f}, the best of rotated models up to {bound:.3f}): these "
+            "models do not find the same axes, as is the case of untrained, hardly trained and entangled ones"
         )
 
     def _candidates(self, without: Container[str] = ()) -> list[int] | str:
@@ -475,14 +476,19 @@ def _untrained_score(codes: Sequence[FloatArray], models: Sequence[Candidate], o
     """The highest score of untrained models among each other."""
     if not codes:
         return None
-    if len(codes) < 2:
-        raise ValueError("untrained must be codes of two or more untrained models, which are compared with each other")
-    n_rows = len(models[0].matrix())
-    for place, each in enumerate(codes):
-        if np.ndim(each) != 2 or len(each) != n_rows:
-            raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {np.shape(each)}")
+    check_untrained(codes, len(models[0].matrix()))
     found = udr(codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate)
     return float(found.scores.max())
+
+
+def check_untrained(codes: Sequence[Any], n_rows: int) -> None:
+    """Refuse codes of untrained models that are those of one model, or not of these samples."""
+    if len(codes) == 1:
+        raise ValueError("untrained must be codes of two or more untrained models, which are compared with each other")
+    for place, each in enumerate(codes):
+        shape = np.shape(each) or getattr(each, "shape", ())
+        if len(shape) != 2 or shape[0] != n_rows:
+            raise ValueError(f"untrained[{place}] must be codes of the same {n_rows} samples; got {shape}")
 
 
 def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
@@ -495,7 +501,8 @@ def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
         first.setdefault(found.families[at], at)
     rng, options = np.random.default_rng(found.options.seed), found.options
     rotated = {}
-    for at in first.values():
+    for family, at in first.items():
+        rivals = sum(found.families[each] == family for each in candidates)
         others = np.flatnonzero(np.isfinite(found.pairs[at]) & (found.informative > 0))
         drawn = rng.permutation(others)[:PARTNERS]
         rows = rng.permutation(len(models[at].matrix()))[:ROWS]
@@ -503,8 +510,9 @@ def _against_rotated(found: Ranking, models: Sequence[Candidate]) -> Ranking:
             codes = [
                 np.asarray(models[each].matrix()[np.ix_(rows, found.latents[each])], float) for each in (at, *drawn)
             ]
+            times = ROTATIONS * min(MOST_TIMES, -(-rivals // (PARTNERS + 1)))
             score, turned = rotated_udr(
-                codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=ROTATIONS
+                codes, similarity=options.similarity, alpha=options.alpha, aggregate=options.aggregate, times=times
             )
             rotated[found.runs[at]] = score, float(turned.max())
     return replace(found, rotated=rotated)

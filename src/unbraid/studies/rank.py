@@ -16,6 +16,7 @@ from unbraid.ranking.ranking import (
     Informative,
     Ranking,
     RankingOptions,
+    check_untrained,
     rank_models,
     without_copies,
 )
@@ -34,6 +35,7 @@ CODES_ALONE = (
     "codes alone do not tell how far a model was trained: untrained encoders agree as well, with UDR .09 to "
     ".30 among dense ones of 16 x 16 images; give codes of your untrained models (untrained=, --untrained) to see it"
 )
+NOT_ROTATED = "by top, scores are not compared with those of randomly rotated codes"
 
 Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
 
@@ -112,9 +114,8 @@ def rank(
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
     if top is not None:
-        if untrained:
-            raise ValueError("untrained and top do not go together")
-        found = _rank_wide(named, groups, similarity or "spearman", top, set(chosen) - {"similarity", "seed"}, progress)
+        others = set(chosen) - {"similarity", "seed"}
+        found = _rank_wide(named, groups, similarity or "spearman", top, others, untrained, progress)
         return replace(found, notes=(*found.notes, *of_rows))
     candidates = [_candidate(name, model) for name, model in named.items()]
     # Codes alone do not say which samples they are of.
@@ -137,6 +138,7 @@ def _rank_wide(
     similarity: str,
     top: int,
     others: set[str],
+    untrained: Sequence[Model],
     progress: Callable[[int, int], None] | None,
 ) -> Ranking:
     if others:
@@ -148,6 +150,7 @@ def _rank_wide(
         groups=None if groups is None else [str(group) for group in groups], progress=progress,
     )  # fmt: skip
     about = [_family_and_setting(model) for model in named.values()]
+    alone = () if untrained or any(family for family, _ in about) else (CODES_ALONE,)
     labels = [family for family, _ in about] if groups is None else [str(group) for group in groups]
     return without_copies(
         Ranking(
@@ -155,9 +158,21 @@ def _rank_wide(
             scores=found.scores, latents=tuple(np.arange(number) for number in found.informative), pairs=found.pairs,
             matrices={}, left_out={}, least=found.least,
             options=RankingOptions(similarity="spearman", compare="all" if groups is None else "same-family"),
-            notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1]),
+            notes=(f"{similarity} correlation {found.notes[-1]}", *found.notes[:-1], NOT_ROTATED, *alone),
+            untrained=_untrained_wide(untrained, named, cast(Correlation, similarity), top),
         )
     )  # fmt: skip
+
+
+def _untrained_wide(
+    untrained: Sequence[Model], named: Mapping[str, Model], correlation: Correlation, top: int
+) -> float | None:
+    """The highest score of untrained models among each other."""
+    if not untrained:
+        return None
+    codes, first = [_wide(each) for each in untrained], _wide(next(iter(named.values())))
+    check_untrained(codes, len(first) if isinstance(first, np.ndarray) else first.shape[0])
+    return float(wide_udr(codes, correlation=correlation, top=top).scores.max())
 
 
 def _wide(model: Model) -> Any:
