@@ -1,17 +1,24 @@
 """Functions of the user's own, where names of metrics are taken."""
 
+import json
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 import unbraid
 from tests.examples import entangled_codes, grid_factors
+from unbraid.analysis.columns import higher_is_better
+from unbraid.analysis.comparison import compare_groups
 from unbraid.cli.app import app
 from unbraid.metrics import METRICS, own
+from unbraid.storage.trust import Trusted, UntrustedCode, trusting
+from unbraid.studies.expand import metric_names
+from unbraid.studies.page_columns import columns
 
 FACTORS = np.repeat(grid_factors(2), 3, axis=0)
 CODES = entangled_codes(FACTORS)
@@ -106,11 +113,76 @@ def test_the_command_line_takes_a_row(tmp_path: Path) -> None:
     assert "lower" in told.output
 
 
-def test_a_study_refuses_one_of_which_lower_is_better(tmp_path: Path) -> None:
+STUDY = """
+name: own
+dataset: {name: square, positions: 4, shrink: 8}
+families: [{name: pca, latents: 2}, {name: beta_vae, beta: 1, network: dense, latents: 2}]
+seeds: 2
+steps: 2
+batch_size: 8
+precision: float32
+device: cpu
+"""
+LOSS = f"{__name__}:distance(direction=lower)"
+
+
+def test_a_study_knows_of_which_lower_is_better(tmp_path: Path) -> None:
     """Its tables go by the names of columns, and would call the worst run the best."""
-    text = f"name: own\ndataset: square\nfamilies: [pca]\nsteps: 1\nmetrics: ['{__name__}:NEAR']\n"
-    (tmp_path / "study.yaml").write_text(text)
+    short, called = tmp_path / "short.yaml", tmp_path / "called.yaml"
+    short.write_text(f"{STUDY}metrics: [mig, {{name: '{__name__}:distance', direction: lower}}]\n")
+    called.write_text(f"{STUDY}metrics: [mig, '{__name__}:distance(direction = lower)']\n")
+    assert metric_names(unbraid.Study.load(called).config) == ("mig", LOSS)
+    study = unbraid.Study.load(short, out=tmp_path / "study")
+    study.run(processes=0)
+    folder = tmp_path / "study"
+    frame, column = unbraid.Study.load(folder).results(), f"{LOSS}.score"
+    assert frame[column].notna().all()
+    assert higher_is_better(column) is False
+    assert [each["higher"] for each in columns(frame) if each["id"] == column] == [False]
+    frame.loc[:, column] = [1.0, 1.1, 2.0, 2.1]
+    found = compare_groups(pd.concat([frame] * 3), "family", [column])
+    assert [each.better for each in found.shifts] == [frame["family"][0]]
+    assert found.table()[1][0][0] == f"{column} ↓"
+    saved = unbraid.ScoreCard.load(study.runs()[0].path / "scores.json")
+    assert not saved.scored[LOSS].metric.higher_is_better
+    code = [str(folder), "--trust-code", f"{__name__}:distance"]
+    again = CliRunner().invoke(app, ["compare", *code, "--columns", column, "--json", "-"])
+    assert again.exit_code == 0, again.output
+    unbraid.Study.load(folder, trust=[f"{__name__}:distance"]).run(retry="failed", processes=0)
+    with pytest.raises(UntrustedCode, match="would execute it"):
+        unbraid.Study.load(folder).run(processes=0)
+    records = CliRunner().invoke(app, ["export", str(folder), "--records", "--out", str(tmp_path / "r")])
+    assert records.exit_code == 0, records.output
+    said = [json.loads(path.read_text()) for path in (tmp_path / "r").rglob("*.json")]
+    assert '"lower_is_better": true' in json.dumps(said)
+
+
+@pytest.mark.parametrize(
+    ("metric", "said"),
+    [
+        (f"'{__name__}:NEAR'", f"metrics: of {__name__}:NEAR lower is better; write {__name__}:NEAR(direction=lower)"),
+        (f"'{__name__}:distance(power=2)'", "a function of your own takes direction=lower or direction=higher"),
+        (f"{{name: '{__name__}:distance', direction: down}}", f"the direction of {__name__}:distance is higher or"),
+        ("{name: mig, direction: lower}", "metrics[0]: which way is better of mig is known"),
+        ("{metric: mig}", "metrics[0]: write a name, or {name: my_lab.scores:loss, direction: lower}"),
+    ],
+)
+def test_a_study_refuses_a_direction_that_it_cannot_keep(metric: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "study.yaml").write_text(f"{STUDY}metrics: [{metric}]\n")
     told = CliRunner().invoke(app, ["study", "run", str(tmp_path / "study.yaml"), "--out", str(tmp_path / "study")])
-    assert told.exit_code != 0
-    assert f"metrics: of {__name__}:NEAR lower is better" in str(told.exception)
+    assert said in str(told.exception)
     assert not (tmp_path / "study").exists()
+
+
+def test_the_name_of_a_function_says_its_direction(tmp_path: Path) -> None:
+    card = unbraid.score(CODES, FACTORS, metrics=[f"{__name__}:distance( direction='lower')"])
+    assert {name: each.metric.higher_is_better for name, each in card.scored.items()} == {LOSS: False}
+    unbraid.Representation(CODES, FACTORS).save(tmp_path / "codes.npz")
+    told = CliRunner().invoke(app, ["score", str(tmp_path / "codes.npz"), "--metrics", f"mig,{LOSS}"])
+    assert (told.exit_code, "lower" in told.output) == (0, True), told.output
+
+
+@pytest.mark.parametrize("path", ["images (1)", "data/a:b(2)", "/data/images(direction=lower)"])
+def test_trust_in_one_path_is_none_in_another_with_other_brackets(path: str) -> None:
+    assert not isinstance(trusting(path, [path.partition("(")[0], f"{path}(3)"]), Trusted)
+    assert isinstance(trusting(path, [path]), Trusted)

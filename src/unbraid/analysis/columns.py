@@ -6,7 +6,8 @@ import numpy as np
 
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
-from unbraid.metrics._shared.arguments import find_metric
+from unbraid.metrics._shared.arguments import find_metric, lower_is_better
+from unbraid.storage.trust import code_of, is_code
 from unbraid.types import DataFrame, FloatArray
 
 HIGHER, LOWER = ("udr.", "compositional."), ("zero_shot.",)
@@ -51,6 +52,8 @@ def higher_is_better(column: str) -> bool | None:
         return known.higher_is_better
     if column.endswith("_spread"):
         return None
+    if is_code(code_of(metric)) and value == "score":
+        return not lower_is_better(metric)
     return False if column.startswith(LOWER) else True if _headline(column) or column.startswith(HIGHER) else None
 
 

@@ -65,7 +65,8 @@ def row_of(
 ) -> Metric:
     """The row of a function, or the row that the user made of one by `own`, under this name."""
     if isinstance(function, Metric):
-        return replace(function, title=name, source=name) if function.own else function
+        upward = function.higher_is_better and higher_is_better
+        return replace(function, title=name, source=name, higher_is_better=upward) if function.own else function
     return Metric(
         function,
         title=name,

@@ -17,7 +17,7 @@ from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.confidence.interval import FEWEST_GROUPS, FEWEST_ROWS
 from unbraid.confidence.null import asked_shuffle, shuffle_of
 from unbraid.metrics import BLOCKED, LABEL_FREE, MEASURES, PRESETS, RECONSTRUCTED, Metric, NotDefined
-from unbraid.metrics._shared.arguments import find_metric, full_name, metric_hint
+from unbraid.metrics._shared.arguments import find_metric, full_name, lower_is_better, metric_hint
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics._shared.provenance import decision
 from unbraid.metrics.own import own, row_of
@@ -31,7 +31,7 @@ from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.engine import Gap, score_each
 from unbraid.scoring.pixels import baselines_of
 from unbraid.scoring.uncertainty import with_baselines, with_intervals, with_nulls
-from unbraid.storage.trust import imported, is_code, trusting
+from unbraid.storage.trust import code_of, imported, is_code, trusting
 from unbraid.types import ArrayLike, Progress
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def score(
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
             "disentanglement", "symmetry", "all", ...). A function of your own is taken as well, itself or as
             "package.module:function": from (codes, factors) to a number or a Result with a `score`, higher is better;
-            `unbraid.metrics.own` says another direction.
+            `unbraid.metrics.own` says another direction, and so does "package.module:function(direction=lower)".
         seed: same seed, same numbers.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
             as many rows from the same source. From the scores of parts of the rows; see `unbraid.metrics.METRICS` for
@@ -334,7 +334,7 @@ def _rows(asked: Named, blocked: Container[str]) -> Iterator[tuple[str, Metric]]
     if isinstance(asked, str):
         for name in without_presets([asked]):
             if name not in blocked:
-                yield name, _own(name) if is_code(name) else _known(name)
+                yield name, _own(name) if is_code(code_of(name)) else _known(name)
         return
     row = asked if isinstance(asked, Metric) else own(asked)
     if row.own and (row.name in MEASURES or row.name in BLOCKED or row.name in PRESETS):
@@ -361,7 +361,8 @@ def _known(name: str) -> Metric:
 
 
 def _own(name: str) -> Metric:
-    return row_of(imported(name, "metric", f"name it yourself: metrics=[{name!r}]"), name)
+    function = imported(name, "metric", f"name it yourself: metrics=[{name!r}]")
+    return row_of(function, name, higher_is_better=not lower_is_better(name))
 
 
 def asked_interval(confidence: Confidence) -> tuple[float, int | None]:

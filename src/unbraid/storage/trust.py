@@ -28,6 +28,12 @@ class Trusted(str):
         made.folder = name.folder if isinstance(name, Trusted) else os.getcwd()
         return made
 
+    def spelled(self, name: str) -> "Trusted":
+        """The same code by another spelling of its name."""
+        made = Trusted(name)
+        made.folder = self.folder
+        return made
+
 
 class Untrusted(UnbraidError, ValueError):
     """Something names what the user did not; `option` of the command line does."""
@@ -57,10 +63,18 @@ def is_code(name: str) -> bool:
     return bool(colon) and function.isidentifier() and all(part.isidentifier() for part in module.split("."))
 
 
+def code_of(name: str) -> str:
+    """A name without what stands in brackets behind it, such as "(direction=lower)", where that is code."""
+    head, bracket, _ = name.partition("(")
+    return head if bracket and name.endswith(")") and is_code(head) else name
+
+
 def trusting(value: Any, names: Collection[str] | None = None) -> Any:
     """`value`, or what a list, tuple or mapping holds, with names marked: all those of code, or those in `names`."""
     if isinstance(value, str):
-        return Trusted(value) if (is_code(value) if names is None else value in names) else value
+        code = code_of(value)
+        known = is_code(code) if names is None else value in names or code in map(code_of, names)
+        return Trusted(value) if known else value
     if isinstance(value, list | tuple):
         return type(value)(trusting(each, names) for each in value)
     if isinstance(value, Mapping):
@@ -95,8 +109,8 @@ def imported(name: str, what: str, how: str) -> Callable[..., Any]:
         ValueError: it cannot be imported.
     """
     if not isinstance(name, Trusted):
-        raise UntrustedCode(f"using the {what} {name!r} would execute that code", name, how)
-    module, _, function = name.partition(":")
+        raise UntrustedCode(f"using the {what} {name!r} would execute that code", code_of(name), how)
+    module, _, function = code_of(name).partition(":")
     try:
         with _importable(name.folder):
             return getattr(import_module(module), function)

@@ -8,7 +8,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.metrics import METRICS
-from unbraid.metrics._shared.arguments import find_metric, full_name
+from unbraid.metrics._shared.arguments import find_metric, full_name, lower_is_better
 from unbraid.runs.folder import run_id
 from unbraid.scoring.score import choose, without_presets
 from unbraid.storage.trust import Untrusted
@@ -144,11 +144,9 @@ def check_metrics(study: StudyConfig, kinds: Sequence[Kind], names: Sequence[str
                 raise ValueError(f"metrics[{position}]: {name} {reason}; {factors}")
         for name, row in choose(study.metrics).items():
             # Tables of results know the direction of a column by its name alone.
-            if row.own and not METRICS.package_of(name) and not row.higher_is_better:
-                raise ValueError(
-                    f"metrics: of {name} lower is better, which tables of a study cannot tell of your own function; "
-                    "give its negative, or let a package add it (docs/extending.md)"
-                )
+            packaged = METRICS.package_of(name)
+            if row.own and not packaged and not row.higher_is_better and not lower_is_better(name):
+                raise ValueError(f"metrics: of {name} lower is better; write {name}(direction=lower)")
 
 
 def check_snapshots(study: StudyConfig, kinds: Sequence[Kind]) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, TypeAlias, TypeVar
 import yaml
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     ValidationError,
@@ -21,7 +22,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.datasets.recorded import of_everywhere
 from unbraid.storage.json_records import MOST, check_size
 from unbraid.storage.json_records import explain as first_fault
-from unbraid.storage.trust import Trusted, is_code, trusting
+from unbraid.storage.trust import Trusted, code_of, is_code, trusting
 
 Count: TypeAlias = Annotated[int, Field(ge=1, le=MOST, strict=True)]
 Whole: TypeAlias = Annotated[int, Field(ge=0, le=MOST, strict=True)]
@@ -30,6 +31,26 @@ Seeds: TypeAlias = Count | Annotated[list[Seed], Field(min_length=1)]
 Value: TypeAlias = Annotated[bool, Field(strict=True)] | int | float | str
 Pair: TypeAlias = Annotated[list[Seed], Field(min_length=2, max_length=2)]
 NotNegative: TypeAlias = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+def _metric_name(given: Any) -> Any:
+    """`{name: "my_lab:loss", direction: lower}` says the same as "my_lab:loss(direction=lower)"."""
+    if not isinstance(given, Mapping):
+        return given
+    if given.keys() != {"name", "direction"} or not isinstance(given["name"], str):
+        raise PydanticCustomError("metric", "write a name, or {name: my_lab.scores:loss, direction: lower}")
+    name = given["name"]
+    if not is_code(name):
+        raise PydanticCustomError(
+            "metric", "which way is better of {name} is known; a direction is for your own functions", {"name": name}
+        )
+    if given["direction"] not in ("higher", "lower"):
+        raise PydanticCustomError("metric", "the direction of {name} is higher or lower", {"name": name})
+    return f"{name}(direction={given['direction']})"
+
+
+MetricName: TypeAlias = Annotated[str, BeforeValidator(_metric_name)]
+MetricNames: TypeAlias = Literal["all"] | list[MetricName]
 
 
 class Section(BaseModel):
@@ -172,13 +193,13 @@ class StudyConfig(Section):
     checkpoint_every: NotNegative = 120.0  # seconds
     time_limit: Annotated[float, Field(gt=0, le=1e8, allow_inf_nan=False)] | None = None  # seconds of any run
     snapshots: Whole = 0  # of each run, by the metrics named next
-    snapshot_metrics: Annotated[list[str], Field(min_length=1)] = ["mig"]
+    snapshot_metrics: Annotated[list[MetricName], Field(min_length=1)] = ["mig"]
     hold_out: Annotated[float, Field(ge=0, allow_inf_nan=False, strict=True)] = (
         0  # images that no training sees, a share below 1 or how many
     )
     hold_out_every: Count = 500  # steps between two evaluations of their ELBO
     patience: Whole = 0  # of these without a new best; 0: no end
-    metrics: Literal["all"] | list[str] = []
+    metrics: MetricNames = []
     baselines: Annotated[bool, Field(strict=True)] = False  # whether to score baselines without training
     udr: UDRSection | None = None
     compositional: CompositionalSection | None = None
@@ -218,7 +239,7 @@ class StudyConfig(Section):
         """The families, networks and metrics that are none of unbraid's, as far as the YAML names them."""
         named = [part for each in self.families for part in (each.name, *each.networks)]
         texts = [text for each in [*named, self.metrics] for text in (each if isinstance(each, list) else [each])]
-        return [text for text in texts if isinstance(text, str) and is_code(text)]
+        return [text for text in texts if isinstance(text, str) and is_code(code_of(text))]
 
     def executor_with(self, name: str | None, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         """An executor and its options: what is given here, then what the file says of it; by default "local"."""

@@ -25,7 +25,7 @@ from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.run_files import SCORES, WEIGHTS
 from unbraid.storage.score_file import OF_CODE, Decision, SavedMetric, SavedScores, storable
-from unbraid.storage.trust import Untrusted, is_code
+from unbraid.storage.trust import Untrusted, code_of, is_code
 from unbraid.studies.kept_scores import NONE, missing_metrics, read_scores
 from unbraid.types import Progress
 
@@ -182,7 +182,7 @@ def _rows(metrics: Iterable[str]) -> tuple[dict[str, Metric], dict[str, Exceptio
         try:
             rows |= choose([name])
         except Exception as error:  # whatever a module of the user's raises while it is imported
-            if not is_code(name) or isinstance(error, Untrusted):
+            if not is_code(code_of(name)) or isinstance(error, Untrusted):
                 raise
             errors[name] = error
     return rows, errors

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, field_validator
 
@@ -23,6 +23,7 @@ from unbraid.studies.results import ordered
 from unbraid.studies.schema import (
     CompositionalSection,
     Count,
+    MetricNames,
     PublishedSection,
     Section,
     Seeds,
@@ -53,7 +54,7 @@ class PartSection(Section):
     seeds: Seeds | None = None
     steps: Count | None = None
     batch_size: Count | None = None
-    metrics: Literal["all"] | list[str] | None = None
+    metrics: MetricNames | None = None
     compositional: CompositionalSection | None = None
     zero_shot: ZeroShotSection | None = None
     published: list[PublishedSection] | None = None

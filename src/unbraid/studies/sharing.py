@@ -169,7 +169,7 @@ def _better(metric: str, name: str, decided: Mapping[str, Any]) -> bool | None:
     if metric not in decided:
         return None
     known = find_metric(metric)
-    return direction(known, name) if known is not None else True if name == "score" else None
+    return direction(known, name) if known is not None else higher_is_better(f"{metric}.{name}")
 
 
 def _metric_config(metric: str, name: str, better: bool, decided: Mapping[str, Any]) -> dict[str, Any]:

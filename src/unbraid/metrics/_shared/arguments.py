@@ -14,6 +14,7 @@ from pydantic import ConfigDict, PydanticSchemaGenerationError, TypeAdapter, Val
 from unbraid._utils.suggest import suggestion
 from unbraid.metrics import METRICS, PRESETS
 from unbraid.metrics._shared.metric import Metric
+from unbraid.storage.trust import Trusted, code_of, is_code
 
 LONGEST = 200  # letters of a name
 # Not to be chosen: they come with the codes, or once for all metrics.
@@ -54,9 +55,26 @@ def full_name(name: str) -> str:
     """The one name of a metric with these arguments: in the order of its function, without those at their defaults.
 
     Raises:
-        ValueError: as `with_arguments`.
+        ValueError: as `with_arguments`, or `lower_is_better`.
     """
-    return with_arguments(name)[0] if has_arguments(name) else name
+    if not is_code(code := code_of(name)):
+        return with_arguments(name)[0] if has_arguments(name) else name
+    full = f"{code}(direction=lower)" if lower_is_better(name) else code
+    return name.spelled(full) if isinstance(name, Trusted) else full
+
+
+def lower_is_better(name: str) -> bool:
+    """Whether the name of a function of the user's says so: "package.module:function(direction=lower)".
+
+    Tables of results hold no more of a metric than its name.
+
+    Raises:
+        ValueError: something else stands in the brackets.
+    """
+    said = re.sub(r"[\s'\"]", "", name.removeprefix(code_of(name)))
+    if said not in ("", "(direction=higher)", "(direction=lower)"):
+        raise ValueError(f"{name}: a function of your own takes direction=lower or direction=higher, and no more")
+    return said == "(direction=lower)"
 
 
 def arguments_of(name: str) -> Mapping[str, Any]:
