@@ -167,6 +167,7 @@ PAGES = [
 
 MADE = (ROOT / ".gitignore").read_text(encoding="utf-8").split()  # among others, pages that `make docs` writes
 PAGES += [page for page in sorted((ROOT / "docs").glob("*.md")) if f"/docs/{page.name}" not in MADE]
+PAGES += sorted((ROOT / "docs" / "reproductions").glob("*.md"))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
