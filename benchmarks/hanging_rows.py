@@ -3,6 +3,7 @@
     python benchmarks/hanging_rows.py walks         p of unrelated random walks, by null=100 and null="shift"
     python benchmarks/hanging_rows.py groups        p of groups with effects of their own, unrelated and related
     python benchmarks/hanging_rows.py intervals     coverage of 95 % intervals on 30 groups of 50 rows
+    python benchmarks/hanging_rows.py compare       how often one of two equal models of 10 and 40 groups is better
     python benchmarks/hanging_rows.py note          how often the note on neighbouring rows is there
 
 Each takes some minutes on one core; --samples 20 for a look, --metrics snc,modularity for others than these.
@@ -18,7 +19,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 
 import numpy as np
 
-from unbraid import Representation, score
+from unbraid import Representation, compare, score
 from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.confidence.interval import Interval
 
@@ -143,6 +144,19 @@ def _interval(card, name: str) -> Interval:  # noqa: ANN001
     return known.values[card.scored[name].metric.headline]
 
 
+def compared(n: int, metrics: list[str]) -> None:
+    """Equal models; groups have 50 rows, or those of the second about as many."""
+    print(f"{f'p <= .05 of {n} comparisons':<52}" + "".join(f"{name:>11}" for name in metrics))
+    for title, many in (("10 groups against 40", even), ("the same, 40 of 10 to 90 rows", uneven)):
+        low: Counter[str] = Counter()
+        for sample in range(n):
+            rng = np.random.default_rng(sample)
+            models = {"few": grouped(rng, 1.0, 10), "many": grouped(rng, 1.0, 40, many)}
+            found = compare(models, metrics=metrics, confidence=(CONFIDENCE, 20))
+            low.update(each.metric for each in found.differences if each.p <= P)
+        print(f"{title:<52}" + "".join(f"{low[name]:>11}" for name in metrics), flush=True)
+
+
 def note(n: int, _: list[str]) -> None:
     """Of shuffled rows never, of walks always."""
     for n_samples in (100, 1000, 10_000):
@@ -162,14 +176,18 @@ def note(n: int, _: list[str]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["walks", "groups", "intervals", "note"])
+    parser.add_argument("what", choices=["walks", "groups", "intervals", "compare", "note"])
     parser.add_argument("--samples", type=int)
     parser.add_argument("--metrics")
     given = parser.parse_args()
-    work = {"walks": walks, "groups": groups, "intervals": intervals, "note": note}[given.what]
+    works = {"walks": walks, "groups": groups, "intervals": intervals, "compare": compared, "note": note}
+    work = works[given.what]
     default = ["mig", "sap", "snc", "modularity", "dci_lasso"] if given.what == "intervals" else AT_ONCE
     metrics = given.metrics.split(",") if given.metrics else default
-    work(given.samples or {"walks": 100, "groups": 200, "intervals": 200, "note": 100}[given.what], metrics)
+    work(
+        given.samples or {"walks": 100, "groups": 200, "intervals": 200, "compare": 200, "note": 100}[given.what],
+        metrics,
+    )
 
 
 if __name__ == "__main__":

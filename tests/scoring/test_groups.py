@@ -16,6 +16,7 @@ from unbraid.metrics import METRICS
 from unbraid.metrics._shared.inputs import split_rows
 from unbraid.metrics._shared.resampling import Resampling, part_of_groups
 from unbraid.representation.labels import check_groups
+from unbraid.scoring.equal_groups import subsets_of_groups
 from unbraid.scoring.resampled import part_scorer
 from unbraid.scoring.score import choose
 from unbraid.scoring.uncertainty import scores_of_parts
@@ -278,6 +279,47 @@ def test_an_interval_of_modularity_by_groups_is_as_wide_as_it_must_be() -> None:
     assert 0.8 < np.sqrt(np.mean(np.square(deviations))) / np.std(scores, ddof=1) < 1.15
 
 
+def of_groups(n_groups: int, n_rows: int, rng: np.random.Generator, noise: float = 1.0) -> Representation:
+    """Factors and codes with an effect of each group."""
+    groups = np.repeat(np.arange(n_groups), n_rows)
+    values = rng.standard_normal((n_groups, 2))[groups] + rng.standard_normal((len(groups), 2))
+    factors = np.clip(np.rint(values + 2), 0, 4)
+    strays = rng.standard_normal((n_groups, 2))[groups] + rng.standard_normal((len(groups), 2))
+    return Representation(factors + noise * strays, factors, kinds=("ordinal",) * 2, groups=groups)
+
+
+@pytest.mark.parametrize(("n_groups", "n_rows"), [(10, 20), (10, 30), (40, 20), (45, 30), (150, 20)])
+def test_subsets_are_disjoint_and_of_as_many_groups_and_rows(n_groups: int, n_rows: int) -> None:
+    rng = np.random.default_rng(0)
+    many = of_groups(n_groups, n_rows, rng)
+    subsets = subsets_of_groups({"few": of_groups(10, 20, rng), "many": many}, 0)
+    assert [rows.tolist() for rows in subsets["few"]] == [list(range(200))]
+    assert len(subsets["many"]) == min(10, n_groups // 10)
+    assert many.groups is not None
+    counts = [np.bincount(many.groups[rows], minlength=n_groups) for rows in subsets["many"]]
+    for each in counts:
+        assert sorted(each) == [0] * (n_groups - 10) + [20] * 10
+    assert np.sum(counts, axis=0).max() == 20, "no group is in two subsets"
+
+
+def test_compare_is_fair_to_models_of_unequal_numbers_of_groups() -> None:
+    low, n_subsets = 0, set()
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        models = {"few": of_groups(10, 20, rng), "many": of_groups(40, 20, rng)}
+        found = unbraid.compare(models, metrics="mig", confidence=(0.95, 10))
+        low += found.differences[0].p <= 0.05
+        n_subsets.add(found.compared["many"].n_subsets)
+        assert any("many is scored on 4 disjoint subsets of 10 of its 40 groups (200 r" in note for note in found.notes)
+    assert n_subsets == {4}
+    assert low <= 5
+    rng = np.random.default_rng(0)
+    better = {"few": of_groups(12, 30, rng, 0.1), "many": of_groups(40, 50, rng, 1.5)}
+    decided = unbraid.compare(better, metrics="mig", confidence=(0.95, 10))
+    assert decided.differences[0].better == "few"
+    assert any("some rows of each group" in note for note in decided.notes)
+
+
 def test_compare_parts_by_groups_and_refuses_others() -> None:
     other = Representation(CODES[:, ::-1], FACTORS, groups=GROUPS, names=HELD.names)
     found = unbraid.compare({"a": HELD, "b": other}, metrics="mig", confidence=(0.95, 10))
@@ -288,9 +330,6 @@ def test_compare_parts_by_groups_and_refuses_others() -> None:
     elsewhere = Representation(CODES, FACTORS, names=HELD.names, groups=np.arange(len(GROUPS)) % 20)
     with pytest.raises(ValueError, match="the groups of rows of b are not those of a, though the rows are"):
         unbraid.compare({"a": HELD, "b": elsewhere}, metrics="mig", confidence=(0.95, 10))
-    most = other.keep_rows(np.flatnonzero(GROUPS % 2 == 0))
-    with pytest.raises(ValueError, match="models with groups of rows must have as many rows each; there are"):
-        unbraid.compare({"a": HELD, "b": most}, metrics="mig", confidence=(0.95, 10))
     few = HELD.keep_rows(np.flatnonzero(GROUPS < 5))
     with pytest.raises(ValueError, match="a: intervals need 10 groups"):
         unbraid.compare({"a": few, "b": few}, metrics="mig")

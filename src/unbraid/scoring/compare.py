@@ -18,6 +18,7 @@ from unbraid.metrics import Metric
 from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.engine import Gap
+from unbraid.scoring.equal_groups import subsets_of_groups, why_fewer_groups
 from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
 from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, score
 from unbraid.scoring.tables import unchecked
@@ -211,6 +212,8 @@ def compare(
 
     Scores depend on the number of rows. Of a model with more rows than the one with the fewest (2 % more, or beyond),
     disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; `notes` say so.
+    Of models with groups of rows, subsets are of whole groups, as many as the model with the fewest groups has; where
+    groups have more rows than those of another model, as large a share of the rows of each is drawn.
     Rows with weights are counted by Kish's effective number, (sum of weights)² / sum of squared weights.
 
     Args:
@@ -250,11 +253,9 @@ def compare(
     _refuse_other_groups(given, together)
     alike = (note_on_neighbours(each, null=True, confidence=True) for each in given.values())
     notes += next(([note] for found in alike for note in found), [])
-    subsets = subsets_of(given, seed)
-    if any(each.groups is not None and len(subsets[name][0]) < len(each) for name, each in given.items()):
-        sizes = ", ".join(f"{name} {len(each):,}" for name, each in given.items())
-        raise ValueError(f"models with groups of rows must have as many rows each; there are {sizes}")
-    notes += why_fewer(given, subsets)
+    grouped = next(iter(given.values())).groups is not None
+    subsets = (subsets_of_groups if grouped else subsets_of)(given, seed)
+    notes += (why_fewer_groups if grouped else why_fewer)(given, subsets)
     cards, models = {}, {}
     for name, each in given.items():
         card = score(each, metrics=metrics, seed=seed, held_out=held_out, progress=progress)
