@@ -59,7 +59,7 @@ def overview() -> str:
         (row_link(name), f"{direction(row)}, {interval(row)}", row.summary, row.limitations, row.source)
         for name, row in MEASURES.items()
     ]
-    return table("metric | better | what it says | what it misses | paper", "lllll", rows)
+    return table("metric | better | what it says | limitations | paper", "lllll", rows)
 
 
 def page(name: str) -> str:
@@ -83,7 +83,7 @@ def page(name: str) -> str:
         [
             f"# {row.title}",
             f"{{.lead}}\n{escaped(row.summary)}",
-            f"*Misses:* {escaped(row.limitations)}",
+            f"*Limitations:* {escaped(row.limitations)}",
             formula(latex, where if name in RECONSTRUCTED else f"{where} {SYMBOLS}"),
             *_faults(name),
             "## At a glance",

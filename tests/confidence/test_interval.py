@@ -223,7 +223,7 @@ def test_a_metric_without_interval_says_why(tmp_path: Path) -> None:
     given = Representation(codes, grid, names=("x", "y"), kinds=("cyclic", "cyclic"))
     card = unbraid.score(given, metrics=["d_lsbd", "mig"], confidence=(0.9, 5))
     assert card.scored["d_lsbd"].intervals is None
-    reason = "no interval: resampled rows leave gaps in the grid that it needs"
+    reason = "no interval: resampled rows would leave gaps in the grid that it needs"
     assert reason in card.scored["d_lsbd"].notes
     assert card.to_dict()["metrics"]["d_lsbd"]["no_interval"] == METRICS["d_lsbd"].interval
     card.save(tmp_path / "card.json")

@@ -143,7 +143,7 @@ def test_a_score_card_hands_the_gap_over() -> None:
     assert card["zero_shot"].score == zero_shot(codes, FACTORS, held_out=corner).score
     assert card["dci_lasso"].disentanglement == dci_lasso(codes, FACTORS).disentanglement
     without = score(codes, FACTORS, metrics=["zero_shot", "dci_lasso"])
-    assert without.skipped == {"zero_shot": "needs held_out: a predicate over the factors"}
+    assert without.skipped == {"zero_shot": "needs held_out: a condition on the factors"}
 
 
 def test_kinds_are_noted() -> None:

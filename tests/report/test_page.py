@@ -79,7 +79,7 @@ def trees(codes: FloatArray, factors: FloatArray) -> Trees:
 def own(**changes: object) -> Metric:
     row = Metric(
         trees, title="Trees <b>", headline="disentanglement", best=1.0, higher_is_better=True, range=(0.0, 1.0),
-        summary="Says <this> & that.", limitations="Misses 'all' the rest.", source="Nobody <1999>",
+        summary="Says <this> & that.", limitations="Ignores 'all' the rest.", source="Nobody <1999>",
     )  # fmt: skip
     return replace(row, **changes)
 
@@ -176,7 +176,7 @@ def test_every_score_is_there_with_direction_range_meaning_and_blind_spot(html: 
         assert name in text
         assert number_text(scored.headline) in text
         assert scored.metric.summary in text
-        assert f"Misses: {scored.metric.limitations}" in text
+        assert f"Limitations: {scored.metric.limitations}" in text
         assert scored.metric.source in text
     assert "↑ higher 0 to 1" in text
     assert "± 0.062 disentanglement" in text
@@ -517,4 +517,4 @@ def test_many_codes_are_those_that_matter_and_can_be_searched() -> None:
     few = card_page.page(score(codes[:, :30], factors, metrics="mig").contents())
     assert 'class="find"' not in few
     titles = [group["title"] for group in content["groups"]]
-    assert titles == ["Does each factor sit in one code of its own?"]
+    assert titles == ["Is each factor in one code of its own?"]

@@ -326,8 +326,7 @@ METRIC = Metric(
     range=(0.0, 1.0),
     chance=d_lsbd_of_noise,
     summary="How far a step around a cyclic factor is from a rotation in a plane of the codes.",
-    limitations="Cannot see variance outside that plane, nor that two factors share one; the result holds both, and "
-    "on which of three scales in use it is.",
+    limitations="Ignores variance outside that plane, and that factors may share a plane. Three scales are in use.",
     source="Tonnaer et al. 2022 (LSBD), eq. 8-10, appendices C and E",
     needs="needs at least one cyclic factor, and rows that fill the grid of the cyclic factors",
     invariant_to=frozenset({"permute", "flip", "dead"}),
@@ -339,7 +338,7 @@ METRIC = Metric(
     formula=(
         r"\mathcal{D}_{\mathrm{LSBD}} = \frac{1}{K} \sum_{k=1}^{K} \min_{\omega} \frac{1}{N} \sum_{n} "
         r"\left\| \rho_{\omega}(g_n)^{-1} z_{n,k} - \frac{1}{N} \sum_{m} \rho_{\omega}(g_m)^{-1} z_{m,k} \right\|^2",
-        r"$z_{n,k}$ is code $n$, less its mean over factor $k$, in the plane of its two first principal axes and "
+        r"$z_{n,k}$ is code $n$, minus its mean over factor $k$, in the plane of its two first principal axes and "
         r"scaled to mean squared norm 1; $\rho_{\omega}(g)$ turns that plane by $\omega$ times the angle of the "
         r"factor's level, $|\omega| \leq 10$. $K$ counts the cyclic factors.",
     ),

@@ -113,8 +113,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=dcimig_of_noise,
-    summary="How much each factor's best code knows of it and of no other factor.",
-    limitations="Does not see whether other codes tell the same; factors of large entropy count more.",
+    summary="How much information each factor's best code has on it and on no other factor.",
+    limitations="Does not see whether other codes have the same information. Factors of large entropy count more.",
     source="Sepliarskaia et al. 2021",
     noise_tolerance=0.01,
     standard=False,
@@ -123,6 +123,6 @@ METRIC = Metric(
     formula=(
         r"\mathrm{DCIMIG} = \frac{\sum_k \max_{i: k_i = k} g_i}{\sum_k H(v_k)}, \qquad "
         r"g_i = I(z_i; v_{k_i}) - \max_{l \ne k_i} I(z_i; v_l), \qquad k_i = \arg\max_k I(z_i; v_k)",
-        r"Codes are cut into 20 bins of equal width; a factor that no code knows most of adds 0.",
+        r"Codes are cut into 20 bins of equal width; a factor on which no code has its largest information adds 0.",
     ),
 )

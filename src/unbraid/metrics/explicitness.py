@@ -150,9 +150,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(-1.0, 1.0),
     chance=explicitness_of_noise,
-    summary="How well a line through all codes tells each level of a factor from the other levels.",
-    limitations="Blind to rotation; one code cannot tell its middle levels by a line, so perfect codes of n steps "
-    "reach about 1/2.",
+    summary="How well a linear classifier on all codes separates each level of a factor from the others.",
+    limitations="Blind to rotation. A line on one code cannot separate middle levels: perfect codes reach about 1/2.",
     source="Ridgeway & Mozer 2018, section 3",
     version=2,
     stochastic=True,
@@ -164,6 +163,6 @@ METRIC = Metric(
         r"\mathrm{Explicitness} = \frac{1}{K} \sum_{k=1}^{K} \frac{1}{V_k} \sum_{v} \left( 2 \, "
         r"\mathrm{AUC}_{kv} - 1 \right)",
         r"$\mathrm{AUC}_{kv}$ is the area under the ROC curve, on test rows, of a logistic regression on all codes "
-        r"that tells level $v$ of factor $k$ from the others.",
+        r"that separates level $v$ of factor $k$ from the others.",
     ),
 )

@@ -227,7 +227,7 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     summary="How much of the information in each code is about one factor, by nearest neighbours.",
-    limitations="How much information there is: noise beats a rotation. Read explicitness beside it.",
+    limitations="Ignores how much information there is: noise beats a rotation. Read explicitness beside it.",
     source="Hsu et al. 2023 (Latent Quantization); Hsu et al. 2024 (Tripod)",
     stochastic=True,
     invariant_to=frozenset({"permute", "flip", "dead"}),
@@ -241,7 +241,7 @@ METRIC = Metric(
         r"S_{ik} = \frac{I(z_i; v_k)}{H(v_k)}, \qquad E = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - "
         r"\frac{\mathrm{CE}_k}{\mathrm{CE}_0} \right)",
         r"$A$ are the active codes, $M$ modularity and $E$ explicitness; compactness is $M$ with factors and active "
-        r"codes in each other's place. $I$ is estimated by 10 nearest neighbours, $\mathrm{CE}$ is the cross-entropy "
+        r"codes exchanged. $I$ is estimated by 10 nearest neighbours, $\mathrm{CE}$ is the cross-entropy "
         r"of logistic regression on all codes, and on none.",
     ),
 )

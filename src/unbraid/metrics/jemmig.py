@@ -127,8 +127,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=jemmig_of_noise,
-    summary="How little each factor's best code holds beside the factor, and the second-best code knows of it.",
-    limitations="Where its floor is: codes that fill few bins score high knowing nothing.",
+    summary="How little else each factor's best code encodes, and how little the second-best knows of the factor.",
+    limitations="Its floor is not 0: codes that fill few bins score high without information.",
     source="Do & Tran 2020",
     noise_tolerance=0.01,
     standard=False,
@@ -137,6 +137,7 @@ METRIC = Metric(
     formula=(
         r"\mathrm{JEMMIG} = \frac{1}{K} \sum_{k=1}^{K} \left( 1 - \frac{H(z_{i_k}, v_k) - I(z_{i_k}; v_k) + "
         r"I(z_{s_k}; v_k)}{H(v_k) + \log B} \right), \qquad i_k = \arg\max_i I(z_i; v_k)",
-        r"$s_k$ is the code that knows second most of factor $k$; codes are cut into $B = 20$ bins of equal width.",
+        r"$s_k$ is the code with the second most information on factor $k$; codes are cut into $B = 20$ bins of "
+        r"equal width.",
     ),
 )

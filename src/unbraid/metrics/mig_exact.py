@@ -205,9 +205,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(0.0, 1.0),
     chance=zero_chance,
-    summary="How much more the posterior of the best latent tells about a factor than that of the second best.",
-    limitations="Cannot see information that only several latents carry together; sharp posteriors over few rows "
-    "look informed.",
+    summary="How much more information the best latent's posterior has on a factor than the second best's.",
+    limitations="Cannot see information that only several latents have together. Too high with few, sharp posteriors.",
     source="Chen et al. 2018, eq. 4 with eq. 8 and section 5.5",
     needs="needs the log-variances of the posterior",
     stochastic=True,

@@ -137,8 +137,7 @@ METRIC = Metric(
     range=(0.0, 1.0),
     chance=modularity_of_noise,
     summary="How far the information in each code is about one factor only, averaged over codes.",
-    limitations="Whether all factors are known. Noise codes score high, so a rotated code can beat a perfect one "
-    "beside noise.",
+    limitations="Ignores factors without a code. With noise codes beside it, a perfect code can lose to a rotated one.",
     source="Ridgeway & Mozer 2018, section 2",
     version=2,
     noise_tolerance=0.01,

@@ -187,8 +187,8 @@ METRIC = Metric(
     best=1.0,
     higher_is_better=True,
     range=(0.0, 1.0),
-    summary="How nearly a change of one factor alone changes one code alone.",
-    limitations="Noise seems to encode every factor; where levels are few, a rotation can beat perfect codes.",
+    summary="How far a change of one factor alone changes one code alone.",
+    limitations="Noise seems to encode every factor. With few levels, a rotation can beat perfect codes.",
     source="Dapueto et al. 2024",
     needs="needs pairs of rows that differ in one factor only",
     invariant_to=frozenset({"permute", "flip", "dead"}),
@@ -200,7 +200,7 @@ METRIC = Metric(
         r"\mathrm{OMES} = \frac{1}{K} \sum_{k} \frac{\sum_i S_{ik}^2 \, (o_{ik} + m_{ik})}{2 \sum_i S_{ik}}, \qquad "
         r"o_{ik} = 1 - \frac{1}{K} \sum_{l} \left| [k = l] - S_{il} \right|, \qquad "
         r"m_{ik} = 1 - \frac{1}{D} \sum_{j} \left| [i = j] - S_{jk} \right|",
-        r"$S_{ik}$ is 1 less the absolute correlation of code $i$ between the rows of all pairs that differ in factor "
+        r"$S_{ik}$ is 1 minus the absolute correlation of code $i$ between the rows of all pairs that differ in factor "
         r"$k$ only.",
     ),
 )

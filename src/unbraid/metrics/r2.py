@@ -197,8 +197,8 @@ METRIC = Metric(
     higher_is_better=True,
     range=(-math.inf, 1.0),
     chance=r2_of_noise,
-    summary="How much of each factor's variance a line through all codes predicts, on held-out rows.",
-    limitations="Blind to rotation and to all but straight lines; below 0 where codes are many and rows few.",
+    summary="How much of each factor's variance linear regression on all codes predicts, on held-out rows.",
+    limitations="Blind to rotation and to nonlinear relations. Below 0 with many codes and few rows.",
     source="von Kügelgen et al. 2021, experiments",
     stochastic=True,
     aligned=False,
@@ -210,7 +210,7 @@ METRIC = Metric(
         r"\frac{\sum_n (v_k^{(n)} - a_k - w_k^{\top} z^{(n)})^2}{\sum_n (v_k^{(n)} - \bar{v}_k)^2} \right)",
         r"The intercept $a_k$ and the weights $w_k$ are fitted to one half of the rows, the sums run over the "
         r"other half; "
-        r"the halves change places, and the score is the mean of both. With `regressor` a kernel or a "
+        r"the halves are exchanged, and the score is the mean of both. With `regressor` a kernel or a "
         r"perceptron takes "
         r"the place of the line.",
     ),

@@ -145,13 +145,13 @@ METRIC = Metric(
     best=0.0,
     higher_is_better=False,
     range=(0.0, math.inf),
-    summary="In how many cells a code depends on a factor where it should not, or fails to where it should.",
-    limitations="How strong a leak is: with rows enough any is found. Sees linear dependence only.",
+    summary="In how many cells a code depends on a factor where it should not, or does not where it should.",
+    limitations="Ignores how strong a leak is: enough rows find any. Sees linear dependence only.",
     source="Yao et al. 2025",
     stochastic=True,
     aligned=False,
     standard=False,
-    interval="it counts tests, which fewer rows pass more seldom",
+    interval="it counts rejected tests, of which fewer rows give fewer",
     cites=("yao2025third", "shah2020hardness"),
     formula=(
         r"\mathrm{T\text{-}MEX} = \sum_{ik} \left| W_{ik} - E_{ik} \right|, \qquad W_{ik} = \left[ \, 2 "

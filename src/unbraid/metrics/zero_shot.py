@@ -80,7 +80,7 @@ def zero_shot(
     """
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     if held_out is None:
-        raise NotDefined("needs held_out: a predicate over the factors")
+        raise NotDefined("needs held_out: a condition on the factors")
     split = split_rows(inputs.n_samples, (0.8, 0.1, 0.1), seed, inputs.groups)
     parts = [_apart(inputs, rows, held_out) for rows in split]
     train, valid, test = (rows[~inside] for rows, inside in parts)
@@ -200,10 +200,10 @@ METRIC = Metric(
     best=0.0,
     higher_is_better=False,
     range=(0.0, math.inf),
-    summary="How far off linear regression is on combinations of factors that were kept out of its training.",
-    limitations="Tests the regressor, unless the encoder, too, was trained without the gap.",
+    summary="Error of linear regression on combinations of factors that were held out of its training.",
+    limitations="Tests the regressor only, unless the encoder was trained without these combinations too.",
     source="Eastwood & Williams 2018, appendix B.2",
-    needs="needs held_out: a predicate over the factors",
+    needs="needs held_out: a condition on the factors",
     version=2,
     stochastic=True,
     tolerance=1e-3,
@@ -213,7 +213,7 @@ METRIC = Metric(
     formula=(
         r"\mathrm{error} = \frac{1}{K} \sum_{k=1}^{K} "
         r"\sqrt{ \frac{1}{|G|} \sum_{n \in G} \frac{(\hat{v}_k^{(n)} - v_k^{(n)})^2}{\sigma_k^2} }",
-        r"$G$ are the rows of the gap, which the regressors never saw, $\sigma_k$ the standard deviation of factor "
+        r"$G$ are the held-out rows, on which no regressor is trained, $\sigma_k$ the standard deviation of factor "
         r"$k$ over the training rows.",
     ),
 )

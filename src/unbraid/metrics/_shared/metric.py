@@ -19,7 +19,7 @@ UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
 DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",), "completeness": ("compactness",)}
-GRID = "resampled rows leave gaps in the grid that it needs"
+GRID = "resampled rows would leave gaps in the grid that it needs"
 
 
 @dataclass(frozen=True)
@@ -75,19 +75,22 @@ class Metric:
 # What people ask, in the order of docs/which-metric.md, and what to know of the answers: cards are grouped by these.
 QUESTIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
-        "own_code": ("Does each factor sit in one code of its own?", "Copies and rotations cost."),
-        "one_factor": ("Is each code about one factor only?", "Silent on factors that no code knows."),
-        "identified": ("Are the factors identified?", "One by one, or by all codes together (r2)."),
-        "work": ("How much work is it to read the factors?", "Says little of factors that cannot be read."),
-        "attributes": ("How well does each code alone tell attributes of two values?", ""),
+        "own_code": ("Is each factor in one code of its own?", "Copies and rotations lower the score."),
+        "one_factor": ("Is each code about one factor only?", "Ignores factors that no code has information on."),
+        "identified": ("Are the factors identified?", "One by one, or from all codes together (r2)."),
+        "work": (
+            "How large a model is needed to predict the factors?",
+            "Ignores how well they are predicted.",
+        ),
+        "attributes": ("How well does each code alone predict binary attributes?", ""),
         "changes": ("Which changes of factors change which codes?", ""),
         "support": ("Do the codes take all combinations of their values?", "Needs no factors."),
-        "needed": ("Is the factor's own code needed?", "Or do others tell the same?"),
-        "told": ("Do the codes tell the factors at all?", "Whatever the axes: a rotated code may score as high."),
+        "needed": ("Is the factor's own code needed?", "Or do other codes have the same information?"),
+        "told": ("Can the factors be predicted from all codes?", "Ignores axes: a rotated code can score as high."),
         "symmetry": ("What do the codes do when a cyclic factor takes a step?", ""),
-        "unseen": ("Do the codes hold on combinations never seen?", ""),
+        "unseen": ("Do predictions hold on combinations held out of training?", ""),
         "independent": ("How independent are the codes of each other?", "Independent is not informative."),
-        "": ("Your own", "Functions that were named by their import path."),
+        "": ("Your own", "Your own functions."),
     }
 )
 
