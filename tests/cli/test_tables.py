@@ -6,9 +6,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer.main
 
 import unbraid
 from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
+from unbraid.cli.app import app
 from unbraid.representation import Representation
 from unbraid.scoring.tables import score_table
 from unbraid.storage.table_formats import Table, latex
@@ -235,3 +237,124 @@ def test_help_is_short_too(unbraid_cli) -> None:  # noqa: F811
 
 def test_completion_can_be_installed(unbraid_cli) -> None:  # noqa: F811
     assert "--install-completion" in unbraid_cli("--help")[1]
+
+
+@pytest.fixture
+def nine(home: Path) -> Path:
+    """Nine models of three noise levels, whose labels are in their files."""
+    (home / "models").mkdir()
+    for level, noise in (("low", 0.1), ("mid", 2.0), ("high", 6.0)):
+        for seed in range(3):
+            codes = CODES + np.random.default_rng(seed).normal(0, noise, CODES.shape)
+            Representation(codes, SHAPE[:, None], names=("shape",)).save(home / "models" / f"{level}-{seed}.npz")
+    return home / "models"
+
+
+def test_many_models_have_a_row_each_the_best_first_and_means_of_groups(unbraid_cli, nine: Path) -> None:  # noqa: F811
+    outs = [nine / f"t.{suffix}" for suffix in ("csv", "json", "tex", "md")]
+    options = [
+        word
+        for name, out in zip(("csv", "json", "latex", "markdown"), outs, strict=True)
+        for word in (f"--{name}", str(out))
+    ]
+    code, printed, error = unbraid_cli(
+        "score", str(nine), "--metrics", "mig,factor_leakage", "--sort", "factor_leakage", "--by", "name", *options
+    )  # fmt: skip
+    assert code == 0, error
+    cards = {
+        path.stem: unbraid.score(Representation.load(path), metrics=["mig", "factor_leakage"])
+        for path in nine.glob("*.npz")
+    }
+    leakage = {name: card.scored["factor_leakage"].headline for name, card in cards.items()}
+    order = sorted(leakage, key=lambda name: leakage[name])
+    with outs[0].open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["model"] for row in rows] == order
+    assert [float(row["factor_leakage"]) for row in rows] == [leakage[name] for name in order]
+    assert [row["name"] for row in rows] == [name.split("-")[0] for name in order]
+    shown = [line.split()[0] for line in printed.splitlines() if line.split() and line.split()[0] in cards]
+    assert shown == order
+    content = json.loads(outs[1].read_text())
+    assert [row["model"] for row in content["models"]] == order
+    assert content["cards"].keys() == cards.keys()
+    means = {row["name"]: row for row in content["means"]}
+    assert list(means) == ["low", "mid", "high"]
+    low = [cards[f"low-{seed}"]["mig"].score for seed in range(3)]
+    assert (means["low"]["mig"], means["low"]["mig.sd"]) == pytest.approx((np.mean(low), np.std(low, ddof=1)))
+    assert f"low & 3 & {np.mean(low):.3f} $\\pm$ {np.std(low, ddof=1):.3f} & " in outs[2].read_text()
+    assert outs[3].read_text().startswith("| name | models | mig ↑ | factor_leakage ↓ |\n")
+    assert "means by name" in printed
+
+
+@pytest.mark.parametrize(("by", "groups"), [("folder", {"models"}), ("(low|mid|high)", {"low", "mid", "high"})])
+def test_models_are_grouped_by_folders_and_patterns(unbraid_cli, nine: Path, by: str, groups: set[str]) -> None:  # noqa: F811
+    code, printed, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--by", by, "--csv", "-")
+    assert code == 0, error
+    assert {row[by] for row in csv.DictReader(printed.splitlines())} == groups
+
+
+@pytest.mark.parametrize(
+    ("by", "said"),
+    [
+        ("hyper.beta", "is no run, whose columns have names; say folder, name, or a pattern"),
+        ("(low)", "it does not match"), ("(", "not a pattern"), ("a,b", "2 labels for 9 files"),
+    ],
+)  # fmt: skip
+def test_groups_that_are_none_are_refused_in_one_line(unbraid_cli, nine: Path, by: str, said: str) -> None:  # noqa: F811
+    code, printed, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--by", by)
+    assert (code, printed, error.count("\n")) == (2, "", 1)
+    assert said in error
+
+
+def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, nine: Path) -> None:  # noqa: F811
+    file = str(nine / "low-0.npz")
+    given = ["score", file, "--metrics", "mig,factor_leakage"]
+    scores = unbraid.score(Representation.load(file), metrics=["mig", "factor_leakage"])
+    mig, leakage = scores["mig"].score, scores.scored["factor_leakage"].headline
+    assert unbraid_cli(*given, "--fail-under", f"mig={mig - 0.01},factor_leakage={leakage + 0.01}")[0] == 0
+    code, printed, error = unbraid_cli(
+        *given, "--fail-under", f"mig={mig + 0.01:.3f},factor_leakage={leakage - 0.01:.3f}"
+    )
+    assert code == 3
+    assert "mig" in printed
+    assert error.splitlines() == [
+        f"unbraid: mig is {mig:.3g}, below {mig + 0.01:.3f}".rstrip("0"),
+        f"unbraid: factor_leakage is {leakage:.3g}, above {leakage - 0.01:.3f}".rstrip("0"),
+    ]
+    code, _, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--fail-under", "mig=2")
+    assert (code, len(error.splitlines())) == (3, 9)
+
+
+def test_a_dash_prints_one_format_and_nothing_else(unbraid_cli, nine: Path) -> None:  # noqa: F811
+    given = ["score", str(nine), "--metrics", "mig"]
+    assert unbraid_cli(*given, "--markdown", "-")[1].startswith("| model | mig ↑ |\n")
+    assert unbraid_cli(*given, "--latex", "-")[1].startswith("\\begin{tabular}{lr}\n")
+    assert json.loads(unbraid_cli(*given, "--json", "-")[1]).keys() == {"unbraid", "models", "cards"}
+
+
+def test_a_file_of_codes_becomes_another_and_a_page(unbraid_cli, nine: Path) -> None:  # noqa: F811
+    file, page = str(nine / "low-0.npz"), nine / "page.html"
+    assert unbraid_cli("export", file, "--out", str(nine / "codes.safetensors"))[0] == 0
+    assert (Representation.load(nine / "codes.safetensors").codes == Representation.load(file).codes).all()
+    assert unbraid_cli("report", file, "--out", str(page))[0] == 0
+    assert "Mutual information gap" in page.read_text()
+
+
+EVERYWHERE = ("csv", "latex", "markdown", "json")
+
+
+def test_every_table_can_be_had_by_the_same_options() -> None:
+    found: dict[str, set[tuple[str, str]]] = {name: set() for name in EVERYWHERE}
+    for name, command in walk(typer.main.get_command(app), ""):
+        options = {option.name: option for option in command.params if option.name in EVERYWHERE}
+        assert len(options) in (0, len(EVERYWHERE)), name
+        for each, option in options.items():
+            found[each].add((option.help, option.metavar))
+    assert all(len(said) == 1 for said in found.values()), found
+
+
+def walk(command, path: str):
+    for name, child in getattr(command, "commands", {}).items():
+        yield from walk(child, f"{path} {name}")
+    if not hasattr(command, "commands"):
+        yield path, command

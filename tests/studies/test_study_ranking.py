@@ -284,7 +284,10 @@ def test_unsound_options_are_refused_in_one_line(made: Path, arguments: tuple[st
     assert message in str(done.exception)
 
 
-def test_compare_prints_means_and_differences_of_groups(study: Study, tmp_path: Path) -> None:
+def test_compare_prints_means_and_differences_of_groups(
+    study: Study, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
     shown = invoke("compare", study.require_folder(), "--columns", "mig.score", "--csv", tmp_path / "a.csv")
     assert "beta_vae - pca" in shown
     assert "note: groups hold several settings" in shown

@@ -203,7 +203,7 @@ def _baselines(beside: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> T
         for kind in summaries(beside)
     ]
     heads = ["baseline", "codes", "number", *map(_short, columns)]
-    return Table(heads, rows, title="baselines without training", keys=3)
+    return Table(heads, rows, title="baselines without training", keys=3, all_columns=False)
 
 
 def _spread(found: tuple[float, float, float] | None) -> str:

@@ -13,7 +13,7 @@ def cite(
         typer.Argument(metavar="[NAME]...", help="Metrics, families or datasets; default unbraid.", show_default=False),
     ] = None,
 ) -> None:
-    """Print the BibTeX of the papers behind metrics, families and datasets.
+    """Print the BibTeX of metrics, families and datasets.
 
     Examples:
 

@@ -93,7 +93,9 @@ def compare(
     html: Html = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Compare models on images, or groups of the runs of a study: which is better, and is the difference significant?
+    """Compare models, or groups of the runs of a study.
+
+    Which is better, by how much, and is the difference significant?
 
     Of models the sampling unit is the image. Files with more rows than the smallest are scored on disjoint subsets of
     its size, because scores depend on the number of rows. To compare families, train several seeds of each and compare
@@ -204,7 +206,7 @@ def _differences(
         ]
         for name, each, apart in found
     ]  # fmt: skip
-    return Table([what, of, "difference", _between(confidence), "p", "p (Holm)", "better"], rows, "llrrrrl", keys=2)
+    return Table([what, of, "difference", _between(confidence), "p", "p (Holm)", "better"], rows, "llrrrrl")
 
 
 def _between(confidence: float) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 data_app = typer.Typer(
     cls=Commands,
-    help="List, render, download and look at datasets with known factors.",
+    help="List, render, download and show datasets.",
     epilog="Start with: unbraid data show sprites --out sprites.png",
     no_args_is_help=True,
     rich_markup_mode=None,

@@ -22,7 +22,9 @@ def explore(
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:
-    """Serve the page of a study or a run, on localhost, until Ctrl-C.
+    """Serve the live page of a study or a run, on localhost.
+
+    Ctrl-C ends it.
 
     The printed address ends in a token, new each time and required for access.
 

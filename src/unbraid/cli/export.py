@@ -29,7 +29,9 @@ def export(
     organisation: Annotated[str, typer.Option(help="With --records: who trained and measured the models.")] = "unknown",
     trust_code: TrustCode = None,
 ) -> None:
-    """Write the results of a study as a table with one row per run, a model as ONNX, or codes in another format.
+    """Write results, models or codes for other tools.
+
+    Results of a study are a table with one row per run, or a record of each run in a schema that many projects share.
 
     The decoder takes `codes` (n, n_codes) and gives `images` (n, channels, height, width). The encoder takes `images`,
     floats from 0 to 1, and gives `codes`, the posterior means, and `log_variances`.

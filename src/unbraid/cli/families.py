@@ -22,7 +22,9 @@ def list_families(
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """List the families of models, or the hyperparameters and published grids of one.
+    """List the families of models, or the settings of one.
+
+    Of one: its hyperparameters and published grids.
 
     Examples:
 

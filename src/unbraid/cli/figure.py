@@ -49,7 +49,7 @@ def figure(
     trust_data: TrustData = None,
     show_list: Annotated[bool, typer.Option("--list", help="List the figures with their options, and exit.")] = False,
 ) -> None:
-    """Draw a figure of a run, of a study or of a file of codes.
+    """Draw a figure of a run, a study or a file of codes.
 
     The figure has the width of a column or a page of a journal and text of 7 to 8 points. Of hundreds of codes
     it shows the most important ones, and says how many there are.

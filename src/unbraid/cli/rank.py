@@ -117,11 +117,11 @@ def rank(
     html: Html = None,
     trust_code: TrustCode = None,
 ) -> None:
-    """Rank models by Unsupervised Disentanglement Ranking (UDR): by agreement between models.
+    """Rank models without labels, by how well they agree.
 
-    UDR takes models to be disentangled if their latents match those of the others one to one. Files hold codes of the
-    same samples in the same order, and need no labels. Uninformative latents are left out; in a file without
-    log_variances all count as informative.
+    Unsupervised Disentanglement Ranking (UDR) takes models to be disentangled if their latents match those of the
+    others one to one. Files hold codes of the same samples in the same order, and need no labels. Uninformative latents
+    are left out; in a file without log_variances all count as informative.
 
     Of a study, the best setting has the highest median, and the best model the highest score. Metrics that need labels
     are shown too, if there are any, and so are the baselines without training where its YAML says `baselines: true`;

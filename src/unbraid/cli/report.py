@@ -33,7 +33,7 @@ def report(
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:
-    """Write one page that opens in any browser, without a network.
+    """Write one page that opens in any browser, offline.
 
     Codes and runs that have not been scored are scored first, by the standard metrics; a run keeps its scores. The page
     of a run decodes by itself: its sliders move the codes. `unbraid score FILE --html` has more options.

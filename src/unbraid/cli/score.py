@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from unbraid.scoring.card import ScoreCard
 
 EXAMPLE = "the shipped example"
+MOST = 4  # models that a note names
 
 
 def score(
@@ -159,7 +160,7 @@ def score(
     trust_code: TrustCode = None,
     trust_data: TrustData = None,
 ) -> None:
-    """Score codes against factors by every published metric.
+    """Score codes against factors by published metrics.
 
     Several models make a table with a row for each, the best first.
 
@@ -266,29 +267,35 @@ def _show_several(
     cards: "Mapping[str, ScoreCard]", to: Files, groups: Sequence[str] | None, by: str | None, sort: str | None
 ) -> None:
     from unbraid._version import VERSION
-    from unbraid.scoring.tables import group_table, score_rows, score_table
+    from unbraid.scoring.tables import group_rows, group_table, score_rows, score_table
 
-    named = called(cards)
-    models = score_table(named, groups, by=by or "", sort=sort)
-    tables = (
-        [models] if groups is None else [replace(models, notes=()), group_table(named, groups, by=by or "", sort=sort)]
-    )
-    rows = score_rows(named, groups, by=by or "")
-    content = {
-        "unbraid": VERSION, "models": rows.records, **({} if groups is None else {"means": tables[-1].records}),
-        "cards": {name: card.to_dict() for name, card in cards.items()},
-    }  # fmt: skip
+    named, how = called(cards), {"by": by or "", "sort": sort}
+    tables, rows = [score_table(named, groups, **how)], score_rows(named, groups, **how)
+    content: dict[str, Any] = {"unbraid": VERSION, "models": rows.records}
+    if groups is not None:
+        tables = [replace(tables[0], notes=()), group_table(named, groups, **how)]
+        content["means"] = group_rows(named, groups, **how).records
+    content["cards"] = {name: card.to_dict() for name, card in named.items()}
     show([*tables, *_notes(cards)], to, content=content, rows=rows, paper=tables[-1])
 
 
 def _notes(cards: "Mapping[str, ScoreCard]") -> list[str]:
-    """What is to be known of several cards, once where it is the same of all."""
-    notes = {f"{path}: ": card.notes for path, card in cards.items()}
-    if len(set(notes.values())) == 1:
-        notes = {"": next(iter(notes.values()))}
-    lines = [f"note: {path}{note}" for path, each in notes.items() for note in each]
+    """What is to be known of several cards: each note once, with the models that it is of."""
+    models: dict[str, list[str]] = {}
+    for name, card in cards.items():
+        for note in card.notes:
+            models.setdefault(note, []).append(name)
+    lines = [f"note: {note}{_of(names, len(cards))}" for note, names in models.items()]
     failed = ((path, name, each) for path, card in cards.items() for name, each in card.failed.items())
     return lines + [f"{path}: {name} failed: {each.reason}" for path, name, each in failed]
+
+
+def _of(models: Sequence[str], n_all: int) -> str:
+    """Which models a note is of; nothing where it is of all."""
+    if len(models) == n_all:
+        return ""
+    more = f" and {len(models) - MOST} more" if len(models) > MOST else ""
+    return f" ({', '.join(models[:MOST])}{more})"
 
 
 def _kept(run: Path, card: "ScoreCard") -> str:

@@ -142,10 +142,11 @@ def print_table(table: Table, console: Console | None = None) -> None:
         for place, wide in zip(block, widths, strict=True):
             right = table.sides[place] == "r"
             shown.add_column(_styled(heads[place]), justify="right" if right else "left", overflow="fold", width=wide)
-        for row in rows:
-            if number == 0 or any(row[place] for place in block[table.keys :]):
-                shown.add_row(*(_styled(row[place]) for place in block))
-        console.print(shown)
+        held = [row for row in rows if number == 0 or any(row[place] for place in block[table.keys :])]
+        for row in held:
+            shown.add_row(*(_styled(row[place]) for place in block))
+        if held or number == 0:
+            console.print(shown)
     notes = [f"note: {note}" for note in table.notes]
     if not table.all_columns and (left := [heads[place] for each in blocks[1:] for place in each[table.keys :]]):
         notes.append(f"not shown: {', '.join(left)}; a wider terminal or --csv FILE has them")
@@ -187,8 +188,9 @@ def _longest(cell: str) -> int:
 
 def _least(column: Sequence[str], side: str, key: bool) -> int:
     """How narrow a column may be: numbers and short keys stay on one line, other texts are broken between words."""
-    whole = max(map(_longest, column))
-    if side == "r" or (key and whole <= BREAKABLE):
+    if side == "r":
+        return max(1, *map(_longest, column[1:]), *map(cell_len, column[0].split()))
+    if key and (whole := max(map(_longest, column))) <= BREAKABLE:
         return max(whole, 1)
     return min(BREAKABLE, max((cell_len(word) for cell in column for word in cell.split()), default=1))
 

@@ -41,7 +41,9 @@ def stress(
     markdown: Markdown = None,
     json: Json = None,
 ) -> None:
-    """Test metrics on codes with known faults, and report which behave as claimed.
+    """Test metrics on codes with known faults.
+
+    Report which of them behave as claimed.
 
     A metric of modularity must penalise two factors in one code, but not copies of a code. A metric of compactness must
     do the opposite. A metric of alignment must penalise every factor without a code of its own, and a metric of

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 study_app = typer.Typer(
     cls=Commands,
-    help="Run a study: many models described in one file; stop and resume at any time.",
+    help="Run a study: many models described in one file.",
     epilog="Start with: unbraid study run study.yaml --out study/ --dry-run",
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -154,7 +155,8 @@ def status(
 
         found = statuses(study.require_folder(), study.parts())
     named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
-    table = counts("", found)
+    *rows, _ = (table := counts("", found)).rows
+    table = replace(table, rows=rows)  # without the sum
     show([part for each in found for part in status_of(each)], to, content=named, rows=table, paper=table)
 
 

@@ -56,7 +56,9 @@ def train(
         ),
     ] = 0,
 ) -> None:
-    """Train a family for every combination of the given values and every seed.
+    """Train a family, one run per setting and seed.
+
+    The settings are all combinations of the given values.
 
     Each run has its own folder under --out. If training was interrupted, the same command resumes it and ends with the
     same weights. Finished runs are not trained again.

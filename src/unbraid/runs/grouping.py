@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def group_names(paths: Sequence[Path], by: str) -> list[str]:
         if len(labels) != len(paths):
             raise ValueError(f"--by: {len(labels)} labels for {len(paths)} files; or say folder, or name")
         return labels
-    return [_column(path, by) for path in paths]
+    return _columns(paths, by)
 
 
 def run_columns(path: Path) -> dict[str, Any]:
@@ -58,11 +59,13 @@ def _matched(path: Path, pattern: str) -> str:
     return "-".join(part for part in found.groups() if part)
 
 
-def _column(path: Path, by: str) -> str:
-    if not path.is_dir():
-        others = "say folder, name, or a pattern such as '(beta[0-9]+)'"
-        raise ValueError(f"--by {by}: {path} is no run, whose columns have names; {others}")
-    columns = run_columns(path)
-    if by not in columns:
-        raise ValueError(f"--by {by}: {path} has no such column; {suggestion(by, columns)}")
-    return str(columns[by])
+def _columns(paths: Sequence[Path], by: str) -> list[str]:
+    """What a column says of each run; "-" of runs that lack it, such as a hyperparameter of other families."""
+    for path in paths:
+        if not path.is_dir():
+            others = "say folder, name, or a pattern such as '(beta[0-9]+)'"
+            raise ValueError(f"--by {by}: {path} is no run, whose columns have names; {others}")
+    found = [run_columns(path) for path in paths]
+    if not any(by in columns for columns in found):
+        raise ValueError(f"--by {by}: no run has such a column; {suggestion(by, dict.fromkeys(chain(*found)))}")
+    return [str(columns.get(by, "-")) for columns in found]

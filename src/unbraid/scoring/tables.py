@@ -46,12 +46,12 @@ def score_table(
     named = dict(zip(cards, groups or [""] * len(cards), strict=True))
     rows = [
         [name, *([named[name]] if groups else []), *(_cell(cards[name].scored.get(metric)) for metric in metrics)]
-        for name in _best_first(cards, metrics, sort)
+        for name in _best_first(cards, sort)
     ]
     heads = ["model", *([by] if groups else []), *_heads(metrics)]
     keys = len(heads) - len(metrics)
     if not groups:
-        rows.append(["mean ± sd", *(_mean(cards.values(), metric) for metric in metrics)])
+        rows.append(["mean ± sd", *(_spread(*_mean_and_sd(cards.values(), metric)) for metric in metrics)])
     return Table(heads, rows, "l" * keys + "r" * len(metrics), notes=notes, keys=keys)
 
 
@@ -59,50 +59,61 @@ def group_table(
     cards: "Mapping[str, ScoreCard]", groups: Sequence[str], *, by: str = "group", sort: str | None = None
 ) -> Table:
     """Mean ± standard deviation of each group of models, the best first; arguments as for `score_table`."""
-    metrics = _metrics(cards)
+    metrics, means = _metrics(cards), group_rows(cards, groups, by=by, sort=sort)
+    rows = [[*row[:2], *map(_spread, row[2::2], row[3::2])] for row in means.rows]
+    note = f"mean ± standard deviation of the models of each {by}"
+    return Table([by, "models", *_heads(metrics)], rows, notes=(note, footnote(cards)), keys=2, title=f"means by {by}")
+
+
+def group_rows(
+    cards: "Mapping[str, ScoreCard]", groups: Sequence[str], *, by: str = "group", sort: str | None = None
+) -> Table:
+    """As `group_table`, for programs: means and standard deviations in columns of their own."""
+    metrics, first = _metrics(cards), _sorted_by(cards, sort)
     members: dict[str, list[ScoreCard]] = {}
     for card, group in zip(cards.values(), groups, strict=True):
         members.setdefault(group, []).append(card)
-    rows = [[group, len(own), *(_mean(own, metric) for metric in metrics)] for group, own in members.items()]
-    first = _asked(metrics, sort)
-    place, upward = 2 + list(metrics).index(first), metrics[first].higher_is_better
-    rows.sort(key=lambda row: _order(row[place].value, upward))
-    heads = [by, "models", *_heads(metrics)]
-    note = f"mean ± standard deviation of the models of each {by}"
-    return Table(heads, rows, notes=(note, footnote(cards)), keys=2, title=f"means by {by}")
+    rows = [
+        [group, len(own), *(number for metric in metrics for number in _mean_and_sd(own, metric))]
+        for group, own in members.items()
+    ]
+    place, upward = 2 + 2 * list(metrics).index(first), metrics[first].higher_is_better
+    rows.sort(key=lambda row: _order(row[place], upward))
+    return Table([by, "models", *(head for metric in metrics for head in (metric, f"{metric}.sd"))], rows)
 
 
-def score_rows(cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group") -> Table:
-    """One row per model for programs: its headlines, and the ends of their intervals where there are any."""
-    metrics = _metrics(cards)
-    heads, rows = ["model", *([by] if groups else [])], [[name] for name in cards]
-    for row, group in zip(rows, groups or (), strict=bool(groups)):
-        row.append(group)
-    for name in metrics:
-        scored = [card.scored.get(name) for card in cards.values()]
+def score_rows(
+    cards: "Mapping[str, ScoreCard]", groups: Sequence[str] | None = None, *, by: str = "group", sort: str | None = None
+) -> Table:
+    """As `score_table`, for programs: a row for each model, the ends of its intervals beside its headlines."""
+    named = dict(zip(cards, groups or [""] * len(cards), strict=True))
+    models = _best_first(cards, sort)
+    heads: list[str] = ["model", *([by] if groups else [])]
+    columns: list[list[Any]] = [models, *([[named[name] for name in models]] if groups else [])]
+    for metric in _metrics(cards):
+        scored = [cards[name].scored.get(metric) for name in models]
         intervals = [None if each is None else _interval(each) for each in scored]
-        heads.append(name)
-        columns: list[list[Any]] = [[None if each is None else each.headline for each in scored]]
+        heads.append(metric)
+        columns.append([None if each is None else each.headline for each in scored])
         if any(intervals):
-            heads += [f"{name}.low", f"{name}.high"]
+            heads += [f"{metric}.low", f"{metric}.high"]
             columns += [[each and getattr(each, end) for each in intervals] for end in ("low", "high")]
-        for row, *values in zip(rows, *columns, strict=True):
-            row.extend(values)
-    return Table(heads, rows)
+    return Table(heads, list(zip(*columns, strict=True)))
 
 
 def _metrics(cards: "Mapping[str, ScoreCard]") -> "dict[str, Metric]":
     return {name: each.metric for card in cards.values() for name, each in card.scored.items()}
 
 
-def _best_first(cards: "Mapping[str, ScoreCard]", metrics: "Mapping[str, Metric]", sort: str | None) -> "list[str]":
-    first = _asked(metrics, sort)
-    scored = {name: card.scored.get(first) for name, card in cards.items()}
-    numbers = {name: None if each is None else each.headline for name, each in scored.items()}
-    return sorted(cards, key=lambda name: _order(numbers[name], metrics[first].higher_is_better))
+def _best_first(cards: "Mapping[str, ScoreCard]", sort: str | None) -> list[str]:
+    first = _sorted_by(cards, sort)
+    upward = _metrics(cards)[first].higher_is_better
+    numbers = {name: card.scored[first].headline if first in card else None for name, card in cards.items()}
+    return sorted(cards, key=lambda name: _order(numbers[name], upward))
 
 
-def _asked(metrics: "Mapping[str, Metric]", sort: str | None) -> str:
+def _sorted_by(cards: "Mapping[str, ScoreCard]", sort: str | None) -> str:
+    metrics = _metrics(cards)
     if sort is not None and sort not in metrics:
         raise ValueError(f"no model has the metric {sort!r} to sort by; {suggestion(sort, metrics)}")
     return sort or next(iter(metrics))
@@ -117,12 +128,16 @@ def _heads(metrics: "Mapping[str, Metric]") -> list[Cell]:
     return [Cell(f"{name} {'↑' if each.higher_is_better else '↓'}", name) for name, each in metrics.items()]
 
 
-def _mean(cards: "Collection[ScoreCard]", metric: str) -> Cell:
+def _mean_and_sd(cards: "Collection[ScoreCard]", metric: str) -> tuple[float | None, float | None]:
     numbers = [card.scored[metric].headline for card in cards if metric in card.scored]
-    if not numbers:
-        return Cell("-")
-    spread = f" ± {np.std(numbers, ddof=1):.3f}" if len(numbers) > 1 else ""
-    return Cell(f"{np.mean(numbers):.3f}{spread}", float(np.mean(numbers)))
+    mean = float(np.mean(numbers)) if numbers else None
+    return mean, float(np.std(numbers, ddof=1)) if len(numbers) > 1 else None
+
+
+def _spread(mean: float | None, deviation: float | None) -> str:
+    if mean is None:
+        return "-"
+    return f"{mean:.3f}" + ("" if deviation is None else f" ± {deviation:.3f}")
 
 
 def _cell(scored: "Scored | None") -> Cell:

@@ -60,6 +60,11 @@ class Table:
         more = f"{len(self.rows) - n_rows} more; --rows {len(self.rows)} shows all"
         return replace(self, rows=self.rows[:n_rows], notes=(*self.notes, more))
 
+    def turned(self) -> "Table":
+        """With rows for columns."""
+        heads, *rows = zip(self.heads, *self.rows, strict=True)
+        return replace(self, heads=heads, rows=rows, align="", keys=1)
+
     @property
     def records(self) -> list[dict[str, Any]]:
         """A dictionary for each row."""
@@ -131,8 +136,10 @@ SMALL = 0.8  # of \footnotesize
 def latex(table: Table) -> str:
     """A tabular environment that needs the package booktabs, its notes wrapped below it.
 
-    A table wider than a page is set in smaller letters; one that is still too wide stands in table*.
+    A table wider than a page is set in smaller letters, or with rows for columns; one that is still too wide stands in
+    table*.
     """
+    table = _fitting(table)
     heads, *rows = [" & ".join(map(_escaped, row)) + r" \\" for row in table.texts]
     lines = [f"\\begin{{tabular}}{{{table.sides}}}", r"\toprule", heads, r"\midrule", *rows, r"\bottomrule"]
     lines.append(r"\end{tabular}")
@@ -145,6 +152,14 @@ def latex(table: Table) -> str:
         said = f"% about {least:.0f} pt wide: more than a column or a page of {TEXT_WIDTH:.0f} pt"
         lines = [said, r"\begin{table*}", r"\centering", *lines, r"\end{table*}"]
     return "\n".join(lines) + "\n"
+
+
+def _fitting(table: Table) -> Table:
+    """The table, or its columns as rows where only so it is no wider than a page."""
+    turned = table.turned()
+    numbers = set(table.sides[1:]) == {"r"}
+    wide, narrow = width(table, small=True), width(turned, small=True)
+    return turned if numbers and wide > TEXT_WIDTH >= narrow else table
 
 
 def width(table: Table, *, small: bool = False) -> float:

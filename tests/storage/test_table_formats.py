@@ -1,0 +1,82 @@
+"""Tables as LaTeX, Markdown, CSV and JSON."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from matplotlib import get_data_path
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
+
+from unbraid.storage.table_formats import (
+    TEXT_WIDTH,
+    Cell,
+    Table,
+    comma_separated,
+    json_records,
+    latex,
+    markdown,
+    save_table,
+    width,
+)
+
+NUMBERS = Table(["model", Cell("mig ↑", "mig"), "n"], [["a", 0.123456, 7], ["b", None, 12], ["c", float("nan"), 0]])
+ROMAN = FontProperties(fname=f"{get_data_path()}/fonts/ttf/cmr10.ttf")  # Computer Modern, as LaTeX sets it
+
+
+def test_readers_see_three_digits_and_programs_all_of_them() -> None:
+    assert NUMBERS.texts == [["model", "mig ↑", "n"], ["a", "0.123", "7"], ["b", "-", "12"], ["c", "-", "0"]]
+    assert comma_separated(NUMBERS) == "model,mig,n\na,0.123456,7\nb,,12\nc,,0\n"
+    assert json.loads(json_records(NUMBERS))[:2] == [
+        {"model": "a", "mig": 0.123456, "n": 7}, {"model": "b", "mig": None, "n": 12},
+    ]  # fmt: skip
+    assert markdown(NUMBERS).splitlines()[:3] == ["| model | mig ↑ | n |", "| --- | ---: | ---: |", "| a | 0.123 | 7 |"]
+
+
+def test_a_cell_may_show_more_than_its_number() -> None:
+    table = Table(["score"], [[Cell("0.31 ± 0.02°", 0.312345)], [Cell("", "again")]])
+    assert table.texts[1:] == [["0.31 ± 0.02°"], [""]]
+    assert comma_separated(table) == "score\n0.312345\nagain\n"
+
+
+@pytest.mark.parametrize(
+    ("letters", "near"),
+    [("0.123", 0.02), ("modularity", 0.08), ("beta=4, network=dense", 0.12), ("factor_leakage", 0.1), ("DCI MIG", 0.1)],
+)
+def test_the_width_is_about_what_latex_makes_of_it(letters: str, near: float) -> None:
+    drawn = TextPath((0, 0), letters.replace("_", ""), size=10, prop=ROMAN).get_extents().width
+    wide = width(Table([letters.replace("_", "")], [])) - 12  # less the space on both sides
+    assert wide == pytest.approx(drawn, rel=near, abs=1.5)
+
+
+def test_a_table_fits_a_page_or_says_that_it_does_not() -> None:
+    def of(n_columns: int, n_rows: int = 2) -> str:
+        heads = ["model", *(f"metric_{k}" for k in range(n_columns))]
+        return latex(Table(heads, [[f"m{row}", *[0.5] * n_columns] for row in range(n_rows)]))
+
+    assert of(3).startswith(r"\begin{tabular}{lrrr}")
+    assert of(6).startswith(r"{\footnotesize\setlength{\tabcolsep}{3pt}%")
+    turned = of(12).splitlines()  # columns are rows where only that fits
+    assert turned[1:3] == [r"\toprule", r"model & m0 & m1 \\"]
+    assert len([line for line in turned if line.startswith(r"metric\_")]) == 12
+    wide = of(12, n_rows=40)
+    assert wide.splitlines()[1] == r"\begin{table*}"
+    said = re.match(r"% about (\d+) pt wide: more than a column or a page of 345 pt", wide)
+    assert said is not None
+    assert float(said[1]) > TEXT_WIDTH
+
+
+def test_notes_below_a_table_wrap() -> None:
+    text = latex(Table(["a"], [["b"]], notes=["one & " + "word " * 60, "two"]))
+    assert r"\parbox{\linewidth}{\raggedright\footnotesize one \& word word" in text
+    assert text.endswith("word \\\\ two}\n")
+    assert "multicolumn" not in text
+
+
+def test_a_table_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    for suffix in (".tex", ".md", ".csv", ".json"):
+        save_table(tmp_path / f"t{suffix}", NUMBERS)
+    with pytest.raises(ValueError, match=r"t.xlsx: a table is saved as .tex, .md, .csv, .json"):
+        save_table(tmp_path / "t.xlsx", NUMBERS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.csv", "t.json", "t.md", "t.tex"]
