@@ -52,8 +52,8 @@ from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.index import remembered
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.several import read as read_study
-from unbraid.studies.state import added_runs
-from unbraid.studies.status import statuses
+from unbraid.studies.snapshot import read_added
+from unbraid.studies.status import keep_index, study_status
 from unbraid.training.checkpoints import load_checkpoint
 
 LONGEST, MEMORY = 10.0, 1 << 30  # seconds and bytes beyond what there was that a case may take
@@ -280,7 +280,11 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
         return [each.state for each in Study.load(out).runs()]
 
     def status() -> Any:
-        told = remembered(without) or statuses(without, {"": Study.load(without)})
+        told = remembered(without)
+        if told is None:
+            snapshot = Study.load(without).snapshot()
+            keep_index(without, [snapshot])
+            told = [study_status(snapshot)]
         return [[run.state for run in each.runs] for each in told]
 
     without = Path(shutil.copytree(out, home / "without"))
@@ -323,7 +327,7 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     (added / "config.json").write_text(
         '{"family": "mine", "setting": "", "seed": 0, "hyperparameters": {}, "source": ""}'
     )
-    found["added, config.json"] = Reader(added / "config.json", lambda: added_runs(out, {}), text=True)
+    found["added, config.json"] = Reader(added / "config.json", lambda: read_added(out, {}), text=True)
     kept_ranking = next((out / "udr").glob("*.npz"))
     found["ranking"] = Reader(kept_ranking, lambda: read_ranking(kept_ranking).scores.tobytes())
     record = home / "mirror" / ".remote" / "files.json"

@@ -102,7 +102,7 @@ def test_a_study_keeps_settings_of_a_metric_apart(tmp_path: Path) -> None:
     merged = merge_tables({"a": frame, "b": other.results()})
     assert {"mig.score", COLUMN, COLUMN.replace("5", "6")} <= {*merged.columns}
     assert merged[COLUMN].tolist() == merged.merge(frame, on="run")[f"{COLUMN}_y"].tolist()
-    record = next(iter(records(study, frame, organisation="lab", now=0.0)))
+    record = next(iter(records(study.snapshot(), organisation="lab", now=0.0)))
     (result,) = [each for each in record["evaluation_results"] if each["evaluation_name"] == COLUMN]
     config = result["metric_config"]
     assert (config["metric_id"], config["metric_kind"]) == ("unbraid.mig.score", "mig")

@@ -1,6 +1,5 @@
 """A study of made-up numbers, with everything in its table that a study's page has to show."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +10,9 @@ import pandas as pd
 
 from unbraid.ranking.cache import ranking_path, write_ranking
 from unbraid.ranking.ranking import Candidate, RankingOptions, rank_models
+from unbraid.runs.folder import read_folder
+from unbraid.storage.marks import ReadOnce
+from unbraid.studies.snapshot import RunView
 
 FAMILIES = {
     "beta_vae": ("beta", (1, 2, 4, 8, 16)),
@@ -31,26 +33,15 @@ steps: 30000
 
 
 @dataclass(frozen=True)
-class ExampleRun:
-    id: str
-    family: str
-    setting: str
-    seed: int
-    state: str
-    reason: str
-    path: Path
-    hyperparameters: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
 class ExampleStudy:
-    """Stands in for `Study`: the same two tables, from a frame instead of from a folder."""
+    """Stands in for the snapshot of a study, and for its table, which comes from a frame instead of from a folder."""
 
     frame: pd.DataFrame
     folder: Path
     config: Any = field(default_factory=lambda: SimpleNamespace(name="example", udr=None))
     text: str = YAML
     trusted: tuple[str, ...] = ()
+    files: ReadOnce = field(default_factory=ReadOnce)
 
     def require_folder(self) -> Path:
         return self.folder
@@ -58,13 +49,16 @@ class ExampleStudy:
     def results(self) -> pd.DataFrame:
         return self.frame
 
-    def runs(self) -> list[ExampleRun]:
+    @property
+    def runs(self) -> list[RunView]:
         columns = self.frame[["run", "family", "setting", "seed", "state", "reason"]]
         places = {"failed": "failed", "waiting": "runs"}
-        return [
-            ExampleRun(*row, path=self.folder / places.get(row[4], "runs") / row[0])
-            for row in columns.itertuples(index=False)
-        ]
+        found = []
+        for row in columns.itertuples(index=False):
+            path = self.folder / places.get(row[4], "runs") / row[0]
+            config, status = read_folder(path) if path.is_dir() else ({}, {})
+            found.append(RunView(*row, path=path, hyperparameters={}, config=config, status=status))
+        return found
 
 
 def example_results(n_runs: int = 300, seed: int = 0) -> pd.DataFrame:

@@ -13,10 +13,11 @@ from unbraid import Representation, load_run, train
 from unbraid.runs.folder import damage_of, read_folder
 from unbraid.runs.run import Run
 from unbraid.storage.checksum import MARK
+from unbraid.storage.marks import ReadOnce
 from unbraid.storage.run_files import CHECKPOINT, CODES, CURVES, HELD_OUT, LASTING, SNAPSHOTS, WEIGHTS
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
-from unbraid.studies.state import added_runs
+from unbraid.studies.snapshot import failed_beside, read_added
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.checkpoints import load_checkpoint
 from unbraid.training.provenance import commit
@@ -113,9 +114,12 @@ def test_what_an_edited_file_is_told_is_how_to_have_it_read(run: Run, tmp_path: 
 RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
     "runs/0f/config.json": (lambda folder: read_folder(folder / "runs" / "0f"), "delete the folder and train again"),
     "runs/0f/status.json": (lambda folder: read_folder(folder / "runs" / "0f"), "delete the folder and train again"),
-    "study.json": (store.check_folder, "delete it, and unbraid study run writes it again"),
-    "failed/0f.json": (store.failures, "delete it"),
-    "added/mine/config.json": (lambda folder: added_runs(folder, {}), ""),
+    "study.json": (
+        lambda folder: store.check_folder(folder, ReadOnce()),
+        "delete it, and unbraid study run writes it again",
+    ),
+    "failed/0f.json": (lambda folder: failed_beside(folder, []), "delete it"),
+    "added/mine/config.json": (lambda folder: read_added(folder, {}), ""),
     "runs/0f/held_out.json": (lambda folder: read_answers(folder / "runs" / "0f"), "delete it and it is computed"),
 }
 

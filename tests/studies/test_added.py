@@ -68,7 +68,7 @@ def test_added_codes_are_scored_ranked_and_compared_like_the_studys(study, tmp_p
     assert table.loc["mine-1", "hyper.beta"] == 4.0
     assert table.loc[before.index, "mig.score"].tolist() == before["mig.score"].tolist()
     # The two hold the same in another order and sign: no pair of the study agrees as well.
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     assert {*ranking.runs} == {*table.index}
     place = {run: number for number, run in enumerate(ranking.runs)}
     assert ranking.pairs[place["mine-0"], place["mine-1"]] == pytest.approx(1.0)

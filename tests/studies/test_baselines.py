@@ -193,7 +193,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(
     told = json.loads(invoke("rank", folder, "--compare", "all", "--json", "-"))
     assert [each["codes"] for each in told["baselines"]] == [3, 4, 3, 4, 3, 3]
     assert {each["run"]: each["above_baselines"] for each in told["runs"]} == kept.to_dict()
-    content = page_content(study, frame, folder)
+    content = page_content(study.snapshot(), frame, folder)
     data = content["data"]
     assert [frame["run"][place] for place in data["no_better"]["mig.score"]] == [
         run for run in frame["run"] if run in worse["mig.score"]
@@ -201,7 +201,7 @@ def test_every_view_of_the_ranking_marks_what_is_no_better(
     assert [(each["baseline"], each["number"]) for each in data["baselines"]][-1] == (TITLES[2], 2)
     assert [each["id"] for each in data["columns"] if each["shown"]][-2:] == ["above_baselines", "collapsed"]
     assert "Baselines without training" in render("study.html", content)
-    assert table(study, frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
+    assert table("study", frame).count("†") == 1 + sum(len(runs) for runs in worse.values())
     invoke("export", folder, "--out", tmp_path / "all.csv")
     merged = merge_tables({"a": read_table(tmp_path / "all.csv"), "b": read_table(folder / "results.parquet")})
     assert merged.set_index("run")["above_baselines"].to_dict() == kept.to_dict()

@@ -26,7 +26,7 @@ def test_the_demo_chooses_a_good_model_among_good_and_rotated_ones(tmp_path: Pat
     assert len(mig) == 12
     assert mig.max() > 0.27, "some are aligned"
     assert (mig < 0.6 * mig.max()).sum() >= 3, "some are not"
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     assert ranking.best is not None
     assert mig[ranking.best] > 0.75 * mig.max()
     assert (mig > mig[ranking.best]).sum() <= 3

@@ -13,10 +13,10 @@ import torch
 from tests.studies.examples import SMALL, written
 from unbraid import Study, load_run, train
 from unbraid.families.table import FAMILIES
-from unbraid.storage import json_records, score_file
+from unbraid.storage import json_records, marks, score_file
 from unbraid.storage.run_files import CHECKPOINT, LASTING
 from unbraid.studies import index, store
-from unbraid.studies.status import statuses
+from unbraid.studies.status import keep_index
 
 FILES = ("config.json", "status.json", "scores.json")
 
@@ -57,7 +57,7 @@ def test_what_a_study_costs_for_each_run(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "SETTLED", 0.0)  # files of this very moment count as old enough
+    monkeypatch.setattr(marks, "SETTLED", 0.0)  # files of this very moment count as old enough
     folder = tmp_path / "study"
     study = Study.load(written(tmp_path, SMALL), out=folder)
     runs = study.run(processes=0)
@@ -113,12 +113,12 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
     os.utime(other / "config.json", (4e9, 4e9))
     for _ in range(2):
         assert asked()[1][f"{other.name}/config.json"] == 1
-    monkeypatch.setattr(index, "SETTLED", 1e6)
+    monkeypatch.setattr(marks, "SETTLED", 1e6)
     assert asked()[0] is None
-    monkeypatch.setattr(index, "SETTLED", 0.0)
+    monkeypatch.setattr(marks, "SETTLED", 0.0)
     # Nothing is believed of another YAML or dataset, of another unbraid, or of a file that a hand changed.
     os.utime(other / "config.json")
-    statuses(folder, study.parts())
+    keep_index(folder, [study.snapshot()])
     for name, old, new in (
         ("study.yaml", b"seeds: 2", b"seeds: 3"), ("study.json", b"float32", b"float64"),
         (index.FILE, b'"finished"', b'"diverged"'), (index.FILE, b"unbraid-sha256", b"sha256"),
@@ -129,7 +129,7 @@ def test_status_reads_again_what_changed_and_sees_its_damage(tmp_path: Path, mon
         (folder / name).write_bytes(kept.replace(old, new))
         assert asked()[0] is None
         (folder / name).write_bytes(kept)
-        statuses(folder, study.parts())
+        keep_index(folder, [study.snapshot()])
     with monkeypatch.context() as patch:
         patch.setattr(index, "_own_mark", lambda: "0" * 32)
         assert asked()[0] is None

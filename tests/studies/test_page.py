@@ -3,7 +3,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import process_time
 from types import SimpleNamespace
@@ -27,6 +27,7 @@ from unbraid.ranking.cache import read_ranking
 from unbraid.report.rendering import render
 from unbraid.runs.live.picture import picture
 from unbraid.runs.pictures import picture_or_reason, pictures
+from unbraid.runs.run import open_run
 from unbraid.studies.page import page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values
 from unbraid.studies.study import Study
@@ -121,7 +122,7 @@ def test_names_cannot_leave_the_data(file: Path) -> None:
 
 
 def test_a_picture_is_small_and_names_its_latents(study: ExampleStudy) -> None:
-    made = picture_or_reason(study.folder / "runs" / study.frame.loc[1, "run"])
+    made = picture_or_reason(lambda: open_run(study.folder / "runs" / study.frame.loc[1, "run"]))
     assert len(made["src"]) < 30e6 / 300
     assert made["width"] < 330
     assert {each["name"] for each in made["latents"]} <= {"code 0", "code 1", "code 2"}
@@ -141,7 +142,7 @@ def test_a_damaged_run_says_so_in_place_of_its_picture(study: ExampleStudy, tmp_
     for name in ("config.json", "status.json"):
         (tmp_path / name).write_bytes((run / name).read_bytes())
     (tmp_path / "weights.safetensors").write_bytes(b"{}")
-    assert "weights.safetensors" in picture_or_reason(tmp_path)["missing"]
+    assert "weights.safetensors" in picture_or_reason(lambda: open_run(tmp_path))["missing"]
 
 
 def test_links_lead_from_the_page_to_the_runs(study: ExampleStudy, tmp_path: Path) -> None:
@@ -402,9 +403,9 @@ def test_a_study_without_results_still_has_a_page(browser: Browser, tmp_path: Pa
 
 
 def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> None:
-    fragment = table(study, study.frame)
+    fragment = table(study.config.name, study.frame)
     assert "<script" not in fragment
-    assert "&lt;/script&gt;" in table(study, study.frame[:3])
+    assert "&lt;/script&gt;" in table(study.config.name, study.frame[:3])
     runs = re.findall(r"<code>([0-9a-f]{16})</code>", fragment)
     assert runs == best_first(study.frame, "udr.score")[:20]
     assert f"and {N_RUNS - 20} more" in fragment
@@ -412,14 +413,14 @@ def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> 
 
 def test_a_study_shows_itself_by_that_table(study: ExampleStudy, monkeypatch: pytest.MonkeyPatch) -> None:
     shown_ = Study(study.config, study.folder, "")
-    monkeypatch.setattr("unbraid.studies.study.results", lambda _: study.frame)
-    assert shown_._repr_html_() == table(study, study.frame)
+    monkeypatch.setattr(Study, "results", lambda _: study.frame)
+    assert shown_._repr_html_() == table(study.config.name, study.frame)
     nowhere = Study(study.config, None, "")
-    assert nowhere._repr_html_() == table(nowhere, None)
+    assert nowhere._repr_html_() == table(study.config.name, None)
 
 
 def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path: Path) -> None:
-    assert "not run yet" in table(replace(study, folder=tmp_path / "none"), None)
+    assert "not run yet" in Study(study.config, tmp_path / "none", "")._repr_html_()
 
 
 # Sizes
@@ -456,7 +457,7 @@ def test_a_study_of_300_runs_has_its_page_in_half_a_minute_and_30_megabytes(
 @pytest.mark.slow
 def test_300_runs_take_half_a_minute_and_30_megabytes_at_the_rate_of_three(study: ExampleStudy) -> None:
     """The rankings of all against all are in test_a_study_of_300_runs; pictures take most of the time."""
-    runs = {run.id: run.path for run in study.runs() if run.path.is_dir()}
+    runs = {run.id: partial(open_run, run.path) for run in study.runs if run.path.is_dir()}
     started = process_time()
     made = pictures(runs)
     assert 300 * (process_time() - started) / len(runs) < 30

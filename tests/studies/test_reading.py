@@ -1,4 +1,4 @@
-"""How often the files of a study are opened by a command that reads it."""
+"""How often the files of a study are opened by a command that reads it: each of them once."""
 
 import json
 import subprocess
@@ -6,10 +6,12 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from tests.studies.examples import written
-from unbraid.studies.study import Study
+from tests.studies.examples import SMALL, written
+from unbraid import Study
+from unbraid.studies.added import add, encode_sample
 
 COUNTING = """
 import atexit, json, os, sys
@@ -27,32 +29,55 @@ from unbraid.cli.app import main
 main()
 """
 OF_RUNS = ("config.json", "status.json", "scores.json")
+ONE = SMALL + "baselines: true\n"
+SEVERAL = SMALL.replace(
+    "dataset: {name: square, positions: 8, shrink: 4}",
+    "datasets:\n  - {name: square, positions: 8, shrink: 4, label: a}\n"
+    "  - {name: square, positions: 4, shrink: 8, label: b}",
+)
+COMMANDS = (
+    ("study", "status", "OUT", "--again"),
+    ("rank", "OUT"),
+    ("rank", "OUT", "--metric", "mig.score"),
+    ("export", "OUT", "--out", "NEW/table.csv"),
+    ("export", "OUT", "--records", "--out", "NEW/records"),
+    ("study", "agreement", "OUT"),
+    ("compare", "OUT", "--by", "setting"),
+    ("study", "run", "YAML", "--out", "OUT", "--processes", "0"),
+    ("report", "OUT"),
+)
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Six runs, finished."""
-    folder = tmp_path_factory.mktemp("study")
-    Study.load(written(folder), folder / "out").run(processes=0)
-    return folder / "out"
+@pytest.fixture(scope="module", params=["one dataset", "several"])
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six finished runs of a dataset, with baselines and one that was added; or six of each of two datasets."""
+    home = tmp_path_factory.mktemp("study")
+    if request.param == "several":
+        Study.load(written(home, SEVERAL), home / "out").run(processes=0)
+        return home
+    study = Study.load(written(home, ONE), home / "out")
+    study.run(processes=0)
+    encode_sample(lambda images: np.asarray(images, dtype=float).reshape(len(images), -1)[:, :3], study).save(
+        home / "mine.npz"
+    )
+    add(study, [home / "mine.npz"], family="mine")
+    return home
 
 
-def opened(folder: Path, *arguments: str | Path) -> Counter[str]:
+def opened(folder: Path, *arguments: str) -> Counter[str]:
     """How often a command opens each JSON file below a folder to read it."""
-    command = [sys.executable, "-c", COUNTING, str(folder), *map(str, arguments)]
+    command = [sys.executable, "-c", COUNTING, str(folder), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return Counter(json.loads(done.stderr.splitlines()[-1]))
 
 
-@pytest.mark.parametrize(
-    "command",
-    [("status", "--again"), ("rank",), ("rank", "--metric", "mig.score"), ("export", "--out", "table.csv")],
-    ids=" ".join,
-)
-def test_each_file_of_a_run_is_read_once(made: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
-    name, *options = (str(tmp_path / each) if each.endswith(".csv") else each for each in command)
-    counts = opened(made, "study", name, made, *options)
-    of_runs = {path: count for path, count in counts.items() if path.startswith("runs/")}
-    assert {Path(path).name for path in of_runs} == {*OF_RUNS}
-    assert len(of_runs) == 6 * len(OF_RUNS)
-    assert set(of_runs.values()) == {1}
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_each_file_of_a_study_is_read_once(made: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
+    places = {"OUT": str(made / "out"), "YAML": str(made / "study.yaml")}
+    words = (places.get(word, word.replace("NEW", str(tmp_path))) for word in command)
+    counts = {path: n for path, n in opened(made / "out", *words).items() if not Path(path).name.startswith(".")}
+    runs = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/runs/*/*.json")}
+    abouts = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/study.json")}
+    assert {Path(path).name for path in runs} == {*OF_RUNS}
+    assert counts.keys() >= runs | abouts
+    assert {path: count for path, count in counts.items() if count > 1} == {}

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from tests.runs.test_records import fields
+from unbraid.storage.marks import ReadOnce
 from unbraid.studies import store
 from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.records import AddedRecord, AnswerRecord, EnvironmentRecord, FailureRecord
-from unbraid.studies.state import added_runs
+from unbraid.studies.snapshot import read_added
 
 QUESTION = {
     "kind": "compositional", "of": "0f", "split": "combination", "number": 0, "name": "", "without": [], "terms": {},
@@ -44,9 +45,9 @@ SOUND: dict[str, Any] = {
     },
 }  # fmt: skip
 READ: dict[str, Callable[[Path], Any]] = {
-    "study.json": store.check_folder,
+    "study.json": lambda folder: store.check_folder(folder, ReadOnce()),
     "failed/0f.json": lambda folder: store.read_failure(folder, "0f"),
-    "added/mine/config.json": lambda folder: added_runs(folder, {}),
+    "added/mine/config.json": lambda folder: read_added(folder, {}),
     "held_out.json": read_answers,
 }
 INTEGER, TEXT, DICTIONARY = "should be a valid integer", "should be a valid string", "should be a mapping"
@@ -158,4 +159,4 @@ def test_what_is_no_object_is_one_line(tmp_path: Path, name: str, text: str) -> 
 
 def test_a_study_of_another_format_says_so(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a study of format 2; this version of unbraid reads 1. Give another folder"):
-        store.check_folder(written(tmp_path, "study.json", {"format": 2, "new": True}))
+        store.check_folder(written(tmp_path, "study.json", {"format": 2, "new": True}), ReadOnce())

@@ -46,7 +46,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path: Path) -> None:
-    assert write_records(study, folder=tmp_path / "r", organisation="../My lab", now=12.5) == 2
+    assert write_records(study.snapshot(), folder=tmp_path / "r", organisation="../My lab", now=12.5) == 2
     files = sorted((tmp_path / "r").rglob("*.json"))
     assert len(files) == 2
     rows = study.results().set_index("run")
@@ -85,7 +85,7 @@ def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path:
         said = mig["score_details"]["details"]
         assert ("published" in said) is bool(row["hyper.latents"] == 3)
     with pytest.raises(ValueError, match="is there already; records are written into a new folder"):
-        write_records(study, folder=tmp_path / "r")
+        write_records(study.snapshot(), folder=tmp_path / "r")
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
 
 

@@ -141,7 +141,7 @@ def test_what_is_added_later_is_all_that_is_done(copy):
     fewer = here(copy, SMALL.replace("seeds: 2", "seeds: [1]"))
     assert times(copy) == after
     assert len(fewer.results()) == 3
-    assert len(fewer.no_longer_planned()) == 9
+    assert len(fewer.snapshot().no_longer_planned()) == 9
     assert same_but_for_times(here(copy).results(), pd.read_parquet(copy / "out" / store.RESULTS))
 
 
@@ -403,7 +403,7 @@ def test_all_damaged_records_are_named(copy, monkeypatch):
     assert remembered(copy / "out") is None  # who reads all of them says it
     for run in runs:
         (run.path / CONFIG).write_text("{")
-    monkeypatch.setattr("unbraid.studies.state.NAMED", 4)
+    monkeypatch.setattr("unbraid.studies.snapshot.NAMED", 4)
     with pytest.raises(ValueError, match="; and 2 more$"):
         Study.load(copy / "out").runs()
 

@@ -20,7 +20,7 @@ from unbraid.ranking.ranking import RankingOptions
 from unbraid.studies.page import study_data, study_page
 from unbraid.studies.page_matrices import rankings
 from unbraid.studies.record import StudyProgress
-from unbraid.studies.state import StudyRun
+from unbraid.studies.snapshot import RunView
 from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import kept_ranking, rank_study
 
@@ -42,7 +42,7 @@ def study(made: Path, tmp_path: Path) -> Study:
     return Study.load(tmp_path / "out")
 
 
-def with_learnt_codes(study: Study) -> list[StudyRun]:
+def with_learnt_codes(study: Study) -> list[RunView]:
     """The β-VAEs of the study, whose six steps taught them nothing, with codes as if they had found both factors."""
     runs = [run for run in study.runs() if run.family == "beta_vae"]
     for number, run in enumerate(runs):
@@ -122,7 +122,7 @@ def test_models_with_weights_above_1_are_named_where_one_is_chosen(study: Study)
     (best,) = [line for line in shown.splitlines() if line.startswith("best model, leaving out pca")]
     assert any(run.id in best for run in runs[2:4]), "none that the note doubts"
     assert "lasso weights" not in invoke("rank", study.require_folder())
-    shown_by_report = [each["notes"] for each in rankings(study.require_folder(), study.results())]
+    shown_by_report = [each["notes"] for each in rankings(study.snapshot(), study.results())]
     assert [note.removeprefix("note: ") in notes for notes in shown_by_report] == [True, False]
 
 
@@ -135,26 +135,27 @@ def test_the_codes_of_each_run_are_read_once(study: Study, monkeypatch: pytest.M
         return load(path)
 
     monkeypatch.setattr(Representation, "load", counted)
-    rank_study(study, RankingOptions(compare="all"))
+    rank_study(study.snapshot(), RankingOptions(compare="all"))
     assert len(read) == len(set(read)) == 6
 
 
 def test_a_ranking_of_other_runs_or_options_is_not_shown(study: Study) -> None:
-    assert kept_ranking(study, study.runs()) is not None
-    assert kept_ranking(study, study.runs()[1:]) is None
+    assert kept_ranking(study.snapshot()) is not None
+    snapshot = study.snapshot()
+    assert kept_ranking(replace(snapshot, runs=snapshot.runs[1:])) is None
     rank_study(
-        study, RankingOptions("spearman", n_comparisons=1, seed=3, informative="kl")
+        snapshot, RankingOptions("spearman", n_comparisons=1, seed=3, informative="kl")
     )  # not what the YAML says, so not kept
-    assert kept_ranking(study, study.runs()) is not None
-    rank_study(study, RankingOptions("spearman", "all"))
+    assert kept_ranking(study.snapshot()) is not None
+    rank_study(study.snapshot(), RankingOptions("spearman", "all"))
     assert (study.require_folder() / "udr" / "spearman-all.npz").is_file()
-    assert kept_ranking(study, study.runs()) is not None
+    assert kept_ranking(study.snapshot()) is not None
     assert study.config.udr is not None
     stricter = study.config.udr.model_copy(update={"kl_threshold": 0.5})
     changed = study.config.model_copy(update={"udr": stricter})
-    assert kept_ranking(Study(changed, study.folder, study.text), study.runs()) is None
+    assert kept_ranking(replace(study.snapshot(), config=changed)) is None
     lasso = study.config.model_copy(update={"udr": None})
-    assert kept_ranking(Study(lasso, study.folder, study.text), study.runs()) is None
+    assert kept_ranking(replace(study.snapshot(), config=lasso)) is None
 
 
 def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(study: Study) -> None:
@@ -164,7 +165,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
     (runs[0].path / "status.json").write_text(json.dumps(changed))
     (runs[2].path / "codes.safetensors").write_bytes(b"nothing")
     shutil.rmtree(runs[3].path)
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     assert set(ranking.families) == {"pca"}
     assert ranking.left_out[runs[0].id] == "diverged: step 3: the loss is not finite"
     assert ranking.left_out[runs[1].id] == "the only run of its setting, with no other to be compared with"
@@ -176,7 +177,7 @@ def test_unfinished_diverged_and_unreadable_runs_are_left_out_with_the_reason(st
 
 
 def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
-    ranking = rank_study(study, RankingOptions())
+    ranking = rank_study(study.snapshot(), RankingOptions())
     assert "4 runs have no informative latent and score 0" in ranking.notes
     assert ranking.best is None
 
@@ -184,7 +185,7 @@ def test_where_nothing_was_learnt_no_model_is_chosen(study: Study) -> None:
 def test_rank_prints_runs_settings_warnings_and_the_folder_of_the_best(study: Study) -> None:
     with_learnt_codes(study)
     shown = invoke("rank", study.require_folder(), "--rows", "3")
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     lines = [line.split() for line in shown.splitlines() if line.strip()[:2] in {"1 ", "2 ", "3 "}]
     order = [next(word for word in words if word in ranking.runs) for words in lines]
     assert order == [ranking.runs[at] for at in ranking.best_first[:3]]
@@ -210,7 +211,7 @@ def test_the_labels_are_opened_after_the_choice(study: Study) -> None:
 
 def test_rank_writes_tables_for_a_paper(study: Study, tmp_path: Path) -> None:
     invoke("rank", study.require_folder(), "--csv", tmp_path / "runs.csv", "--latex", tmp_path / "settings.tex")
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     runs = pd.read_csv(tmp_path / "runs.csv")
     assert runs["run"].tolist() == [ranking.runs[at] for at in ranking.best_first]
     assert np.allclose(runs["udr.score"], np.sort(ranking.scores)[::-1])
@@ -340,7 +341,7 @@ def test_of_six_hardly_trained_models_none_is_the_best_wherever_one_asks(tmp_pat
 WHY = "the latents of each tell less than one bit of a sample"
 
 
-def silenced(run: StudyRun) -> None:
+def silenced(run: RunView) -> None:
     loaded = Representation.load(run.path / "codes.safetensors")
     codes = np.random.default_rng(0).standard_normal(loaded.codes.shape)
     wide = replace(loaded, codes=(0.001 * codes).astype(np.float32), log_variances=np.zeros(codes.shape, np.float32))
@@ -351,7 +352,7 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
     runs = with_learnt_codes(study)
     for run in (runs[0], runs[2]):
         silenced(run)
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     assert set(ranking.silent) == {runs[0].id, runs[2].id}
     why = ranking.why_none()
     assert why == "notes doubt each model that has learnt; the others have learnt nothing", "one of two is no majority"
@@ -361,7 +362,7 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
     content = json.loads(invoke("rank", study.require_folder(), "--json", "-"))
     assert (content["best"], content["best_setting"], content["why_none"]) == (None, None, why)
     assert {runs[0].id, runs[2].id} <= set(content["learnt_nothing"])
-    data = study_data(study, study.results(), study.require_folder())
+    data = study_data(study.snapshot(), study.results(), study.require_folder())
     assert data["verdict"] == [f"best model: none: {why}"]
     assert len(data["not_best"]) == 6
 
@@ -369,7 +370,7 @@ def test_where_most_runs_of_each_setting_learnt_nothing_the_command_the_page_and
 def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Study) -> None:
     runs = with_learnt_codes(study)
     silenced(next(run for run in runs if run.setting == runs[-1].setting))
-    ranking = rank_study(study)
+    ranking = rank_study(study.snapshot())
     chosen = ranking.choose()
     assert chosen is not None
     assert chosen.setting == runs[0].setting != runs[-1].setting, "of the other setting half has learnt nothing"
@@ -381,7 +382,7 @@ def test_the_command_the_page_and_python_name_one_best_and_one_median(study: Stu
     (row,) = [each for each in said if each.split()[:2] == ["beta_vae", "beta=1"]]
     assert row.split()[3] == f"{chosen.median:.3f}", "the same number in the table"
     frame = study.results()
-    data = study_data(study, frame, study.require_folder())
+    data = study_data(study.snapshot(), frame, study.require_folder())
     assert data["verdict"] == [line, f"best model, leaving out pca: {chosen.run} ({chosen.score:.3f})"]
     assert frame["run"].tolist().index(chosen.run) not in data["not_best"]
     assert json.loads(invoke("rank", study.require_folder(), "--json", "-"))["best"] == chosen.run == ranking.best

@@ -156,7 +156,7 @@ def test_a_study_does_not_mix_training_versions(tmp_path, raised) -> None:
         more.run(processes=0)
     (second,) = more.run(processes=0, retrain=True)
     assert second.id != first.id
-    assert more.no_longer_planned() == [first.path]
+    assert more.snapshot().no_longer_planned() == [first.path]
     assert more.run(processes=0) == [second]
     about = json.loads((tmp_path / "out" / "study.json").read_text())
     assert about.pop("training") == {"vae": 2}

@@ -51,32 +51,31 @@ def _ranked(
     from unbraid.analysis.columns import numbers
     from unbraid.cli.study import opened
     from unbraid.ranking.ranking import NothingToRank
+    from unbraid.storage.remote import changing
     from unbraid.studies.baselines import beside_baselines, no_better_runs
     from unbraid.studies.results import results
-    from unbraid.studies.study_ranking import rank_study as rank_part
+    from unbraid.studies.study_ranking import rank_study as rank_snapshot
     from unbraid.studies.study_ranking import ranking_options
 
-    study = opened(folder, trust=trust)
-    found, runs = {}, {label: part.runs() for label, part in study.parts().items()}
+    found, snapshots = {}, opened(folder, trust=trust).snapshots()
     if metric is not None:
-        for label, part in study.parts().items():
-            numbers(results(part, runs[label]), metric)
-    for label, part in study.parts().items():
+        for snapshot in snapshots:
+            numbers(results(snapshot), metric)
+    for snapshot in snapshots:
+        label, chosen = snapshot.label, replace(ranking_options(snapshot.config), **options)
         try:
-            with stage_progress(f"{label} reading codes".strip()) as progress:
-                ranking = rank_part(
-                    part, replace(ranking_options(part), **options), progress=progress, runs=runs[label]
-                )
+            with stage_progress(f"{label} reading codes".strip()) as progress, changing(snapshot.folder):
+                ranking = rank_snapshot(snapshot, chosen, progress=progress)
         except NothingToRank as error:
             if not label:
                 raise
             say(f"{label}: {error}", err=True)
             continue
-        frame = results(part, runs[label])
-        paths = {run.id: run.path for run in runs[label]}
+        frame = results(snapshot)
+        paths = {run.id: run.path for run in snapshot.runs}
         found[label] = _Ranked(
-            ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths, part.config.baselines,
-            beside_baselines(part, runs[label]), no_better_runs(frame),
+            ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths,
+            snapshot.config.baselines, beside_baselines(snapshot), no_better_runs(frame),
         )  # fmt: skip
     if not found:
         raise ValueError(f"{folder}: no dataset has two runs that can be compared")

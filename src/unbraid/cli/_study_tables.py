@@ -11,23 +11,22 @@ from unbraid.storage.table_formats import Cell, Table
 if TYPE_CHECKING:
     from unbraid.studies.estimate import Estimate
     from unbraid.studies.index import StudyStatus
-    from unbraid.studies.state import StudyRun
+    from unbraid.studies.snapshot import RunView
     from unbraid.studies.store import Failure
     from unbraid.studies.study import Study
 
 STATES = ("finished", "diverged", "failed", "waiting")
 
 
-def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
+def summary(study: "Study", runs: "Sequence[RunView]", folder: Path) -> str:
     """How a study ended."""
-    from unbraid.studies.store import failures
+    from unbraid.studies.snapshot import failed_beside
 
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
-    listed = {run.id for run in runs}
     folders = [part.require_folder() for part in study.parts().values()]
-    beside = {each.id: each.reason for own in folders for each in failures(own) if each.id not in listed}
+    beside = {each.id: each.reason for own in folders for each in failed_beside(own, runs)}
     if beside:
         line += f"\n{len(beside)} more failed, of those that see fewer images"
     if failed or beside:
@@ -39,7 +38,7 @@ def summary(study: "Study", runs: "Sequence[StudyRun]", folder: Path) -> str:
     return line
 
 
-def failed_metrics(runs: "Sequence[StudyRun]") -> list[str]:
+def failed_metrics(runs: "Sequence[RunView]") -> list[str]:
     """For each metric that failed, of how many runs and why."""
     reasons: dict[str, list[str]] = {}
     for run in runs:
@@ -53,7 +52,7 @@ def failed_metrics(runs: "Sequence[StudyRun]") -> list[str]:
     return lines
 
 
-def described(run: "StudyRun") -> dict[str, Any]:
+def described(run: "RunView") -> dict[str, Any]:
     """A run as plain data."""
     return {
         "run": run.id,
@@ -81,7 +80,7 @@ def status_of(status: "StudyStatus") -> "Iterator[Table | str]":
         yield f"{status.left} runs in the folder are no longer in the YAML; they stay, outside the results"
 
 
-def _why(state: str, run: "StudyRun | Failure") -> str:
+def _why(state: str, run: "RunView | Failure") -> str:
     where = " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
     return f"{state} {run.id} ({where}): {run.reason}"
 

@@ -73,7 +73,7 @@ def _records(path: Path, out: Path, organisation: str, trust: Collection[str]) -
     from unbraid.cli.study import opened
     from unbraid.studies.sharing import write_records
 
-    count = write_records(*opened(path, trust=trust).parts().values(), folder=out, organisation=organisation)
+    count = write_records(*opened(path, trust=trust).snapshots(), folder=out, organisation=organisation)
     say(f"wrote {count} records below {out / 'data'}")
 
 

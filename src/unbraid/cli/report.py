@@ -96,14 +96,18 @@ def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
     """The page of a study; of several datasets that of them all, with those of each written into their folders."""
     from unbraid.storage.files import below
     from unbraid.studies.page import study_page
+    from unbraid.studies.results import results
+    from unbraid.studies.several import joined
     from unbraid.studies.several_page import studies_page
     from unbraid.studies.study import Study
 
     with stage_progress("reading runs") as progress:
         study = Study.load(path, trust=trust)
+        snapshots = {each.label: each for each in study.snapshots()}
+        tables = {label: results(each) for label, each in snapshots.items()}
         pages = {
-            label: study_page(part, part.results(), base=home if not label else None, progress=progress)
-            for label, part in study.parts().items()
+            label: study_page(each, tables[label], base=home if not label else None, progress=progress)
+            for label, each in snapshots.items()
         }
     if "" in pages:
         return pages[""]
@@ -112,7 +116,7 @@ def _of_study(path: Path, home: Path, trust: Collection[str]) -> str:
         own = below(path, label) / "report.html"
         _write(own, html)
         addresses[label] = quote(Path(os.path.relpath(own, home)).as_posix())
-    return studies_page(study, study.results(), addresses)
+    return studies_page(study.config.name, study.text, path, joined(tables), addresses)
 
 
 def _of_codes(path: Path) -> str:

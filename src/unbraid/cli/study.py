@@ -151,9 +151,11 @@ def status(
     found = None if again or trust_code else remembered(folder)
     if found is None:
         study = opened(folder, trust=trust_code or ())
-        from unbraid.studies.status import statuses
+        from unbraid.studies.status import keep_index, study_status
 
-        found = statuses(study.require_folder(), study.parts())
+        snapshots = study.snapshots()
+        keep_index(study.require_folder(), snapshots)
+        found = [study_status(each) for each in snapshots]
     named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
     *rows, _ = (table := counts("", found)).rows
     table = replace(table, rows=rows)  # without the sum

@@ -37,13 +37,13 @@ def generalisation(
     from unbraid.studies.holdout.results import answered, contents
 
     study = opened(folder, trust=trust_code or ())
-    found = {label: content for label, part in study.parts().items() if (content := contents(part))}
+    snapshots = {each.label: each for each in study.snapshots()}
+    found = {label: content for label, each in snapshots.items() if (content := contents(each))}
     if not found:
         raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")
     shown: list[Table | str] = []
     for label, content in found.items():
-        part = study.parts()[label]
-        for kind, (done, expected) in answered(part, part.runs()).items():
+        for kind, (done, expected) in answered(snapshots[label]).items():
             shown.append(_table(kind, content[kind], label))
             shown.append(f"{done} of {expected} runs without some images have been asked")
     show(shown, to, content=found.get("", found))

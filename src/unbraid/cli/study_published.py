@@ -27,11 +27,12 @@ def published(
     to = Files(csv, latex, markdown, json)
     from unbraid.cli.study import opened
     from unbraid.studies.published import beside_published
+    from unbraid.studies.results import results
 
     rows: list[dict[str, Any]] = [
-        ({"label": label} if label else {}) | row
-        for label, part in opened(folder, trust=trust_code or ()).parts().items()
-        for row in beside_published(part, part.results())
+        ({"label": each.label} if each.label else {}) | row
+        for each in opened(folder, trust=trust_code or ()).snapshots()
+        for row in beside_published(each, results(each))
     ]
     if not rows:
         raise ValueError(f"{folder}: the study names no published numbers; give it a section `published`")

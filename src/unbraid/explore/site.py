@@ -20,12 +20,14 @@ from unbraid.runs.page import run_content
 from unbraid.runs.pictures import picture_or_reason
 from unbraid.runs.run import open_run
 from unbraid.scoring.card import ScoreCard
-from unbraid.storage.remote import publish
+from unbraid.storage.remote import changing
 from unbraid.storage.run_files import CONFIG, SCORES, WEIGHTS
 from unbraid.studies.kept_scores import missing_metrics, read_scores
 from unbraid.studies.page import page_content, study_data
+from unbraid.studies.results import results
 from unbraid.studies.scores import complete_scores, wanted_scores
 from unbraid.studies.several_page import studies_page
+from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.store import ADDED, RUNS, YAML
 from unbraid.studies.study import Study
 
@@ -93,8 +95,8 @@ class RunSite:
 
     def _score(self, run: str, metric: str) -> str:
         folder = self.run_folder(run)
-        complete_scores(folder, [metric], retry=True, trust=self.trust)
-        publish(self.folder)
+        with changing(self.folder):
+            complete_scores(folder, [metric], retry=True, trust=self.trust)
         scores = read_scores(folder)
         if metric in scores.failed:
             raise ValueError(scores.failed[metric].reason)
@@ -126,7 +128,8 @@ class StudySite(RunSite):
         if kind == "data":
             return self._of_all("data", self._data_of_all)
         if kind == "picture":
-            return as_json(picture_or_reason(self.run_folder(rest), self.trust))
+            folder = self.run_folder(rest)
+            return as_json(picture_or_reason(lambda: open_run(folder, device="cpu", trust=self.trust)))
         if kind == "run":
             return self.run_page(self.run_folder(rest), home="../")
         if kind == "compare":
@@ -151,13 +154,16 @@ class StudySite(RunSite):
         return self._kept[what][1]
 
     def _page_of_all(self, live: dict[str, Any]) -> Reply:
-        study = Study.load(self.folder, trust=self.trust)
-        return html(render("study.html", page_content(study, study.results(), self.folder, live=live)))
+        snapshot = self._snapshot()
+        return html(render("study.html", page_content(snapshot, results(snapshot), self.folder, live=live)))
 
     def _data_of_all(self, live: dict[str, Any]) -> Reply:
-        study = Study.load(self.folder, trust=self.trust)
-        data = as_json(study_data(study, study.results(), self.folder, live=live))
+        snapshot = self._snapshot()
+        data = as_json(study_data(snapshot, results(snapshot), self.folder, live=live))
         return replace(data, headers={"ETag": live["tag"]})
+
+    def _snapshot(self) -> StudySnapshot:
+        return Study.load(self.folder, trust=self.trust).alone().snapshot()
 
     def _live(self) -> dict[str, Any]:
         return {"tag": self._tag(), "metrics": ON_DEMAND}
@@ -182,7 +188,8 @@ class StudiesSite:
     def get(self, path: str) -> Reply:
         if path == "/":
             addresses = {label: f"{quote(label)}/" for label in self.study.parts()}
-            return html(studies_page(self.study, self.study.results(), addresses))
+            about = self.study.config.name, self.study.text, self.study.require_folder()
+            return html(studies_page(*about, self.study.results(), addresses))
         label, site, rest = self._site(path)
         if not rest:  # the addresses on its page are relative
             return Reply(b"", "text/plain", 301, {"Location": f"{quote(label)}/"})

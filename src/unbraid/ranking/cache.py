@@ -3,7 +3,7 @@
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from unbraid.ranking.ranking import Candidate, Ranking, RankingOptions, rank_mod
 from unbraid.storage.checksum import add_checksum, check_file
 from unbraid.storage.files import atomic_write
 from unbraid.storage.locks import locked
+from unbraid.storage.marks import ReadOnce
 from unbraid.storage.tables import UNREADABLE
 from unbraid.types import FloatArray
 
@@ -38,18 +39,20 @@ def rank_and_keep(
     left_out: dict[str, str],
     progress: Callable[[int, int], None] | None = None,
     untrained: Sequence[FloatArray] = (),
+    files: ReadOnce | None = None,
 ) -> Ranking:
     """The ranking of these models: the one kept in the folder where it is of the same codes, or else made and kept.
 
     Pairs of models that were compared before are not compared again, also where that was interrupted: what is found
-    is kept every minute in a file beside it. Who ranks in the same folder is waited for.
+    is kept every minute in a file beside it. Who ranks in the same folder is waited for. `files`: what was read before.
     """
     path, source = ranking_path(folder, options), _fingerprint(candidates, options, untrained)
+    files = ReadOnce() if files is None else files
 
     def kept() -> Ranking | None:
         if not path.is_file() or _described(path).get("source") != source:
             return None
-        ranking, runs = read_ranking(path), {each.run for each in candidates}
+        ranking, runs = files(read_shown, path), {each.run for each in candidates}
         found = {run: reason for run, reason in ranking.left_out.items() if run in runs}
         return replace(ranking, left_out=left_out | found)
 
@@ -134,20 +137,26 @@ def _save(path: Path, **arrays: Any) -> None:
     add_checksum(path)
 
 
-def read_ranking(path: Path) -> Ranking:
-    """Read what `write_ranking` wrote.
+def read_shown(path: str | Path) -> Ranking:
+    """`read_ranking` without `found`, which is most of the file, and what only further comparisons need."""
+    return read_ranking(path, without=FOUND)
+
+
+def read_ranking(path: str | Path, *, without: Collection[str] = ()) -> Ranking:
+    """Read what `write_ranking` wrote, but for these arrays.
 
     Raises:
         FileNotFoundError: there is no such file.
         ValueError: it is damaged, or of another version.
     """
+    path = Path(path)
     described = _described(path)
     if described.get("format") != FORMAT:
         raise ValueError(
             f"{path}: its format is {described.get('format')}; this version of unbraid reads {FORMAT}. "
             "Remove it to rank again"
         )
-    arrays = _arrays(path)
+    arrays = _arrays(path, without=without)
     try:
         return _ranking(described, arrays)
     except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -157,14 +166,14 @@ def read_ranking(path: Path) -> Ranking:
 def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
     informative = arrays["informative"].tolist()
     matrices = _unpacked(arrays["compared"].tolist(), arrays["matrices"], informative)
-    known = "digests" in arrays  # not in rankings of 0.1
+    known = arrays.keys() >= set(FOUND)
     n_runs = len(arrays["runs"])
     for name in FOUND if known else ():
         if arrays[name].shape != (n_runs, n_runs) or arrays[name].dtype.kind not in "bf":
             raise ValueError(
                 f"{name} must be ({n_runs}, {n_runs}) numbers; got {arrays[name].dtype} {arrays[name].shape}"
             )
-    if known and len(arrays["digests"]) != n_runs:
+    if len(arrays["digests"]) != n_runs:
         raise ValueError(f"digests must be of {n_runs} runs; got {len(arrays['digests'])}")
     return Ranking(
         runs=tuple(arrays["runs"].tolist()),
@@ -182,7 +191,7 @@ def _ranking(described: dict[str, Any], arrays: dict[str, Any]) -> Ranking:
         untrained=described.get("untrained"),
         rotated={run: (float(score), float(bound)) for run, (score, bound) in described.get("rotated", {}).items()},
         found=Pairs(**{name: arrays[name] for name in FOUND}, matrices=matrices) if known else None,
-        digests=tuple(arrays["digests"].tolist()) if known else (),
+        digests=tuple(arrays["digests"].tolist()),
     )
 
 
@@ -207,14 +216,14 @@ def _described(path: Path) -> dict[str, Any]:
     return described
 
 
-def _arrays(path: Path, names: Sequence[str] | None = None) -> dict[str, Any]:
+def _arrays(path: Path, names: Sequence[str] | None = None, without: Collection[str] = ()) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"{path}: no such file")
     try:
         if names is None:
             check_file(path)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return {name: archive[name] for name in (names or archive.files)}
+            return {name: archive[name] for name in (names or archive.files) if name not in without}
     except (*UNREADABLE, AttributeError) as error:
         raise ValueError(f"{path} is damaged ({error}); remove it to rank again") from error
 

@@ -36,6 +36,7 @@ from unbraid.storage.trust import Trusted, UntrustedCode, is_called, is_code, tr
 from unbraid.types import ArrayLike, FloatArray
 
 Images: TypeAlias = FactorDataset | NDArray[Any] | Tensor | Dataset[Any]  # the last three have no factors
+Records: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]  # config and status
 N_CODES = 10_000  # rows of codes.safetensors, all of them in smaller datasets
 BATCH = 256
 PROBED = 1e-3  # of the largest code: more than rounding on another machine
@@ -302,7 +303,7 @@ class Run:
         Raises:
             ValueError: there is none, because the training diverged.
         """
-        return read_codes(self.path)
+        return read_codes(self.path, self.status)
 
     def curves(self) -> dict[str, FloatArray]:
         """`step` and, by name, the losses and their parts; each the mean over the steps since the point before.
@@ -488,10 +489,17 @@ def load_run(
     return run
 
 
-def open_run(path: str | Path, *, device: str = "auto", trust: Collection[str] = ()) -> Run:
-    """`load_run` that leaves the networks and their weights aside until they are used."""
+def open_run(
+    path: str | Path, *, device: str = "auto", trust: Collection[str] = (), records: Records | None = None
+) -> Run:
+    """`load_run` that leaves the networks and their weights aside until they are used.
+
+    Args:
+        path, device, trust: as for `load_run`.
+        records: its config and status, where they were read already.
+    """
     path = Path(path)
-    config, status = read_folder(path)
+    config, status = records or read_folder(path)
     config = trusting(config, trust)
     check_family(config, path / CONFIG)
     try:

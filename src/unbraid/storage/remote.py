@@ -89,6 +89,17 @@ def publish(folder: Path) -> None:
             all_sent(mirror.folder)
 
 
+@contextmanager
+def changing(folder: Path) -> Iterator[None]:
+    """What the block changes in the folder goes up at its end, where the folder mirrors a store.
+
+    Raises:
+        OSError: as `publish`.
+    """
+    yield
+    publish(folder)
+
+
 def discard(path: Path) -> None:
     """Remove a file or folder of a study, if it is there; by the next upload also from the store that it is kept in.
 

@@ -16,7 +16,7 @@ from unbraid.representation import Representation
 from unbraid.runs.folder import read_codes, read_folder
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.encoding import drawn, encoded
-from unbraid.storage.remote import address_of, publish
+from unbraid.storage.remote import address_of, changing
 from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
 from unbraid.storage.trust import Trusted
 from unbraid.studies import store
@@ -25,7 +25,7 @@ from unbraid.studies.expand import metric_names, setting_of, setting_text
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
-from unbraid.studies.state import StudyRun, added_runs
+from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.types import IntArray, Progress
 
@@ -43,7 +43,7 @@ def add(
     seed: int | None = None,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
-) -> list[StudyRun]:
+) -> list[RunView]:
     """Add representations to a study, each as added/<name>/, and score them by the study's metrics.
 
     Args:
@@ -73,30 +73,33 @@ def add(
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
     names = [Path(file).stem for file in files] if names is None else list(names)
-    _check_names(study, names, files)
-    abouts = _abouts(study, [Path(file) for file in files], family, setting, seed)
+    snapshot = study.snapshot()
+    _check_names(snapshot, names, files)
+    abouts = _abouts(snapshot, [Path(file) for file in files], family, setting, seed)
     checked = [_checked(_load(Path(file)), space, str(file)) for file in files]
     parts = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
-    try:
-        for number, (part, representation, about) in enumerate(zip(parts, checked, abouts, strict=True)):
-            if progress:
-                progress(f"scoring {names[number]}", number, len(names))
-            shutil.rmtree(part, ignore_errors=True)
-            part.mkdir(parents=True)
-            representation.save(part / ADDED_CODES)
-            store.write_json(part / CONFIG, about)
-            complete_scores(part, metric_names(study.config), held_out=study.config.held_out)
-        for part, name in zip(parts, names, strict=True):
-            store.forget_failure(folder, name)
-            part.rename(folder / store.ADDED / name)
-    finally:
-        for part in parts:
-            shutil.rmtree(part, ignore_errors=True)
-    score_baselines(study, progress)
-    rank_when_done(study, progress)
-    write_results(study)
-    publish(folder)
-    runs = {run.id: run for run in study.runs()}
+    with changing(folder):
+        try:
+            for number, (part, representation, about) in enumerate(zip(parts, checked, abouts, strict=True)):
+                if progress:
+                    progress(f"scoring {names[number]}", number, len(names))
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir(parents=True)
+                representation.save(part / ADDED_CODES)
+                store.write_json(part / CONFIG, about)
+                complete_scores(part, metric_names(study.config), held_out=study.config.held_out)
+            for part, name in zip(parts, names, strict=True):
+                store.forget_failure(folder, name)
+                part.rename(folder / store.ADDED / name)
+        finally:
+            for part in parts:
+                shutil.rmtree(part, ignore_errors=True)
+        snapshot = study.snapshot(around=snapshot.environment, files=snapshot.files)
+        if score_baselines(study, snapshot, progress):
+            snapshot = study.snapshot(around=snapshot.environment, files=snapshot.files)
+        rank_when_done(study, snapshot, progress)
+        write_results(snapshot)
+    runs = {run.id: run for run in snapshot.runs}
     return [runs[name] for name in names]
 
 
@@ -116,48 +119,56 @@ def encode_sample(encode: Callable[[Any], Any], study: StudyRecord, *, batch_siz
     return encoded(encode, study.dataset(), N_CODES, batch_size, 0)
 
 
-def score_added(study: StudyRecord, progress: Progress) -> bool:
+def score_added(study: StudyRecord, snapshot: StudySnapshot, progress: Progress) -> bool:
     """Compute what the scores of added representations lack, since the study asks for more; faults are recorded.
 
-    False where none were added.
+    False where there was nothing to compute.
     """
-    runs = added_runs(study.require_folder(), study.wanted_scores())
+    runs, computed = [run for run in snapshot.runs if run.is_added], False
     for number, run in enumerate(runs):
         progress(f"scoring {run.id}", number, len(runs))
         try:
-            complete_scores(run.path, metric_names(study.config), held_out=study.config.held_out, retry=True)
+            computed |= complete_scores(
+                run.path, metric_names(study.config), held_out=study.config.held_out, retry=True, kept=run.scores
+            )
         except ValueError as error:
             failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
-            store.write_failure(study.require_folder(), failure)
+            store.write_failure(snapshot.folder, failure)
+            computed = True
         else:
-            store.forget_failure(study.require_folder(), run.id)
-    return bool(runs)
+            store.forget_failure(snapshot.folder, run.id)
+            computed |= run.state == "failed"
+    return computed
 
 
-def _check_names(study: StudyRecord, names: Sequence[str], files: Sequence[str | Path]) -> None:
-    taken = {run.id for run in study.runs()}
+def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[str | Path]) -> None:
+    taken = {run.id for run in snapshot.runs}
     for name, file in zip(names, files, strict=True):
         if not NAME.fullmatch(name):
             raise ValueError(f"{file}: {name!r} is no name for a folder; give a name of letters, digits, - _ + .")
         if name in taken:
-            place = str(study.require_folder() / store.ADDED / name)
-            if url := address_of(study.require_folder()):  # what is gone on one side comes back from the other
+            place = str(snapshot.folder / store.ADDED / name)
+            if url := address_of(snapshot.folder):  # what is gone on one side comes back from the other
                 place = f"both {place} and {url}/{store.ADDED}/{name}"
             raise ValueError(f"{file}: the study has {name!r} already; give another name, or delete {place}")
         taken.add(name)
 
 
 def _abouts(
-    study: StudyRecord, files: Sequence[Path], family: str | None, setting: Mapping[str, Any] | None, seed: int | None
+    snapshot: StudySnapshot,
+    files: Sequence[Path],
+    family: str | None,
+    setting: Mapping[str, Any] | None,
+    seed: int | None,
 ) -> list[dict[str, Any]]:
     """config.json of each."""
-    content = study.environment().dataset["content"]
+    content = snapshot.environment.dataset["content"]
     taken: dict[tuple[str, str], int] = {}
-    for run in study.runs():
+    for run in snapshot.runs:
         taken[run.family, run.setting] = max(run.seed, taken.get((run.family, run.setting), -1))
     found = []
     for number, file in enumerate(files):
-        about = _about(file, family, setting, content, study.trusted)
+        about = _about(file, family, setting, content, snapshot.trusted)
         key = about["family"], about["setting"]
         own = about.get("run", {}).get("seed")
         about["seed"] = seed + number if seed is not None else own if own is not None else taken.get(key, -1) + 1

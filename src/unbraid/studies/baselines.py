@@ -25,13 +25,13 @@ from unbraid.runs.run import BATCH, N_CODES, open_run
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.pixels import principal_components, random_projection
 from unbraid.storage.run_files import ADDED_CODES, CONFIG, WORKING
-from unbraid.storage.score_file import Decision
+from unbraid.storage.score_file import Decision, SavedScores
 from unbraid.studies import store
 from unbraid.studies.expand import metric_names
-from unbraid.studies.kept_scores import missing_metrics, read_scores
+from unbraid.studies.kept_scores import NONE, missing_metrics
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.scores import complete_scores, current_metrics
-from unbraid.studies.state import StudyRun
+from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.types import DataFrame, FloatArray, Progress
 
 MADE = 1  # raised where a baseline of the same images comes out otherwise
@@ -54,7 +54,7 @@ class StudyBaseline:
         return f"{FOLDERS[self.title]}-{self.n_codes}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
-def baselines_of(run: StudyRun, content: str) -> list[StudyBaseline]:
+def baselines_of(run: RunView, content: str) -> list[StudyBaseline]:
     """What a finished run is held against; a representation that was added has no network to be untrained.
 
     Args:
@@ -62,10 +62,10 @@ def baselines_of(run: StudyRun, content: str) -> list[StudyBaseline]:
         content: digest of the images of the study.
     """
     images = {"content": content}
-    if run.kept is None:
-        width, networks = read_codes(run.path).codes.shape[1], None
+    if run.is_added:
+        width, networks = run.codes().codes.shape[1], None
     else:
-        config = run.kept.config
+        config = run.config
         parts = config.get("codes") or [{"size": config["hyperparameters"]["latents"]}]
         width, networks = sum(part["size"] for part in parts), _networks(config)
     found = [StudyBaseline(title, width, images) for title in (PROJECTION, COMPONENTS)]
@@ -86,17 +86,15 @@ def _networks(config: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"networks": made_by, "settings": dict(settings), "seed": config["seed"], **others}
 
 
-def score_baselines(study: StudyRecord, progress: Progress | None = None) -> bool:
+def score_baselines(study: StudyRecord, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
     """Score the baselines of the finished runs by the study's metrics, as far as that is not done.
 
     False where there was nothing to do: the YAML does not ask for it, or all are scored.
     """
-    if not study.config.baselines:
-        return False
-    lacking: dict[str, tuple[StudyBaseline, StudyRun]] = {}
-    wanted = study.wanted_scores()
-    for run, each in _of_study(study, study.runs()):
-        if each.id not in lacking and missing_metrics(read_scores(_folder(study, each)), wanted, retry=True):
+    lacking: dict[str, tuple[StudyBaseline, RunView]] = {}
+    for run, each in _of_study(snapshot):
+        kept = snapshot.baselines.get(each.id, NONE)
+        if each.id not in lacking and missing_metrics(kept, snapshot.wanted, retry=True):
             lacking[each.id] = each, run
     if not lacking:
         return False
@@ -108,18 +106,16 @@ def score_baselines(study: StudyRecord, progress: Progress | None = None) -> boo
     return True
 
 
-def _of_study(study: StudyRecord, runs: Sequence[StudyRun]) -> Iterator[tuple[StudyRun, StudyBaseline]]:
+def _of_study(snapshot: StudySnapshot) -> Iterator[tuple[RunView, StudyBaseline]]:
     """Each finished run with each of its baselines; nothing where the YAML does not ask for any."""
-    if not study.config.baselines:
-        return
-    content = study.environment().dataset["content"]
-    for run in runs:
+    content = snapshot.environment.dataset["content"]
+    for run in snapshot.runs if snapshot.config.baselines else ():
         if run.state == "finished":
             for each in baselines_of(run, content):
                 yield run, each
 
 
-def _score(study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: FactorDataset) -> None:
+def _score(study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
     """Its codes, where they are not there yet, and the scores that it lacks."""
     encode, objects = _encoders(study, baseline, run, dataset)
     folder = _folder(study, baseline)
@@ -134,7 +130,7 @@ def _score(study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: 
 
 
 def _encoders(
-    study: StudyRecord, baseline: StudyBaseline, run: StudyRun, dataset: FactorDataset
+    study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: FactorDataset
 ) -> tuple[Encode, Encode]:
     """What makes its codes of the images on which runs are scored, and of whole objects."""
     if baseline.title == UNTRAINED:
@@ -149,30 +145,26 @@ def _encoders(
     return partial(encoded, *of_images), partial(encoded_objects, *of_images)
 
 
-def beside_baselines(study: StudyRecord, runs: Sequence[StudyRun] | None = None) -> list[dict[str, Any]]:
-    """Each baseline of a study: `baseline`, `codes`, `id`, of how many `runs`, `scores` by column of a headline.
-
-    Args:
-        study: with its folder.
-        runs: of the study, where they were read already.
-    """
-    wanted, order = study.wanted_scores(), list(FOLDERS)
-    held = [each for _, each in _of_study(study, study.runs() if runs is None else runs)]
+def beside_baselines(snapshot: StudySnapshot) -> list[dict[str, Any]]:
+    """Each baseline of a study: `baseline`, `codes`, `id`, of how many `runs`, `scores` by column of a headline."""
+    order, held = list(FOLDERS), [each for _, each in _of_study(snapshot)]
     counts = Counter(each.id for each in held)
     distinct = {each.id: each for each in sorted(held, key=lambda each: (order.index(each.title), each.n_codes))}
+    scored = {name: _headlines(snapshot.baselines.get(name, NONE), snapshot.wanted) for name in distinct}
     return [
         {
             "baseline": each.title, "codes": each.n_codes, "id": name, "runs": counts[name],
-            "scores": {column: value for column, (value, _) in _headlines(_folder(study, each), wanted).items()},
+            "scores": {column: value for column, (value, _) in scored[name].items()},
         }
         for name, each in distinct.items()
     ]  # fmt: skip
 
 
-def untrained_codes(study: StudyRecord, runs: Sequence[StudyRun]) -> list[FloatArray]:
+def untrained_codes(snapshot: StudySnapshot) -> list[FloatArray]:
     """Codes of the untrained networks that the study keeps; none where these are fewer than two."""
-    kept = {each.id: _folder(study, each) for _, each in _of_study(study, runs) if each.title == UNTRAINED}
-    found = [read_codes(folder).codes for folder in kept.values() if (folder / ADDED_CODES).is_file()]
+    names = dict.fromkeys(each.id for _, each in _of_study(snapshot) if each.title == UNTRAINED)
+    folders = [snapshot.folder / store.BASELINES / name for name in names]
+    found = [read_codes(folder).codes for folder in folders if (folder / ADDED_CODES).is_file()]
     return found if len(found) > 1 else []
 
 
@@ -194,22 +186,22 @@ def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def baseline_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Any]]:
+def baseline_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
     """above_baselines of each run, and baseline.<column>, the score of its best baseline, by metric.
 
     `above_baselines` is "yes", or "no: mig, sap" with the metrics by which one of its baselines scores as well.
     """
-    wanted, known = study.wanted_scores(), {}
+    wanted, known = snapshot.wanted, {}
     beside: dict[str, dict[str, dict[str, float]]] = {}  # by run, column and title
-    for run, each in _of_study(study, runs):
+    for run, each in _of_study(snapshot):
         if each.id not in known:
-            known[each.id] = _headlines(_folder(study, each), wanted)
+            known[each.id] = _headlines(snapshot.baselines.get(each.id, NONE), wanted)
         for column, (value, _) in known[each.id].items():
             beside.setdefault(run.id, {}).setdefault(column, {})[each.title] = value
     found: dict[str, dict[str, Any]] = {}
-    for run in runs:
+    for run in snapshot.runs:
         scores = beside.get(run.id, {})
-        own = _headlines(run.path, wanted) if scores else {}
+        own = _headlines(run.scores, wanted) if scores else {}
         judged = {column: each for column, each in own.items() if column in scores}
         if judged:
             worse = [name for name, (value, higher) in judged.items() if no_better(higher, value, scores[name])]
@@ -236,9 +228,9 @@ def _folder(study: StudyRecord, baseline: StudyBaseline) -> Path:
     return study.require_folder() / store.BASELINES / baseline.id
 
 
-def _headlines(folder: Path, wanted: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:
-    """What scores.json of a folder holds on the study's terms: headlines by column, and whether higher is better."""
-    current = current_metrics(read_scores(folder), wanted)
+def _headlines(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:
+    """What a scores.json holds on the study's terms: headlines by column, and whether higher is better."""
+    current = current_metrics(scores, wanted)
     return {
         f"{name}.{each.headline}": (each.values[each.headline], each.higher_is_better)
         for name in (*wanted, *(current.keys() - wanted.keys()))

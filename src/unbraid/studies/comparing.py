@@ -15,17 +15,16 @@ from unbraid.scoring.engine import score_each
 from unbraid.scoring.equal_rows import subsets
 from unbraid.scoring.score import choose
 from unbraid.studies.expand import metric_names
-from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import StudyConfig
-from unbraid.studies.state import StudyRun
+from unbraid.studies.several import all_results
+from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.types import DataFrame, Progress
 
 SEED = 0  # of the metrics, as in a study, and of the subsets
 
 
 def compare_runs(
-    frame: DataFrame,
-    parts: Mapping[str, StudyRecord],
+    snapshots: Sequence[StudySnapshot],
     by: str,
     columns: Sequence[str] | None = None,
     *,
@@ -34,21 +33,20 @@ def compare_runs(
     confidence: float = 0.95,
     progress: Progress | None = None,
 ) -> Comparison:
-    """As `compare_groups`, of the results of a study, of whose datasets each is a study by itself.
+    """As `compare_groups`, of the results of a study.
 
     Scores depend on the number of rows. Of a run with more of them than the one with the fewest (2 % more, or beyond),
     disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; notes say so.
 
     Args:
-        frame: the results; a copy of it is compared.
-        parts: by label, "" of a study of one dataset.
+        snapshots: of each dataset of the study.
         by, columns, over, confidence: as for `compare_groups`.
         within, progress: as for `Study.compare`.
 
     Raises:
         ValueError: as `compare_groups`; or a column cannot be computed from the codes of a run alone.
     """
-    frame, notes = frame.copy(), []
+    frame, notes = all_results(snapshots), []
     within = usual_within(frame, by) if within is None else within
     chosen = list(columns or headline_columns(frame))
     check_columns(frame, [by, *chosen, *(() if within is None else [within])])
@@ -59,7 +57,7 @@ def compare_runs(
     ]
     if unequal:
         scores = [name for name in chosen if depends_on_rows(name)]
-        runs = {(label, run.id): (run, part.config) for label, part in parts.items() for run in part.runs()}
+        runs = {(each.label, run.id): (run, each.config) for each in snapshots for run in each.runs}
         for rows in unequal:
             notes += _on_equal_rows(frame, rows, scores, runs, progress)
     found = compare_groups(frame, by, chosen, over=over, within=within, confidence=confidence)
@@ -70,7 +68,7 @@ def _on_equal_rows(
     frame: DataFrame,
     rows: DataFrame,
     columns: Sequence[str],
-    runs: Mapping[tuple[str, str], tuple[StudyRun, StudyConfig]],
+    runs: Mapping[tuple[str, str], tuple[RunView, StudyConfig]],
     progress: Progress | None,
 ) -> list[str]:
     """Write scores of as many rows of each run into the frame, and say so.
@@ -106,7 +104,7 @@ def _on_equal_rows(
 
 
 def _scores(
-    run: StudyRun, config: StudyConfig, columns: Sequence[str], fewest: int
+    run: RunView, config: StudyConfig, columns: Sequence[str], fewest: int
 ) -> tuple[dict[str, float], dict[str, str]]:
     """Means over subsets of the rows of a run by column, and of columns without one the reason."""
     rows = choose([name for name in metric_names(config) if any(_of(name, column) for column in columns)])

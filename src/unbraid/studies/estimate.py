@@ -104,7 +104,7 @@ def estimate(
     """
     dataset, around = study.resolve_environment(progress)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    ledger = TaskLedger(study.require_folder(), planned, tasks)
+    ledger = TaskLedger(study, planned, tasks)
     waiting = {task.id for task in ledger.waiting}
     check_tasks(study.require_folder(), ledger.waiting, datasets)
     name, options = study.config.executor_with(executor, options)

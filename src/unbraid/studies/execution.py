@@ -17,6 +17,7 @@ from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
 from unbraid.scoring.score import choose
 from unbraid.storage.files import atomic_write
+from unbraid.storage.marks import ReadOnce
 from unbraid.storage.remote import LOCK, carried_study, discard, mirror_of
 from unbraid.studies import store
 from unbraid.studies.added import score_added
@@ -24,7 +25,7 @@ from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
 from unbraid.studies.holdout.answers import FILE as ANSWERS
-from unbraid.studies.holdout.answers import missing_answers
+from unbraid.studies.holdout.answers import missing_answers, read_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.published import check_published
@@ -32,8 +33,8 @@ from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
 from unbraid.studies.shards import Shard, claimed_shard
-from unbraid.studies.state import Planned, StudyRun, state_of
-from unbraid.studies.status import statuses
+from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
+from unbraid.studies.status import keep_index
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.studies.tracking import Tracking, check_trackers, tracked
 from unbraid.training.train import check_images, check_members, needed_space, training_of
@@ -55,7 +56,7 @@ class Extra:
 
     # After all tasks: what is to be computed from their runs, some of which may have failed; says whether there was
     # anything. Where that takes long it tells (what is done, done, all).
-    finish: Callable[[StudyRecord, Progress], bool]
+    finish: Callable[[StudyRecord, StudySnapshot, Progress], bool]
     # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
     # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
     tasks: Callable[
@@ -64,11 +65,15 @@ class Extra:
 
 
 # Told of every run as it ends, within a context that lasts as long as the ledger.
-Listener: TypeAlias = Callable[[StudyRun], None]
+Listener: TypeAlias = Callable[[RunView], None]
 
 
-def _carried(study: StudyRecord) -> AbstractContextManager[Listener]:
-    return carried_study(study.require_folder())
+def _carried(ledger: "TaskLedger") -> AbstractContextManager[Listener]:
+    return carried_study(ledger.folder)
+
+
+def _tracked(ledger: "TaskLedger") -> AbstractContextManager[Listener]:
+    return tracked(ledger.study, ledger.planned, ledger.runs.values())
 
 
 EXTRAS = (
@@ -77,7 +82,7 @@ EXTRAS = (
     Extra(score_baselines),
     Extra(rank_when_done),
 )
-LISTENERS: tuple[Callable[[StudyRecord], AbstractContextManager[Listener]], ...] = (_carried, tracked)
+LISTENERS: tuple[Callable[["TaskLedger"], AbstractContextManager[Listener]], ...] = (_carried, _tracked)
 
 
 @dataclass(frozen=True)
@@ -100,10 +105,12 @@ def run_study(
     shard: Shard | None = None,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
-) -> list[StudyRun]:
+) -> list[RunView]:
     """What `Study.run` does; arguments as there."""
     found = ready(study, executor, retrain=retrain, progress=progress, options=options)
-    return run_ready(found, executor, retry=retry, shard=shard, progress=progress, options=options)
+    snapshot = run_ready(found, executor, retry=retry, shard=shard, progress=progress, options=options)
+    keep_index(snapshot.folder, [snapshot])
+    return list(snapshot.runs)
 
 
 def ready(
@@ -143,36 +150,39 @@ def run_ready(
     shard: Shard | None,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
-) -> list[StudyRun]:
-    """The second half of `run_study`."""
+) -> StudySnapshot:
+    """The second half of `run_study`; gives the study as it is then."""
     study, planned = found.study, found.planned
-    folder = study.require_folder()
+    folder, files = study.require_folder(), ReadOnce()
     code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
+    around = replace(found.around, code=code)
     tasks = shard.part(found.tasks) if shard else found.tasks
     with ExitStack() as stack:
         stack.enter_context(terminable())
         begun = (folder / store.ABOUT).exists()
         if begun:
             stack.enter_context(claim(folder, shard))
-        ledger = TaskLedger(folder, planned, tasks, retry=retry, progress=progress)
+        ledger = TaskLedger(study, planned, tasks, retry=retry, progress=progress, files=files)
         check_tasks(folder, ledger.waiting, found.datasets)
         working = EXECUTORS[executor](ledger.waiting, found.datasets, report=ledger.step, **options)
         # All that can be wrong with the study would have been said by now: from here on files are written.
         if not begun:
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(claim(folder, shard))
-        _keep(study, replace(found.around, code=code))
+        _keep(study, around)
         # Shards do not write into one tracker at once; who runs the study as a whole tells it of all.
-        listeners = [stack.enter_context(each(study)) for each in LISTENERS[: 1 if shard else None]]
+        listeners = [stack.enter_context(each(ledger)) for each in LISTENERS[: 1 if shard else None]]
         ledger.listeners = listeners if study.config.track or mirror_of(folder) else []  # a run is read to be told
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
                 ledger.end(outcome)
-        write_results(study)  # stands by the time that something longer may be interrupted
-        done = not shard or all(run.state != "waiting" for run in study.runs())
-        if done and any([extra.finish(study, ledger.after) for extra in EXTRAS]):
-            write_results(study)
-    return list(statuses(folder, {"": study})[0].runs)
+        snapshot = study.snapshot(around=around, files=files)
+        write_results(snapshot)  # stands by the time that something longer may be interrupted
+        done = not shard or all(run.state != "waiting" for run in snapshot.runs)
+        if done and any([extra.finish(study, snapshot, ledger.after) for extra in EXTRAS]):
+            snapshot = study.snapshot(around=around, files=files)
+            write_results(snapshot)
+    return snapshot
 
 
 def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
@@ -272,14 +282,17 @@ class TaskLedger:
 
     def __init__(
         self,
-        folder: Path,
+        study: StudyRecord,
         planned: Sequence[Planned],
         tasks: Sequence[Task],
         *,
         retry: str | None = None,
         progress: Callable[[StudyProgress], None] | None = None,
+        files: ReadOnce | None = None,
     ) -> None:
-        self.folder = folder
+        self.study, self.folder = study, study.require_folder()
+        self.files = ReadOnce() if files is None else files
+        self.runs: dict[str, RunView] = {}  # of the YAML, as they were found
         self.planned = {each.id: each for each in planned}
         self.tasks = {task.id: replace(task, retry=retry == "failed") for task in tasks}
         self.wanted = {
@@ -301,16 +314,22 @@ class TaskLedger:
                 for left in task.target.glob(f".{ANSWERS}.*.part"):  # of a process that was killed while it wrote
                     left.unlink()
             run = self._run(task)
+            if task.id in self.planned:
+                self.runs[task.id] = run
             again = task.retry and (run.state == "failed" or run.failed_metrics)
-            unanswered = run.state == "finished" and missing_answers(task.target, task.questions)
+            unanswered = run.state == "finished" and self._unanswered(task)
             if run.state != "waiting" and not again and not unanswered:
                 self.done[task.id] = run.state
         left = [task for task in self.tasks.values() if task.id not in self.done]
         self.waiting = sorted(left, key=lambda task: not task.working.exists())  # those begun come first
         self._tell()
 
-    def _run(self, task: Task) -> StudyRun:
-        return state_of(self.folder, self._planned(task), self.wanted[task.metrics, task.held_out])
+    def _run(self, task: Task) -> RunView:
+        return read_run(self.folder, self._planned(task), self.wanted[task.metrics, task.held_out], self.files)
+
+    def _unanswered(self, task: Task) -> bool:
+        answers = self.files(read_answers, task.target, ANSWERS) if task.questions else {}
+        return bool(missing_answers(answers, task.questions))
 
     def _planned(self, task: Task) -> Planned:
         if task.id in self.planned:
@@ -330,7 +349,7 @@ class TaskLedger:
     def end(self, outcome: Outcome) -> None:
         planned = self._planned(self.tasks[outcome.id])
         if outcome.state == "failed":
-            before = store.read_failure(self.folder, outcome.id)
+            before = store.read_failure(self.folder, outcome.id, self.files)
             failure = store.Failure(
                 outcome.id, planned.family, planned.setting, planned.seed, outcome.reason or "it gave no reason",
                 1 + (before.attempts if before else 0), outcome.details,
@@ -343,9 +362,10 @@ class TaskLedger:
         self.taken.pop(outcome.id, None)
         self.doing.pop(outcome.id, None)
         self.done[outcome.id] = outcome.state
-        for told in self.listeners:
+        if self.listeners:
             run = self._run(self.tasks[outcome.id])
-            told(replace(run, state=outcome.state, reason=outcome.reason or run.reason))
+            for told in self.listeners:
+                told(replace(run, state=outcome.state, reason=outcome.reason or run.reason))
         self._tell()
 
     def after(self, what: str, done: int, total: int) -> None:

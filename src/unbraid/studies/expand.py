@@ -14,7 +14,7 @@ from unbraid.scoring.score import choose, without_presets
 from unbraid.storage.trust import Untrusted
 from unbraid.studies.schema import FamilySection, StudyConfig
 from unbraid.studies.searching import settings_of, without_excluded
-from unbraid.studies.state import Planned
+from unbraid.studies.snapshot import Planned
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.held_out import hold_out_of
 from unbraid.training.loop import Plan

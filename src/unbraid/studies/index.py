@@ -6,12 +6,10 @@ another unbraid, YAML or dataset, all of them are. Readable without torch, whose
 """
 
 import os
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import blake2b
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -22,14 +20,22 @@ import unbraid
 from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write, below
 from unbraid.storage.json_records import Natural, Record, Text, read_record
+from unbraid.storage.marks import facts, mark, mark_of
 from unbraid.storage.score_file import Decision
 from unbraid.studies import store
-from unbraid.studies.state import Planned, RunState, StudyRun, added_runs, no_longer_planned, state_of
+from unbraid.studies.snapshot import (
+    Planned,
+    RunState,
+    RunView,
+    failed_beside,
+    no_longer_planned,
+    read_added,
+    read_run,
+)
 from unbraid.studies.store import Failure
 
 FILE = ".index.json"
 FORMAT = 1
-SETTLED = 2.0  # seconds: what is younger may change once more within one tick of its file system's clock
 
 Mark: TypeAlias = Annotated[str, Field(pattern="^([0-9a-f]{32})?$")]  # "": there is nothing
 Id: TypeAlias = Annotated[str, Field(pattern="^[0-9a-f]{16}$")]
@@ -41,7 +47,7 @@ class StudyStatus:
 
     label: str  # in a study of several datasets
     name: str
-    runs: Sequence[StudyRun]
+    runs: Sequence[RunView]
     beside: Sequence[Failure] = ()  # runs that failed and the YAML does not list, such as those that see fewer images
     # Hold-outs by kind: how many runs were asked, and how many there are to ask.
     answered: Mapping[str, tuple[int, int]] = field(default_factory=dict)
@@ -97,7 +103,7 @@ class Part:
     folder: Path
     content: str
     wanted: Mapping[str, Decision]
-    runs: Sequence[StudyRun]
+    runs: Sequence[RunView]
     marks: Mapping[str, str]  # by run
 
 
@@ -127,7 +133,7 @@ def remembered(folder: Path) -> list[StudyStatus] | None:
                     runs.append(_as_kept(place, planned, row))
                     continue
                 try:
-                    runs.append(state_of(place, planned, entry["wanted"]))
+                    runs.append(read_run(place, planned, entry["wanted"]))
                 except ValueError:  # who reads all of them names all that are damaged
                     return None
                 anew |= bool(marks[row["id"]])
@@ -161,11 +167,9 @@ def remember(folder: Path, parts: Sequence[Part]) -> None:
 
 def status_of(part: Part) -> StudyStatus:
     """How far a study is whose planned runs were read; what else is in its folder is read now."""
-    listed = {run.id for run in part.runs}
-    added = added_runs(part.folder, part.wanted)
-    beside = [each for each in store.failures(part.folder) if each.id not in listed | {run.id for run in added}]
-    left = no_longer_planned(part.folder, listed, part.content)
-    return StudyStatus(part.label, part.name, [*part.runs, *added], beside, {}, len(left))
+    runs = [*part.runs, *read_added(part.folder, part.wanted)]
+    left = no_longer_planned(part.folder, {run.id for run in part.runs}, part.content)
+    return StudyStatus(part.label, part.name, runs, failed_beside(part.folder, runs), {}, len(left))
 
 
 def run_marks(folder: Path) -> dict[str, str]:
@@ -175,42 +179,21 @@ def run_marks(folder: Path) -> dict[str, str]:
     return {each: _run_mark(folder, each, failed) for each in ids}
 
 
-def mark_of(path: Path) -> str:
-    """What changes with any write to a file, without reading it; "" where there is none."""
-    return _mark([_facts(path.name, os.stat(path))] if path.exists() else [])
-
-
 def _run_mark(folder: Path, run: str, failed: Collection[str]) -> str:
     """`mark_of` of all that decides the state of a run; `failed` are the names of the files of failures."""
-    facts = []
+    files = []
     with suppress(FileNotFoundError), os.scandir(f"{folder}/{store.RUNS}/{run}") as entries:
-        facts = sorted(_facts(entry.name, entry.stat()) for entry in entries)
+        files = sorted(facts(entry.name, entry.stat()) for entry in entries)
     if (name := f"{run}.json") in failed:
-        facts.append(_facts(name, os.stat(f"{folder}/{store.FAILED}/{name}")))
-    return _mark(facts)
-
-
-Facts: TypeAlias = tuple[str, int, int, int]  # name, length, times
-
-
-def _facts(name: str, about: os.stat_result) -> Facts:
-    # The second time is set by every write and by nobody at will, but on Windows.
-    return name, about.st_size, about.st_mtime_ns, about.st_ctime_ns
-
-
-def _mark(facts: Sequence[Facts]) -> str:
-    if not facts:
-        return ""
-    youngest = max(max(each[2:]) for each in facts)
-    settled = youngest < time.time_ns() - SETTLED * 1e9
-    return blake2b(repr(facts).encode(), digest_size=16, key=b"" if settled else os.urandom(16)).hexdigest()
+        files.append(facts(name, os.stat(f"{folder}/{store.FAILED}/{name}")))
+    return mark(files)
 
 
 @cache
 def _own_mark() -> str:
     """Of the code that tells the state of a run."""
     home = Path(unbraid.__file__).parent
-    return _mark(sorted(_facts(str(path), os.stat(path)) for path in home.rglob("*.py")))
+    return mark(sorted(facts(str(path), os.stat(path)) for path in home.rglob("*.py")))
 
 
 def _names(folder: Path) -> list[str]:
@@ -218,7 +201,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def _settings(part: Part) -> Iterator[dict[str, object]]:
-    planned = [run for run in part.runs if run.path.parent.name == store.RUNS]
+    planned = [run for run in part.runs if not run.is_added]
     for _, group in groupby(planned, lambda run: (run.family, run.setting, repr(run.hyperparameters))):
         runs = list(group)
         yield {
@@ -234,8 +217,8 @@ def _settings(part: Part) -> Iterator[dict[str, object]]:
         }
 
 
-def _as_kept(folder: Path, planned: Planned, row: Mapping[str, Any]) -> StudyRun:
-    return StudyRun(
+def _as_kept(folder: Path, planned: Planned, row: Mapping[str, Any]) -> RunView:
+    return RunView(
         planned.id, planned.family, planned.setting, planned.seed, row["state"], row.get("reason"),
         Path(f"{folder}/{store.RUNS}/{planned.id}"), planned.config["hyperparameters"], row.get("failed", {}),
     )  # fmt: skip

@@ -29,7 +29,7 @@ def failed_metrics(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[
     }
 
 
-def read_scores(folder: Path) -> SavedScores:
+def read_scores(folder: str | Path) -> SavedScores:
     """The content of scores.json, checked; empty where there is none.
 
     Raises:

@@ -3,7 +3,8 @@
 import math
 import os
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,12 +16,12 @@ from unbraid.report.content import number_text
 from unbraid.report.rendering import render
 from unbraid.runs.live.decoder import live_models
 from unbraid.runs.pictures import pictures
-from unbraid.runs.run import open_run
+from unbraid.runs.run import Run, open_run
 from unbraid.storage.run_files import WEIGHTS
 from unbraid.studies import page_columns as _study_columns
 from unbraid.studies import page_matrices as _study_matrices
 from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.snapshot import StudySnapshot
 from unbraid.types import DataFrame, Progress
 
 TABLE_ROWS = 20
@@ -29,24 +30,29 @@ RUN_COLUMNS = ("run", "family", "setting", "seed", "state", "reason")
 
 
 def study_page(
-    study: StudyRecord, frame: DataFrame, *, base: Path | None = None, progress: Progress | None = None
+    snapshot: StudySnapshot, frame: DataFrame, *, base: Path | None = None, progress: Progress | None = None
 ) -> str:
     """A whole HTML document that needs nothing beside itself: no network, no fonts, no scripts of others.
 
     Args:
-        study: finished, or as far as it has come.
+        snapshot: of the study, finished or as far as it has come.
         frame: its results.
         base: the folder that the page will lie in, so that it can link to the folders of runs; by default the
             folder of the study.
         progress: called as progress(what is done, done, all) where that takes long.
     """
-    return render("study.html", page_content(study, frame, base or study.require_folder(), progress=progress))
+    return render("study.html", page_content(snapshot, frame, base or snapshot.folder, progress=progress))
 
 
-def table(study: StudyRecord, frame: DataFrame | None) -> str:
-    """The ranking as a fragment with its own styles, in the colours of the notebook around it; no script."""
-    if frame is None or study.folder is None or not study.folder.is_dir():
-        return render("study_table.html", {"name": study.config.name, "states": "not run yet", "rows": []})
+def table(name: str, frame: DataFrame | None) -> str:
+    """The ranking as a fragment with its own styles, in the colours of the notebook around it; no script.
+
+    Args:
+        name: of the study.
+        frame: its results; None before it is run.
+    """
+    if frame is None:
+        return render("study_table.html", {"name": name, "states": "not run yet", "rows": []})
     frame = with_brief_settings(frame)
     shown = [each for each in _study_columns.columns(frame) if each["shown"]]
     if shown:
@@ -54,12 +60,12 @@ def table(study: StudyRecord, frame: DataFrame | None) -> str:
     counts, names = frame["state"].value_counts(), [each["id"] for each in shown]
     worse = no_better_runs(frame)
     rows = [
-        {name: _text(row[name]) for name in RUN_COLUMNS}
-        | {"numbers": [_text(row[name]) + MARK * (row["run"] in worse.get(name, ())) for name in names]}
+        {column: _text(row[column]) for column in RUN_COLUMNS}
+        | {"numbers": [_text(row[column]) + MARK * (row["run"] in worse.get(column, ())) for column in names]}
         for row in frame.head(TABLE_ROWS).to_dict("records")
     ]
     content = {
-        "name": study.config.name,
+        "name": name,
         "states": ", ".join(f"{count} {state}" for state, count in counts.items()) or "no runs",
         "heads": [each["label"] for each in shown],
         "rows": rows,
@@ -70,7 +76,7 @@ def table(study: StudyRecord, frame: DataFrame | None) -> str:
 
 
 def page_content(
-    study: StudyRecord,
+    snapshot: StudySnapshot,
     frame: DataFrame,
     base: Path,
     *,
@@ -80,43 +86,34 @@ def page_content(
     """What the page shows, as a plain dictionary; `data` is what its script reads.
 
     Args:
-        study, frame, base, progress: as for `study_page`.
+        snapshot, frame, base, progress: as for `study_page`.
         live: for a page that `unbraid explore` serves, which asks for pictures when it shows them: the `tag` of the
             data it begins with, and the `metrics` that can be asked for.
     """
-    folder = study.require_folder()
-    folders, finished = _folders(study)
-    data = study_data(study, frame, base, live=live, folders=folders)
+    data, models = study_data(snapshot, frame, base, live=live), _models(snapshot)
     return {
-        "name": study.config.name,
+        "name": snapshot.config.name,
         "dataset": ", ".join(sorted({str(each) for each in frame["dataset"].dropna()})),
         "version": VERSION,
-        "yaml": study.text,
-        "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
+        "yaml": snapshot.text,
+        "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", snapshot.folder.resolve().name]),
         "live": live is not None,
         "data": data,
-        "pictures": {} if live else _pictures(frame, finished, progress, study.trusted),
-        "duel": None if live else duel(frame, finished, study.trusted, data["not_best"]),
+        "pictures": {} if live else _pictures(frame, models, progress),
+        "duel": None if live else duel(frame, models, data["not_best"]),
     }
 
 
 def study_data(
-    study: StudyRecord,
-    frame: DataFrame,
-    base: Path,
-    *,
-    live: Mapping[str, Any] | None = None,
-    folders: Mapping[str, Path] | None = None,
+    snapshot: StudySnapshot, frame: DataFrame, base: Path, *, live: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     """The tables of the page: runs, the columns of numbers with their meaning, and what follows from them.
 
     Args:
-        study, frame, base, live: as for `page_content`.
-        folders: of the runs by their ids, where they are known already.
+        snapshot, frame, base, live: as for `page_content`.
     """
-    if folders is None:
-        folders, _ = _folders(study)
-    rankings, verdict = _study_matrices.rankings(study.require_folder(), frame), _study_matrices.verdict(study, frame)
+    rankings, verdict = _study_matrices.rankings(snapshot, frame), _study_matrices.verdict(snapshot, frame)
+    folders = {run.id: run.path for run in snapshot.runs}
     frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
     told: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
@@ -133,32 +130,32 @@ def study_data(
         "agreement": _study_matrices.correlations(frame),
         "udr": rankings,
         **verdict,
-        **_baselines(study, frame),
+        **_baselines(snapshot, frame),
     }
 
 
-def _baselines(study: StudyRecord, frame: DataFrame) -> dict[str, Any]:
+def _baselines(snapshot: StudySnapshot, frame: DataFrame) -> dict[str, Any]:
     """What the baselines of the runs score, and the places of the runs that are no better; empty without any."""
     if ABOVE not in frame.columns or not frame[ABOVE].notna().to_numpy().any():
         return {"baselines": [], "no_better": {}}
     places = {run: place for place, run in enumerate(frame["run"])}
     worse = {column: sorted(places[run] for run in runs) for column, runs in no_better_runs(frame).items()}
-    return {"baselines": summaries(beside_baselines(study)), "no_better": worse}
+    return {"baselines": summaries(beside_baselines(snapshot)), "no_better": worse}
 
 
 def _pictures(
-    frame: DataFrame, finished: Mapping[str, Path], progress: Progress | None, trust: Collection[str]
+    frame: DataFrame, models: Mapping[str, Callable[[], Run]], progress: Progress | None
 ) -> dict[str, dict[str, Any]]:
     """The picture of each run, of very many those of the best by the first column of the ranking."""
-    if len(finished) <= PICTURED:
-        return pictures(finished, progress, trust)
-    first, known = _first_shown(frame), frame.loc[frame["run"].isin(list(finished))]
+    if len(models) <= PICTURED:
+        return pictures(models, progress)
+    first, known = _first_shown(frame), frame.loc[frame["run"].isin(list(models))]
     if first is not None:
         known = known.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
-    drawn = {run: finished[run] for run in known["run"].tolist()[:PICTURED]}
+    drawn = {run: models[run] for run in known["run"].tolist()[:PICTURED]}
     by = f"best {PICTURED:,} by {first['label']}" if first else f"first {PICTURED:,}"
-    said = f"Of {len(finished):,} models this page has pictures of the {by}; unbraid explore draws any."
-    return pictures(drawn, progress, trust) | {run: {"missing": said} for run in finished if run not in drawn}
+    said = f"Of {len(models):,} models this page has pictures of the {by}; unbraid explore draws any."
+    return pictures(drawn, progress) | {run: {"missing": said} for run in models if run not in drawn}
 
 
 def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
@@ -167,28 +164,29 @@ def _first_shown(frame: DataFrame) -> dict[str, Any] | None:
 
 
 def duel(
-    frame: DataFrame, finished: Mapping[str, Path], trust: Collection[str] = (), not_best: Collection[int] = ()
+    frame: DataFrame, models: Mapping[str, Callable[[], Run]], not_best: Collection[int] = ()
 ) -> dict[str, Any] | None:
     """The best and the worst run with a model, by the first column of the ranking, to be moved by the same sliders.
 
     None where there are no two of the same images, a page cannot run their decoders, or the best by UDR is none.
 
     Args:
-        frame, finished, trust: as for the page.
+        frame: the results.
+        models: what opens each run that has a model, by its id.
         not_best: places in the frame of runs that are not best by UDR whatever they score.
     """
     if (first := _first_shown(frame)) is None:
         return None
     barred = set(frame["run"].iloc[list(not_best)]) if first["id"] == "udr.score" else set()
     frame = with_brief_settings(frame)
-    ranked = frame.loc[frame["run"].isin(list(finished)) & frame[first["id"]].notna()]
+    ranked = frame.loc[frame["run"].isin(list(models)) & frame[first["id"]].notna()]
     ranked = ranked.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
     good = ranked.loc[~ranked["run"].isin(list(barred))]
     if len(ranked) < 2 or good.empty or good["run"].iloc[0] == ranked["run"].iloc[-1]:
         return None
     ends = [*good.iloc[:1].to_dict("records"), *ranked.iloc[-1:].to_dict("records")]
     try:
-        found = live_models([open_run(finished[row["run"]], device="cpu", trust=trust) for row in ends])
+        found = live_models([models[row["run"]]() for row in ends])
     except (ValueError, OSError):  # the pictures of these runs say what is wrong
         return None
     if any(model["reason"] for model in found["models"]):
@@ -206,14 +204,13 @@ def _text(value: Any) -> str:
     return "–" if value is None else str(value)
 
 
-def _folders(study: StudyRecord) -> tuple[dict[str, Path], dict[str, Path]]:
-    """The folders of all runs, and of those that have a model; added representations have none.
-
-    Nothing else is kept: what the files of a run say takes thirty times as much memory.
-    """
-    runs = study.runs()
-    finished = {run.id: run.path for run in runs if run.state == "finished" and (run.path / WEIGHTS).is_file()}
-    return {run.id: run.path for run in runs}, finished
+def _models(snapshot: StudySnapshot) -> dict[str, Callable[[], Run]]:
+    """What opens the model of each finished run that has one; added representations have none."""
+    return {
+        run.id: partial(open_run, run.path, device="cpu", trust=snapshot.trusted, records=(run.config, run.status))
+        for run in snapshot.runs
+        if run.state == "finished" and (run.path / WEIGHTS).is_file()
+    }
 
 
 def _link(path: Path | None, base: Path, before: str) -> str | None:

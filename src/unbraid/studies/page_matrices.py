@@ -3,7 +3,6 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,12 +11,12 @@ from unbraid._utils.repr import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.settings import brief_settings
-from unbraid.ranking.cache import FOLDER, ranking_path, read_ranking
+from unbraid.ranking.cache import FOLDER, ranking_path, read_shown
 from unbraid.ranking.ranking import Ranking
 from unbraid.ranking.suitability import suitability
 from unbraid.ranking.verdicts import study_verdict
 from unbraid.studies.page_columns import settings
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.study_ranking import ranking_options
 from unbraid.types import DataFrame, FloatArray, UInt8Array
 
@@ -51,15 +50,16 @@ def correlations(frame: DataFrame) -> list[dict[str, Any]]:
     return tables
 
 
-def verdict(study: StudyRecord, frame: DataFrame) -> dict[str, list[Any]]:
+def verdict(snapshot: StudySnapshot, frame: DataFrame) -> dict[str, list[Any]]:
     """What the ranking of the YAML says of the best model, in lines, and the places of the runs it cannot be.
 
     Empty where the study is not ranked.
     """
-    path = ranking_path(study.require_folder(), ranking_options(study))
+    path = ranking_path(snapshot.folder, ranking_options(snapshot.config))
     if "udr.score" not in frame.columns or not path.is_file():
         return {"verdict": [], "not_best": []}
-    ranking, places = read_ranking(path), {run: place for place, run in enumerate(frame["run"].tolist())}
+    ranking = snapshot.files(read_shown, path)
+    places = {run: place for place, run in enumerate(frame["run"].tolist())}
     names = brief_settings(_keys(ranking))
     return {
         "verdict": [printable(line) for line in study_verdict(ranking, names)],
@@ -67,13 +67,13 @@ def verdict(study: StudyRecord, frame: DataFrame) -> dict[str, list[Any]]:
     }
 
 
-def rankings(folder: Path, frame: DataFrame) -> list[dict[str, Any]]:
+def rankings(snapshot: StudySnapshot, frame: DataFrame) -> list[dict[str, Any]]:
     """Each ranking kept in the study's folder: models by setting and seed, their similarities, their latents'."""
     places = {run: place for place, run in enumerate(frame["run"].tolist())}
     order = {(each["family"], each["setting"]): place for place, each in enumerate(settings(frame))}
     found = []
-    for path in sorted((folder / FOLDER).glob("*.npz")):
-        ranking = read_ranking(path)
+    for path in sorted((snapshot.folder / FOLDER).glob("*.npz")):
+        ranking = snapshot.files(read_shown, path)
         keys = [(order.get(key, len(order)), place) for place, key in enumerate(_keys(ranking))]
         models = [place for _, place in sorted(keys) if ranking.runs[place] in places]
         if len(models) > 1:

@@ -1,13 +1,12 @@
 """Numbers of papers beside those that the runs of a study reached."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.studies.expand import metric_names
-from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import PublishedSection, StudyConfig
-from unbraid.studies.state import StudyRun
+from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.types import DataFrame
 
 
@@ -26,23 +25,22 @@ def check_published(config: StudyConfig) -> None:
             raise ValueError(f"published[{number}].column: write {metric}.{known.headline}")
 
 
-def published_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Any]]:
+def published_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
     """published.<column> of each run that a number of a paper is of; `published` says where it stands, and why ours may
     differ."""
     found: dict[str, dict[str, Any]] = {}
-    for run, each in _pairs(study, runs):
+    for run, each in _pairs(snapshot):
         cells = found.setdefault(run.id, {"published": {}})
         cells[f"published.{each.column}"] = each.value
         cells["published"][each.column] = {"source": each.source, "reason": each.reason}
     return found
 
 
-def beside_published(study: StudyRecord, frame: DataFrame) -> list[dict[str, Any]]:
+def beside_published(snapshot: StudySnapshot, frame: DataFrame) -> list[dict[str, Any]]:
     """For each number of a paper: how many runs it is of, their mean and standard deviation, and the difference."""
     rows = []
-    runs = study.runs()
-    for each in study.config.published:
-        own = [run.id for run, other in _pairs(study, runs) if other is each]
+    for each in snapshot.config.published:
+        own = [run.id for run, other in _pairs(snapshot) if other is each]
         held = frame.loc[frame["run"].isin(own), each.column].dropna() if each.column in frame.columns else []
         mean = float(held.mean()) if len(held) else None  # pyright: ignore[reportAttributeAccessIssue]
         spread = float(held.std()) if len(held) > 1 else None  # pyright: ignore[reportAttributeAccessIssue]
@@ -57,8 +55,8 @@ def beside_published(study: StudyRecord, frame: DataFrame) -> list[dict[str, Any
     return rows
 
 
-def _pairs(study: StudyRecord, runs: Sequence[StudyRun]) -> Iterator[tuple[StudyRun, PublishedSection]]:
-    for run in runs:
-        for each in study.config.published:
+def _pairs(snapshot: StudySnapshot) -> Iterator[tuple[RunView, PublishedSection]]:
+    for run in snapshot.runs:
+        for each in snapshot.config.published:
             if run.family == each.family and each.setting.items() <= dict(run.hyperparameters).items():
                 yield run, each

@@ -199,8 +199,6 @@ def _study_of(path: Path) -> "Study":
 def _rank_study(
     study: Any, chosen: Mapping[str, Any], groups: object, progress: Callable[[int, int], None] | None
 ) -> Ranking:
-    from unbraid.studies.study_ranking import rank_study, ranking_options
-
     if groups is not None:
         raise ValueError("a study has its own groups, its families and settings; choose by compare")
 
@@ -208,7 +206,7 @@ def _rank_study(
         if progress is not None:
             progress(done, total)
 
-    return rank_study(study, replace(ranking_options(study), **chosen), progress=told)
+    return study.rank(progress=told, **chosen)
 
 
 def _named(models: Sequence[Model]) -> dict[str, Model]:

@@ -11,13 +11,19 @@ import torch
 from unbraid._utils.device import choose_device, choose_precision
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.recorded import check_recorded
-from unbraid.storage.score_file import Decision
+from unbraid.storage.marks import ReadOnce
+from unbraid.storage.run_files import SCORES
+from unbraid.storage.score_file import Decision, SavedScores
 from unbraid.storage.trust import Trusted, UntrustedCode, UntrustedData, trusted_in
 from unbraid.studies import store
 from unbraid.studies.expand import expand, metric_names
+from unbraid.studies.holdout.answers import FILE as ANSWERS
+from unbraid.studies.holdout.answers import read_answers
+from unbraid.studies.index import run_marks
+from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
-from unbraid.studies.state import Planned, StudyRun, added_runs, no_longer_planned, states_of
+from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_added, read_runs
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
@@ -47,6 +53,8 @@ class StudyRecord:
     config: StudyConfig
     folder: Path | None
     text: str  # the YAML
+    files: ReadOnce = field(default_factory=ReadOnce, repr=False, compare=False, kw_only=True)  # study.json alone
+    label: str = field(default="", kw_only=True)  # in a study of several datasets
 
     @property
     def trusted(self) -> list[Trusted]:
@@ -64,6 +72,11 @@ class StudyRecord:
                     f"Study.load(..., trust=[{name!r}])",
                 )
 
+    def check_folder(self) -> None:
+        """Raises ValueError where the study cannot be kept in its folder: one of another kind, or another version."""
+        if self.folder is not None:
+            store.check_folder(self.folder, self.files)
+
     def planned(self) -> list[Planned]:
         """The runs of the YAML, done or not."""
         return expand(self.config, self.environment())
@@ -74,7 +87,7 @@ class StudyRecord:
         Raises:
             ValueError, OSError: as `resolve_environment`, where the folder does not say what the runs were trained on.
         """
-        known = store.read_environment(self.folder, self.source) if self.folder else None
+        known = store.read_environment(self.folder, self.source, self.files) if self.folder else None
         try:
             return known or self.resolve_environment()[1]
         except UntrustedData as error:
@@ -107,7 +120,7 @@ class StudyRecord:
         self._check_path()
         read = partial(progress, "reading images") if progress else None
         dataset, described = opened_dataset(self.source, read)
-        known = store.read_environment(self.folder, self.source) if self.folder else None
+        known = store.read_environment(self.folder, self.source, self.files) if self.folder else None
         device, precision = self.config.device, self.config.precision
         if device == "auto":
             device = known.device if known else choose_device("auto").type
@@ -121,19 +134,42 @@ class StudyRecord:
         name, where = self.config.dataset.name, (self.folder or Path()) / store.YAML
         check_recorded(name, where, f"Study.load(..., trust=[{name!r}])")
 
-    def runs(self) -> list[StudyRun]:
-        """Every run of the YAML and every representation added, with its state."""
+    def snapshot(self, *, around: StudyEnvironment | None = None, files: ReadOnce | None = None) -> StudySnapshot:
+        """What the folder of the study holds now, each file read once.
+
+        Args:
+            around: what its runs are trained on, where that is known already.
+            files: what was read already; of it only what changed is read again.
+
+        Raises:
+            ValueError: the study has no folder, or files are damaged.
+        """
         folder, wanted = self.require_folder(), self.wanted_scores()
-        return [*states_of(folder, self.planned(), wanted), *added_runs(folder, wanted)]
+        around, files = around or self.environment(), ReadOnce() if files is None else files
+        marks = run_marks(folder)  # before the runs are read: what is written meanwhile is read again
+        runs = read_runs(folder, expand(self.config, around), wanted, files)
+        return StudySnapshot(
+            self.label, self.config, self.text, folder, self.trusted, around, wanted,
+            [*runs, *read_added(folder, wanted, files)], marks, self._baselines(files), self._answers(files), files,
+        )  # fmt: skip
+
+    def _baselines(self, files: ReadOnce) -> dict[str, SavedScores]:
+        folder = self.require_folder() / store.BASELINES
+        names = sorted(path.parent.name for path in folder.glob(f"[!.]*/{SCORES}")) if self.config.baselines else ()
+        return {name: files(read_scores, folder / name, SCORES) for name in names}
+
+    def _answers(self, files: ReadOnce) -> dict[str, dict[str, Any]]:
+        asks = self.config.compositional or self.config.zero_shot
+        paths = sorted((self.require_folder() / store.RUNS).glob(f"*/{ANSWERS}")) if asks else ()
+        return {path.parent.name: files(read_answers, path.parent, ANSWERS) for path in paths}
+
+    def runs(self) -> list[RunView]:
+        """Every run of the YAML and every representation added, with its state."""
+        return list(self.snapshot().runs)
 
     def wanted_scores(self) -> dict[str, Decision]:
         """What the scores of a run must have been decided by; nothing of the user's is imported."""
         return wanted_scores(metric_names(self.config), held_out=self.config.held_out)
-
-    def no_longer_planned(self) -> list[Path]:
-        """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results."""
-        planned = {each.id for each in self.planned()}
-        return no_longer_planned(self.require_folder(), planned, self.environment().dataset["content"])
 
     def require_folder(self) -> Path:
         """The folder.

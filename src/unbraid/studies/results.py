@@ -34,57 +34,45 @@ from unbraid.analysis.columns import HELD_OUT, N_ROWS
 from unbraid.analysis.merging import write_table
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric
-from unbraid.runs.folder import read_folder
-from unbraid.storage.json_records import read_record
-from unbraid.storage.run_files import CONFIG
 from unbraid.storage.score_file import Decision
 from unbraid.studies import store
 from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
-from unbraid.studies.kept_scores import NONE, read_scores
+from unbraid.studies.kept_scores import NONE
 from unbraid.studies.published import published_columns
-from unbraid.studies.record import StudyRecord
-from unbraid.studies.records import AddedRecord
 from unbraid.studies.scores import current_metrics
-from unbraid.studies.state import StudyRun
+from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.studies.study_ranking import udr_columns
 from unbraid.types import DataFrame
 
 MADE = ("commit", "torch", "numpy", "processor", "accelerator")  # of what is kept of a run's provenance
 
-# Each adds columns: from the study and its runs to {run: {column: value}}; runs it knows nothing of are left out.
-Columns: TypeAlias = Callable[[StudyRecord, list[StudyRun]], Mapping[str, Mapping[str, Any]]]
+# Each adds columns: from the study to {run: {column: value}}; runs it knows nothing of are left out.
+Columns: TypeAlias = Callable[[StudySnapshot], Mapping[str, Mapping[str, Any]]]
 COLUMNS: tuple[Columns, ...] = (
     udr_columns, generalisation_columns, published_columns, baseline_columns,
 )  # fmt: skip
 
 
-def results(study: StudyRecord, runs: list[StudyRun] | None = None) -> DataFrame:
+def results(snapshot: StudySnapshot) -> DataFrame:
     """One row per run (a pandas DataFrame), those added included.
-
-    Args:
-        study: with its folder.
-        runs: of the study, where they were read already.
 
     Raises:
         ImportError: pandas is not installed.
-        ValueError: the study has no folder, or a file in it is damaged.
+        ValueError: the ranking in the folder is damaged.
     """
     pandas = require("pandas", "table", "results of a study")
-    runs = study.runs() if runs is None else runs
-    wanted = study.wanted_scores()
-    held_out = study.config.compositional.factors if study.config.compositional else ()
-    configs = {planned.id: planned.config for planned in study.planned()}
-    images = study.environment().dataset
-    rows = {run.id: {**_row(run, configs.get(run.id), images), **_numbers(run, wanted, held_out)} for run in runs}
+    compositional, images = snapshot.config.compositional, snapshot.environment.dataset
+    held_out = compositional.factors if compositional else ()
+    rows = {run.id: _row(run, images) | _numbers(run, snapshot.wanted, held_out) for run in snapshot.runs}
     for columns in COLUMNS:
-        for name, values in columns(study, runs).items():
+        for name, values in columns(snapshot).items():
             rows[name].update({key: as_text(v) if isinstance(v, dict) else v for key, v in values.items()})
     return pandas.DataFrame(list(rows.values()), columns=ordered(rows.values()))
 
 
-def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a run, `config` what the study plans of it; one that was added is of the study's images."""
+def _row(run: RunView, images: Mapping[str, Any]) -> dict[str, Any]:
+    """What is known of a run; one that was added is of the study's images."""
     row: dict[str, Any] = {
         "run": run.id,
         "family": run.family,
@@ -93,15 +81,8 @@ def _row(run: StudyRun, config: Mapping[str, Any] | None, images: Mapping[str, A
         "state": run.state,
         "reason": run.reason,
     }
-    status: Mapping[str, Any] = {}
-    if run.kept:
-        config, status = run.kept.config, run.kept.status
-    elif run.path.is_dir() and run.path.parent.name == store.RUNS:
-        config, status = read_folder(run.path)
-    elif config is None:
-        about = read_record(run.path / CONFIG, AddedRecord)
-        config, status = about.get("run"), about.get("status") or {}
-    row |= conditions({**(config or {}), "dataset": images})
+    status = run.status
+    row |= conditions({**run.config, "dataset": images})
     made = status.get("provenance") or {}
     row |= {"unbraid": status.get("unbraid")} | {name: made.get(name) for name in MADE}
     row |= {"computed_with": None, "ranked_by": None, "published": None, ABOVE: None, "seconds": status.get("seconds")}
@@ -136,15 +117,13 @@ def product_from_0(values: Iterable[float]) -> float:
     return math.prod(max(value, 0.0) for value in values)
 
 
-def _numbers(run: StudyRun, wanted: Mapping[str, Decision], held_out: Sequence[str]) -> dict[str, Any]:
+def _numbers(run: RunView, wanted: Mapping[str, Decision], held_out: Sequence[str]) -> dict[str, Any]:
     """Values of the metrics, as far as they were computed on the study's terms; NaN of those that failed.
 
     With factors held out, also the product over these of what a metric says of each, where higher is better: as Mahon
     et al. 2023 take SNC and NK in their tables 4 and 6.
     """
-    if not run.kept and not run.path.is_dir():
-        return {}
-    scores = run.kept.scores if run.kept else read_scores(run.path)
+    scores = run.scores
     if scores is NONE:
         return {}
     numbers: dict[str, Any] = {N_ROWS: scores.input.n_samples}
@@ -182,6 +161,6 @@ def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, in
     return len(groups) + 1, names.index(name)
 
 
-def write_results(study: StudyRecord) -> None:
+def write_results(snapshot: StudySnapshot) -> None:
     """Write the results to the folder's results.parquet; whole or not at all."""
-    write_table(results(study), study.require_folder() / store.RESULTS)
+    write_table(results(snapshot), snapshot.folder / store.RESULTS)

@@ -40,12 +40,13 @@ def complete_scores(
     dataset: FactorDataset | None = None,
     objects: Objects | None = None,
     trust: Collection[str] = (),
+    kept: SavedScores | None = None,
     progress: Progress | None = None,
-) -> None:
+) -> bool:
     """Compute what scores.json lacks, or has on other terms, and add it.
 
     A metric that cannot be computed is kept with its reason, and stops no other. Interrupted, it keeps those that are
-    done.
+    done. False where there was nothing to compute.
 
     Args:
         folder: of a run, or of a representation that was added to a study.
@@ -55,6 +56,7 @@ def complete_scores(
         dataset: of the run, which encodes whole objects of it where a metric needs them; by default opened by its name.
         objects: as for `unbraid.score`; by default of the model in the folder, where there is one.
         trust: as for `unbraid.load_run`.
+        kept: what scores.json holds, where it was read already.
 
     Raises:
         ValueError: scores.json or the codes are damaged; or it would take code that the user does not trust.
@@ -62,9 +64,9 @@ def complete_scores(
     """
     rows, errors = _rows(metrics)
     wanted = wanted_scores(metrics, held_out=held_out, seed=seed, rows=rows)
-    missing = missing_metrics(read_scores(folder), wanted, retry=retry)
+    missing = missing_metrics(read_scores(folder) if kept is None else kept, wanted, retry=retry)
     if not missing:
-        return
+        return False
     representation = read_codes(folder)
     scored: dict[str, Scored] = {}
     skipped: dict[str, str] = {}
@@ -98,6 +100,7 @@ def complete_scores(
                 computed_with=decided,
             )
             _keep(folder, card.to_dict())
+    return True
 
 
 def keep_by_hand(folder: Path, card: ScoreCard) -> list[str]:

@@ -19,7 +19,7 @@ from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.datasets.own import is_path, open_path
 from unbraid.storage.trust import Untrusted
 from unbraid.studies import store
-from unbraid.studies.results import ordered
+from unbraid.studies.results import ordered, results
 from unbraid.studies.schema import (
     CompositionalSection,
     Count,
@@ -34,6 +34,7 @@ from unbraid.studies.schema import (
     read_text,
     written,
 )
+from unbraid.studies.snapshot import StudySnapshot
 from unbraid.types import DataFrame
 
 MOST = 1000  # datasets
@@ -186,6 +187,17 @@ def check_home(folder: Path) -> None:
     others = [each for each in folder.iterdir() if not each.name.startswith(".") and each.suffix != ".yaml"]
     if others and not begun:
         raise ValueError(f"{folder} holds something else than a study of several datasets; give a new folder")
+
+
+def all_results(snapshots: Sequence[StudySnapshot]) -> DataFrame:
+    """The results of a study, `joined` where it is of several datasets.
+
+    Args:
+        snapshots: of each of its datasets.
+    """
+    if len(snapshots) == 1 and not snapshots[0].label:
+        return results(snapshots[0])
+    return joined({each.label: results(each) for each in snapshots})
 
 
 def joined(tables: Mapping[str, DataFrame]) -> DataFrame:

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,26 +15,23 @@ from unbraid.analysis.settings import with_brief_settings
 from unbraid.report.content import number_text
 from unbraid.report.rendering import render
 from unbraid.studies.page_columns import columns
-from unbraid.studies.record import StudyRecord
 from unbraid.types import DataFrame
 
 
-def studies_page(study: StudyRecord, frame: DataFrame, addresses: Mapping[str, str]) -> str:
+def studies_page(name: str, text: str, folder: Path, frame: DataFrame, addresses: Mapping[str, str]) -> str:
     """A whole HTML document that needs nothing beside itself.
 
     Args:
-        study: of several datasets.
+        name, text, folder: of a study of several datasets; the text is its YAML.
         frame: its results, joined.
         addresses: of the page of each dataset, by label.
     """
     tables = {label: with_brief_settings(rows) for label, rows in by_label(frame).items()}
     content = {
-        "name": study.config.name,
+        "name": name,
         "version": VERSION,
-        "yaml": study.text,
-        "reproduce": shlex.join(
-            ["unbraid", "study", "run", "study.yaml", "--out", study.require_folder().resolve().name]
-        ),
+        "yaml": text,
+        "reproduce": shlex.join(["unbraid", "study", "run", "study.yaml", "--out", folder.resolve().name]),
         "parts": [_part(label, addresses[label], rows) for label, rows in tables.items()],
         "scores": [_score(each, tables) for each in columns(frame) if each["shown"] and each["number"]],
     }

@@ -21,11 +21,8 @@ from unbraid.analysis.columns import higher_is_better
 from unbraid.metrics._shared.arguments import arguments_of, find_metric
 from unbraid.scoring.card import direction
 from unbraid.storage.score_file import SavedInput, SavedIntervals
-from unbraid.studies.kept_scores import read_scores
-from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import results
-from unbraid.studies.state import StudyRun
-from unbraid.types import DataFrame
+from unbraid.studies.snapshot import RunView, StudySnapshot
 
 SCHEMA_VERSION = "0.3.0"
 UNKNOWN = "unknown"
@@ -37,11 +34,11 @@ MODEL = (
 IMAGES = ("content", "dataset_options")
 
 
-def write_records(*studies: StudyRecord, folder: Path, organisation: str = UNKNOWN, now: float | None = None) -> int:
+def write_records(*studies: StudySnapshot, folder: Path, organisation: str = UNKNOWN, now: float | None = None) -> int:
     """Write a record for each finished run below a new folder, all or none, and say how many.
 
     Args:
-        studies: with their folders; of several datasets that of each.
+        studies: that of each dataset.
         folder: there is none of that name yet.
         organisation: who trained and measured the models.
         now: seconds since 1970, when the records are made; by default now.
@@ -55,9 +52,9 @@ def write_records(*studies: StudyRecord, folder: Path, organisation: str = UNKNO
     if not folder.parent.is_dir():
         raise FileNotFoundError(f"{folder}: the folder {folder.parent} does not exist")
     now = time.time() if now is None else now
-    found = [each for study in studies for each in records(study, results(study), organisation=organisation, now=now)]
+    found = [each for study in studies for each in records(study, organisation=organisation, now=now)]
     if not found:
-        raise ValueError(f"{studies[0].require_folder()}: no run has a score yet")
+        raise ValueError(f"{studies[0].folder}: no run has a score yet")
     working = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name}."))
     try:
         for record in found:
@@ -78,17 +75,17 @@ def record_path(record: Mapping[str, Any]) -> str:
     return f"data/{collection}/{model}/{name}.json"
 
 
-def records(study: StudyRecord, frame: DataFrame, *, organisation: str, now: float) -> Iterator[dict[str, Any]]:
-    """The record of each finished run with a score; `frame` are the study's results."""
-    rows = {str(row["run"]): row for row in frame.to_dict("records")}
-    for run in study.runs():
+def records(snapshot: StudySnapshot, *, organisation: str, now: float) -> Iterator[dict[str, Any]]:
+    """The record of each finished run with a score."""
+    rows = {str(row["run"]): row for row in results(snapshot).to_dict("records")}
+    for run in snapshot.runs:
         row = {str(name): value for name, value in rows[run.id].items() if value is not None and value == value}
         if run.state == "finished" and (scores := _scores(run, row)):
             yield _record(run, row, scores, organisation, now)
 
 
 def _record(
-    run: StudyRun, row: Mapping[str, Any], scores: list[dict[str, Any]], organisation: str, now: float
+    run: RunView, row: Mapping[str, Any], scores: list[dict[str, Any]], organisation: str, now: float
 ) -> dict[str, Any]:
     model = f"{_slug(organisation)}/{_slug(f'{run.family}-{run.id}')}"
     about = {name: _text(row[name]) for name in MODEL if name in row}
@@ -120,8 +117,8 @@ def _record(
     }
 
 
-def _scores(run: StudyRun, row: Mapping[str, Any]) -> list[dict[str, Any]]:
-    saved = read_scores(run.path)
+def _scores(run: RunView, row: Mapping[str, Any]) -> list[dict[str, Any]]:
+    saved = run.scores
     images = {
         "dataset_name": _text(row["dataset"]),
         "source_type": "other",

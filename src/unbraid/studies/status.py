@@ -1,40 +1,40 @@
 """How far a study is, all of it read; what `unbraid.studies.index` then keeps for the next time."""
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 
 from unbraid.studies import store
 from unbraid.studies.holdout.results import answered
 from unbraid.studies.holdout.tasks import sections
-from unbraid.studies.index import Part, StudyStatus, remember, run_marks, status_of
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.index import Part, StudyStatus, remember
+from unbraid.studies.snapshot import StudySnapshot
 
 
-def statuses(folder: Path, studies: Mapping[str, StudyRecord]) -> list[StudyStatus]:
-    """How far the study in a folder is, as it is read now and kept for `remembered`.
-
-    Args:
-        folder: of the study.
-        studies: of each of its datasets, by label; that itself, under "", where it is of one.
+def study_status(snapshot: StudySnapshot) -> StudyStatus:
+    """How far the study is.
 
     Raises:
         ValueError: a file is damaged.
     """
-    found, parts = [], []
-    for label, study in studies.items():
-        home = study.require_folder()
-        marks = run_marks(home)  # before the runs are read: what is written meanwhile is read again
-        runs = [run for run in study.runs() if run.path.parent.name == store.RUNS]
-        content = study.environment().dataset["content"]
-        part = Part(label, study.config.name, home, content, study.wanted_scores(), runs, marks)
-        parts.append(part)
-        found.append(replace(status_of(part), answered=answered(study, runs)))
-    if all(_can_be_kept(study) for study in studies.values()):
-        remember(folder, parts)
-    return found
+    left = len(snapshot.no_longer_planned())
+    beside = snapshot.failed_beside()
+    return StudyStatus(snapshot.label, snapshot.config.name, snapshot.runs, beside, answered(snapshot), left)
 
 
-def _can_be_kept(study: StudyRecord) -> bool:
+def keep_index(folder: Path, snapshots: Sequence[StudySnapshot]) -> None:
+    """Keep how far the study in a folder is for `remembered`, where its files alone say that."""
+    if all(_can_be_kept(each) for each in snapshots):
+        remember(folder, [_part(each) for each in snapshots])
+
+
+def _part(snapshot: StudySnapshot) -> Part:
+    content = snapshot.environment.dataset["content"]
+    return Part(
+        snapshot.label, snapshot.config.name, snapshot.folder, content, snapshot.wanted, snapshot.runs, snapshot.marks
+    )
+
+
+def _can_be_kept(snapshot: StudySnapshot) -> bool:
     """Whether nothing but the files of its runs, its YAML and study.json says how far it is."""
-    return (study.require_folder() / store.ABOUT).is_file() and not study.config.own_code and not sections(study.config)
+    about, config = snapshot.folder / store.ABOUT, snapshot.config
+    return about.is_file() and not config.own_code and not sections(config)

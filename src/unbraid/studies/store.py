@@ -13,6 +13,7 @@ from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write
 from unbraid.storage.json_records import check_record, read_object, read_record
 from unbraid.storage.locks import Held, locked
+from unbraid.storage.marks import ReadOnce
 from unbraid.storage.remote import LOCK, discard
 from unbraid.studies.records import FORMAT, EnvironmentRecord, FailureRecord
 
@@ -50,42 +51,49 @@ class Failure:
     details: str = ""  # the traceback, where there is one
 
 
-def check_folder(folder: Path) -> None:
+def check_folder(folder: Path, files: ReadOnce) -> None:
     """Raises ValueError where a study cannot be kept: another kind of folder, or of another version."""
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; give a folder")
     if not folder.exists():
         return
     if (folder / ABOUT).exists():
-        try:
-            about = read_object(folder / ABOUT)
-        except ValueError as error:
-            raise ValueError(f"{error}; delete it, and unbraid study run writes it again") from None
-        if isinstance(found := about.get("format"), int) and found != FORMAT:
-            raise ValueError(
-                f"{folder}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another folder"
-            )
-        check_record(EnvironmentRecord, about, folder / ABOUT)
+        files(_read_about, folder / ABOUT)
     elif (folder / YAML).is_file() and (folder / RUNS).is_dir():
         return  # somebody deleted it
     elif any(not each.name.startswith(".") and each.suffix != ".yaml" for each in folder.iterdir()):
         raise ValueError(f"{folder} holds something else than a study (it has no {ABOUT}); give a new folder")
 
 
-def read_environment(folder: Path, source: Mapping[str, Any]) -> StudyEnvironment | None:
+def _read_about(path: str) -> dict[str, Any]:
+    try:
+        about = read_object(path)
+    except ValueError as error:
+        raise ValueError(f"{error}; delete it, and unbraid study run writes it again") from None
+    if isinstance(found := about.get("format"), int) and found != FORMAT:
+        raise ValueError(
+            f"{Path(path).parent}: a study of format {found}; this version of unbraid reads {FORMAT}. Give another "
+            "folder"
+        )
+    check_record(EnvironmentRecord, about, path)
+    return about
+
+
+def read_environment(folder: Path, source: Mapping[str, Any], files: ReadOnce) -> StudyEnvironment | None:
     """What the runs of the folder were trained on; None where that is not known of this dataset.
 
     Args:
         folder: of the study.
         source: the dataset as the YAML describes it.
+        files: what was read already.
     """
     if not (folder / ABOUT).exists():
         return None
-    about = read_record(folder / ABOUT, EnvironmentRecord)
+    about = files(_read_about, folder / ABOUT)
     if _plain(about["source"]) != _plain(source):
         return None
-    told = about.get("training"), about.get("code", {})
-    return StudyEnvironment(about["dataset"], about["device"], about["precision"], *told)
+    begun = about.get("training"), about.get("code", {})
+    return StudyEnvironment(about["dataset"], about["device"], about["precision"], *begun)
 
 
 def write_environment(folder: Path, source: Mapping[str, Any], around: StudyEnvironment) -> None:
@@ -101,20 +109,19 @@ def _plain(source: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(of_everywhere(source), default=str))
 
 
-def read_failure(folder: Path, run: str) -> Failure | None:
+def read_failure(folder: Path, run: str, files: ReadOnce | None = None) -> Failure | None:
     """What is known of the failure of a run; None where it did not fail."""
-    if not os.path.exists(f"{folder}/{FAILED}/{run}.json"):
+    path = f"{folder}/{FAILED}/{run}.json"
+    if not os.path.exists(path):
         return None
+    return files(_read_failure, path) if files else _read_failure(path)
+
+
+def _read_failure(path: str) -> Failure:
     try:
-        return Failure(**read_record(folder / FAILED / f"{run}.json", FailureRecord))
+        return Failure(**read_record(path, FailureRecord))
     except ValueError as error:
         raise ValueError(f"{error}; delete it") from None
-
-
-def failures(folder: Path) -> list[Failure]:
-    """All runs that failed, those that the study needs beside the ones it lists among them."""
-    found = (read_failure(folder, path.stem) for path in sorted((folder / FAILED).glob("*.json")))
-    return [failure for failure in found if failure]
 
 
 def write_failure(folder: Path, failure: Failure) -> None:

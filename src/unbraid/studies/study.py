@@ -13,7 +13,7 @@ from unbraid.analysis.comparison import Comparison
 from unbraid.analysis.merging import write_table
 from unbraid.ranking.ranking import Ranking
 from unbraid.storage.files import atomic_write
-from unbraid.storage.remote import carried_study, local_folder
+from unbraid.storage.remote import carried_study, changing, local_folder
 from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.comparing import compare_runs
@@ -21,10 +21,10 @@ from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_
 from unbraid.studies.page import table
 from unbraid.studies.record import StudyProgress, StudyRecord
 from unbraid.studies.results import results
-from unbraid.studies.several import check_home, joined, naming, read
+from unbraid.studies.several import all_results, check_home, naming, read
 from unbraid.studies.shards import parse_shard
-from unbraid.studies.state import StudyRun
-from unbraid.studies.status import statuses
+from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.status import keep_index
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 
@@ -71,15 +71,17 @@ class Study(StudyRecord):
         names = None if own else trust
         folder = path if not own else local_folder(out, new=True) if out is not None else None
         if not parts:
-            if folder is not None:
-                store.check_folder(folder)
-            return Study(config.trusting(names), folder, text)
+            study = Study(config.trusting(names), folder, text)
+            study.check_folder()
+            return study
         studies = {
-            part.label: Study(part.config.trusting(names), folder and folder / part.label, part.text) for part in parts
+            part.label: Study(part.config.trusting(names), folder and folder / part.label, part.text, label=part.label)
+            for part in parts
         }
-        for home, check in [(folder, check_home), *((each.folder, store.check_folder) for each in studies.values())]:
-            if home is not None:
-                check(home)
+        if folder is not None:
+            check_home(folder)
+        for each in studies.values():
+            each.check_folder()
         return Studies(config.trusting(names), folder, text, studies)
 
     def parts(self) -> "Mapping[str, Study]":
@@ -99,7 +101,7 @@ class Study(StudyRecord):
         shard: str | None = None,
         progress: Callable[[StudyProgress], None] | None = None,
         **options: Any,
-    ) -> list[StudyRun]:
+    ) -> list[RunView]:
         """Train and score what is not done yet; called again, it continues.
 
         Args:
@@ -125,7 +127,11 @@ class Study(StudyRecord):
 
     def results(self) -> "pandas.DataFrame":
         """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""
-        return results(self)
+        return results(self.snapshot())
+
+    def snapshots(self) -> list[StudySnapshot]:
+        """What the folders of its datasets hold now, each file read once."""
+        return [part.snapshot() for part in self.parts().values()]
 
     def compare(
         self,
@@ -149,9 +155,8 @@ class Study(StudyRecord):
             ValueError: as `compare_groups`.
         """
         return compare_runs(
-            self.results(), self.parts(), by, columns, over=over, within=within, confidence=confidence,
-            progress=progress,
-        )  # fmt: skip
+            self.snapshots(), by, columns, over=over, within=within, confidence=confidence, progress=progress
+        )
 
     def baselines(self) -> "pandas.DataFrame":
         """Scores of baselines without training on the images of the study, where its YAML says `baselines: true`.
@@ -159,7 +164,7 @@ class Study(StudyRecord):
         One row for each random projection, PCA and untrained network: `baseline`, `codes` (how many), `id` (its folder
         within `baselines/`), `runs` (how many are held against it), and the headline of each metric.
         """
-        rows = beside_baselines(self)
+        rows = beside_baselines(self.snapshot())
         columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
         pandas = require("pandas", "table", "baselines of a study")
         return pandas.DataFrame([{**row, **row["scores"]} for row in rows], columns=list(columns))
@@ -176,11 +181,13 @@ class Study(StudyRecord):
             ValueError: an option is out of range.
             OSError: the study is in an object store that cannot be written.
         """
-        return rank_study(self, replace(ranking_options(self), **options), progress=progress)
+        chosen = replace(ranking_options(self.config), **options)
+        with changing(self.require_folder()):
+            return rank_study(self.snapshot(), chosen, progress=progress)
 
     def _repr_html_(self) -> str:
         known = self.folder is not None and self.folder.is_dir()
-        return table(self, results(self) if known else None)
+        return table(self.config.name, self.results() if known else None)
 
 
 @dataclass(frozen=True)
@@ -205,7 +212,7 @@ class Studies(Study):
         shard: str | None = None,
         progress: Callable[[StudyProgress], None] | None = None,
         **options: Any,
-    ) -> list[StudyRun]:
+    ) -> list[RunView]:
         """As `Study.run`, dataset by dataset; what cannot be right of any is said before anything is written."""
         name, options = self.config.executor_with(executor, options)
         part, folder = None if shard is None else parse_shard(shard), self.require_folder()
@@ -223,17 +230,20 @@ class Studies(Study):
             with atomic_write(folder / store.YAML) as temporary:
                 temporary.write_text(self.text, encoding="utf-8")
             stack.enter_context(carried_study(folder))
-            for label, each in prepared.items():
+            snapshots = [
                 run_ready(each, name, retry=retry, shard=part, progress=told[label], options=options)
-            write_table(self.results(), folder / store.RESULTS)
-        return [run for each in statuses(folder, self.datasets) for run in each.runs]
+                for label, each in prepared.items()
+            ]
+            write_table(all_results(snapshots), folder / store.RESULTS)
+        keep_index(folder, snapshots)
+        return [run for each in snapshots for run in each.runs]
 
-    def runs(self) -> list[StudyRun]:
+    def runs(self) -> list[RunView]:
         return [run for study in self.datasets.values() for run in study.runs()]
 
     def results(self) -> "pandas.DataFrame":
         """One row per run and a column `label`; the other columns are those of the studies of each dataset."""
-        return joined({label: study.results() for label, study in self.datasets.items()})
+        return all_results(self.snapshots())
 
     def baselines(self) -> "pandas.DataFrame":
         """As `Study.baselines`, with a column `label`."""

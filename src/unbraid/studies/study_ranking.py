@@ -8,40 +8,35 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from unbraid.ranking.cache import rank_and_keep, ranking_path, read_ranking
+from unbraid.ranking.cache import rank_and_keep, ranking_path, read_shown
 from unbraid.ranking.ranking import Candidate, NothingToRank, Ranking, RankingOptions, rank_models
-from unbraid.storage.remote import publish
+from unbraid.storage.marks import mark_of
 from unbraid.studies.baselines import untrained_codes
-from unbraid.studies.record import StudyRecord
-from unbraid.studies.state import StudyRun
+from unbraid.studies.schema import StudyConfig
+from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.types import FloatArray, Progress
 
 HELD = 2**29  # bytes of codes; those of further runs are read each time they are needed
 
 
-def ranking_options(study: StudyRecord) -> RankingOptions:
+def ranking_options(config: StudyConfig) -> RankingOptions:
     """What the YAML says under `udr`, or the defaults."""
-    return RankingOptions(**study.config.udr.model_dump()) if study.config.udr else RankingOptions()
+    return RankingOptions(**config.udr.model_dump()) if config.udr else RankingOptions()
 
 
 def rank_study(
-    study: StudyRecord,
-    options: RankingOptions | None = None,
-    *,
-    progress: Progress | None = None,
-    runs: Sequence[StudyRun] | None = None,
+    snapshot: StudySnapshot, options: RankingOptions | None = None, *, progress: Progress | None = None
 ) -> Ranking:
     """Rank the finished runs of a study, and the representations added to it, without labels.
 
-    The ranking and its similarity matrices are kept in `DIR/udr/`, in an object store as well where the study is in
-    one, and used again for as long as the codes and the options are the same. Only one with the options of the YAML, or
-    of another similarity or set of comparisons, is kept: what the table of results shows is what the YAML says.
+    The ranking and its similarity matrices are kept in `DIR/udr/`, and used again for as long as the codes and the
+    options are the same. Only one with the options of the YAML, or of another similarity or set of comparisons, is
+    kept: what the table of results shows is what the YAML says.
 
     Args:
-        study: with its folder.
+        snapshot: of the study.
         options: default those of the YAML.
         progress: called as progress("comparing models", done, all), in models.
-        runs: of the study, where they were read already.
 
     Returns:
         Ranking. Runs that diverged, failed or are not finished are left out with the reason, as are those without
@@ -49,12 +44,10 @@ def rank_study(
 
     Raises:
         NothingToRank: no two runs can be compared; the line says why.
-        OSError: the object store cannot be written.
     """
-    runs = study.runs() if runs is None else runs
-    candidates, left_out = candidates_of(runs)
-    untrained = untrained_codes(study, runs)
-    folder, planned = study.require_folder(), ranking_options(study)
+    candidates, left_out = candidates_of(snapshot.runs)
+    untrained = untrained_codes(snapshot)
+    folder, planned = snapshot.folder, ranking_options(snapshot.config)
     chosen = options or planned
 
     def compared(done: int, total: int) -> None:
@@ -63,29 +56,27 @@ def rank_study(
 
     if chosen != planned and ranking_path(folder, chosen) == ranking_path(folder, planned):
         return rank_models(candidates, chosen, left_out=left_out, untrained=untrained, progress=compared)
-    ranking = rank_and_keep(folder, candidates, chosen, left_out, compared, untrained)
-    publish(folder)
-    return ranking
+    return rank_and_keep(folder, candidates, chosen, left_out, compared, untrained, snapshot.files)
 
 
-def kept_ranking(study: StudyRecord, runs: Sequence[StudyRun]) -> Ranking | None:
+def kept_ranking(snapshot: StudySnapshot) -> Ranking | None:
     """The ranking that `rank_study` kept; None where there is none of just these runs with the options of the YAML."""
-    options = ranking_options(study)
-    path = ranking_path(study.require_folder(), options)
+    options = ranking_options(snapshot.config)
+    path = ranking_path(snapshot.folder, options)
     if not path.is_file():
         return None
-    ranking = read_ranking(path)
-    finished = {run.id for run in runs if run.state == "finished"}
+    ranking = snapshot.files(read_shown, path)
+    finished = {run.id for run in snapshot.runs if run.state == "finished"}
     ranked = {*ranking.runs} | (finished & {*ranking.left_out})
     return ranking if ranking.options == options and ranked == finished else None
 
 
-def udr_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, Any]]:
+def udr_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
     """udr.score and udr.informative of each run, for the table of results; empty where the study is not ranked.
 
     A score depends on the models that it was found among: `ranked_by` holds a digest of these beside the options.
     """
-    ranking = kept_ranking(study, runs)
+    ranking = kept_ranking(snapshot)
     if ranking is None:
         return {}
     among = sorted(ranking.digests or ranking.runs)
@@ -97,20 +88,21 @@ def udr_columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[
     }
 
 
-def rank_when_done(study: StudyRecord, progress: Progress | None = None) -> bool:
+def rank_when_done(_: object, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
     """Rank a study once its runs are done, where its YAML asks for it or an older ranking would be out of date.
 
     Nothing where no two runs can be compared. False where there was nothing to be ranked anew.
     """
-    path = ranking_path(study.require_folder(), ranking_options(study))
-    if study.config.udr is None and not path.is_file():
+    path = ranking_path(snapshot.folder, ranking_options(snapshot.config))
+    if snapshot.config.udr is None and not path.is_file():
         return False
+    before = mark_of(path)
     with suppress(NothingToRank):
-        rank_study(study, progress=progress)
-    return True
+        rank_study(snapshot, progress=progress)
+    return mark_of(path) != before
 
 
-def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, str]]:
+def candidates_of(runs: Sequence[RunView]) -> tuple[list[Candidate], dict[str, str]]:
     """The runs that can be ranked, with their codes or what reads them, and why others cannot."""
     candidates, left_out, held = [], {}, 0
     for run in runs:
@@ -128,5 +120,5 @@ def candidates_of(runs: Sequence[StudyRun]) -> tuple[list[Candidate], dict[str, 
     return candidates, left_out
 
 
-def _codes_of(run: StudyRun) -> FloatArray:
+def _codes_of(run: RunView) -> FloatArray:
     return run.codes().codes

@@ -38,15 +38,14 @@ def complete_answers(
     """
     device = read_folder(folder)[0]["device"]
     encode = open_run(folder, device=device, trust=trust).encode
-    for question in missing_answers(folder, questions):
+    for question in missing_answers(read_answers(folder), questions):
         answer = {"question": dict(question), **_answer(encode, dataset, question)}
         store.write_json(folder / FILE, {**read_answers(folder), question_id(question): answer})
 
 
-def missing_answers(folder: Path, questions: Iterable[Question]) -> list[Question]:
-    """Those of `questions` that held_out.json does not hold."""
-    kept = read_answers(folder)
-    return [question for question in questions if question_id(question) not in kept]
+def missing_answers(answers: Mapping[str, Any], questions: Iterable[Question]) -> list[Question]:
+    """Those of `questions` that these answers, of held_out.json, do not hold."""
+    return [question for question in questions if question_id(question) not in answers]
 
 
 def question_id(question: Question) -> str:
@@ -55,13 +54,13 @@ def question_id(question: Question) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()[:16]
 
 
-def read_answers(folder: Path) -> dict[str, Any]:
+def read_answers(folder: str | Path) -> dict[str, Any]:
     """The content of held_out.json, answers by question; {} where there is none.
 
     Raises:
         ValueError: it is damaged.
     """
-    path = folder / FILE
+    path = Path(folder) / FILE
     if not path.exists():
         return {}
     try:

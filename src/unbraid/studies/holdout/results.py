@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from unbraid.studies import store
-from unbraid.studies.holdout.answers import read_answers
 from unbraid.studies.holdout.evaluation import HEADS, REGRESSORS, Summary, summary
 from unbraid.studies.holdout.tasks import sections, terms
-from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
-from unbraid.studies.state import StudyRun
+from unbraid.studies.snapshot import StudySnapshot
 
 FOLDER = "generalisation"
 PREFIX = {"combination": "", "random": "random_"}
@@ -29,21 +27,18 @@ class RunAnswers:
         return len(self.answers[split]) == self.expected[split] > 0
 
 
-def answers_by_run(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, RunAnswers]]:
-    """By kind ("compositional", "zero_shot") and run, what held-out runs have answered to the study's questions.
-
-    Raises:
-        ValueError: a file of answers is damaged.
-    """
-    wanted = {kind: (terms(study.config, kind), _expected(section)) for kind, section in sections(study.config).items()}
+def answers_by_run(snapshot: StudySnapshot) -> dict[str, dict[str, RunAnswers]]:
+    """By kind ("compositional", "zero_shot") and run, what held-out runs have answered to the study's questions."""
+    config = snapshot.config
+    wanted = {kind: (terms(config, kind), _expected(section)) for kind, section in sections(config).items()}
     found: dict[tuple[str, str, str], dict[int, Mapping[str, Any]]] = {}
-    for path in sorted((study.require_folder() / store.RUNS).glob("*/held_out.json")) if wanted else ():
-        for answer in read_answers(path.parent).values():
+    for name, answers in snapshot.answers.items():
+        for answer in answers.values():
             question = answer["question"]
             asked_for = wanted.get(question["kind"])
             if asked_for and question["terms"] == asked_for[0] and question["number"] < asked_for[1][question["split"]]:
                 place = (question["kind"], question["of"], question["split"])
-                found.setdefault(place, {})[question["number"]] = {**answer, "run": path.parent.name}
+                found.setdefault(place, {})[question["number"]] = {**answer, "run": name}
     return {
         kind: {
             run.id: RunAnswers(
@@ -53,8 +48,8 @@ def answers_by_run(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, di
                     for split in expected
                 },
             )
-            for run in runs
-            if run.path.parent.name == store.RUNS
+            for run in snapshot.runs
+            if not run.is_added
         }
         for kind, (_, expected) in wanted.items()
     }
@@ -67,16 +62,16 @@ def _expected(section: CompositionalSection | ZeroShotSection) -> dict[str, int]
     return {"combination": n, "random": n if section.n_random is None else section.n_random}
 
 
-def answered(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, tuple[int, int]]:
+def answered(snapshot: StudySnapshot) -> dict[str, tuple[int, int]]:
     """By kind, how many hold-outs have been answered, and how many there are."""
     found = {}
-    for kind, by_run in answers_by_run(study, runs).items():
+    for kind, by_run in answers_by_run(snapshot).items():
         done = sum(len(answers) for each in by_run.values() for answers in each.answers.values())
         found[kind] = done, sum(count for each in by_run.values() for count in each.expected.values())
     return found
 
 
-def columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str, float]]:
+def columns(snapshot: StudySnapshot) -> dict[str, dict[str, float]]:
     """Columns of the results, by run; only of runs whose hold-outs of a split have all been answered.
 
     compositional.<head>.<factor> or .both: accuracy on held-out combinations, chance-adjusted, 0 to 1;
@@ -86,10 +81,10 @@ def columns(study: StudyRecord, runs: Sequence[StudyRun]) -> dict[str, dict[str,
         .cost: the first less the second.
     """
     found: dict[str, dict[str, float]] = {}
-    for kind, by_run in answers_by_run(study, runs).items():
+    for kind, by_run in answers_by_run(snapshot).items():
         make = _error_columns if kind == "zero_shot" else _accuracy_columns
         for run, each in by_run.items():
-            found.setdefault(run, {}).update(make(each, study.config))
+            found.setdefault(run, {}).update(make(each, snapshot.config))
     return found
 
 
@@ -132,17 +127,12 @@ def _names(config: StudyConfig) -> list[str]:
     return [*config.compositional.factors, "both"]
 
 
-def contents(study: StudyRecord) -> dict[str, dict[str, Any]]:
-    """By kind, every answer and what the columns make of them, as plain data.
-
-    Raises:
-        ValueError: a file of answers is damaged.
-    """
-    runs = study.runs()
-    made = columns(study, runs)
+def contents(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
+    """By kind, every answer and what the columns make of them, as plain data."""
+    made = columns(snapshot)
     return {
         kind: {
-            "terms": terms(study.config, kind),
+            "terms": terms(snapshot.config, kind),
             "runs": [
                 {
                     "run": run.id,
@@ -153,22 +143,20 @@ def contents(study: StudyRecord) -> dict[str, dict[str, Any]]:
                     "columns": {name: value for name, value in made[run.id].items() if name.startswith(kind)},
                     "answers": {split: list(answers) for split, answers in by_run[run.id].answers.items()},
                 }
-                for run in runs
+                for run in snapshot.runs
                 if run.id in by_run
             ],
         }
-        for kind, by_run in answers_by_run(study, runs).items()
+        for kind, by_run in answers_by_run(snapshot).items()
     }
 
 
-def write_generalisation(study: StudyRecord, _progress: object = None) -> bool:
+def write_generalisation(_: object, snapshot: StudySnapshot, _progress: object = None) -> bool:
     """Write `contents` to generalisation/compositional.json and zero_shot.json; derived, like the table of results.
 
-    False where the study asks for neither.
+    False, as nothing is computed.
     """
-    if not sections(study.config):
-        return False
-    for kind, content in contents(study).items():
-        (study.require_folder() / FOLDER).mkdir(exist_ok=True)
-        store.write_json(study.require_folder() / FOLDER / f"{kind}.json", content)
-    return True
+    for kind, content in contents(snapshot).items():
+        (snapshot.folder / FOLDER).mkdir(exist_ok=True)
+        store.write_json(snapshot.folder / FOLDER / f"{kind}.json", content)
+    return False

@@ -21,7 +21,7 @@ from unbraid.studies.expand import StudyEnvironment, expand
 from unbraid.studies.holdout.splits import Holdout, compositional_holdouts, zero_shot_holdout
 from unbraid.studies.record import StudyRecord
 from unbraid.studies.schema import CompositionalSection, StudyConfig, ZeroShotSection
-from unbraid.studies.state import Planned
+from unbraid.studies.snapshot import Planned
 from unbraid.training.train import check_members, training_of
 
 

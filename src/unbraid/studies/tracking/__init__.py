@@ -8,7 +8,7 @@ WANDB_MODE=online asks Weights & Biases to send. That one is told while runs tra
 import hashlib
 import json
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -20,7 +20,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.storage.json_records import read_object
 from unbraid.studies import store
 from unbraid.studies.record import StudyRecord
-from unbraid.studies.state import StudyRun
+from unbraid.studies.snapshot import Planned, RunView
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import TrackedRun, tracked_run
 
@@ -64,12 +64,12 @@ def check_trackers(study: StudyRecord) -> None:
 class Tracking:
     """Tells the trackers of a study of every run that ends, and those that can of runs that train."""
 
-    def __init__(self, study: StudyRecord) -> None:
+    def __init__(self, study: StudyRecord, planned: Mapping[str, Planned]) -> None:
         self.study, self.folder = study, study.require_folder() / FOLDER
-        self.planned = {each.id: each for each in study.planned()} if study.config.track else {}
+        self.planned = planned if study.config.track else {}
         self.live: dict[str, wandb.Live | None] = {}  # None where the tracker failed
 
-    def __call__(self, run: StudyRun) -> None:
+    def __call__(self, run: RunView) -> None:
         """A run that ended."""
         live = self.live.pop(run.id, None)
         if run.id in self.planned and run.state in ("finished", "diverged"):
@@ -97,7 +97,7 @@ class Tracking:
         place.mkdir(parents=True, exist_ok=True)
         self.live[run] = wandb.Live(self.study.config.name, self.planned[run], place)
 
-    def _tell(self, run: StudyRun, live: "wandb.Live | None") -> None:
+    def _tell(self, run: RunView, live: "wandb.Live | None") -> None:
         record = tracked_run(self.study.config.name, run)
         content = hashlib.sha256(json.dumps([run.state, record.scores], sort_keys=True).encode()).hexdigest()[:16]
         for name in self.study.config.track:
@@ -130,10 +130,10 @@ class Tracking:
 
 
 @contextmanager
-def tracked(study: StudyRecord) -> Iterator[Tracking]:
+def tracked(study: StudyRecord, planned: Mapping[str, Planned], runs: Iterable[RunView]) -> Iterator[Tracking]:
     """Tells the trackers of a study of its runs, and first of those that ended and that they do not know yet."""
-    tracking = Tracking(study)
-    for run in study.runs() if study.config.track else ():
+    tracking = Tracking(study, planned)
+    for run in runs if study.config.track else ():
         tracking(run)
     try:
         yield tracking

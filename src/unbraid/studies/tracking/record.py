@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid.runs.run import open_run
-from unbraid.studies.kept_scores import read_scores
-from unbraid.studies.state import Planned, StudyRun
+from unbraid.runs.run import Run
+from unbraid.studies.snapshot import Planned, RunView
 from unbraid.types import FloatArray, IntArray
 
 
@@ -16,7 +15,7 @@ class TrackedRun:
     """A run that ended, read from its folder."""
 
     study: str
-    run: StudyRun
+    run: RunView
     settings: Mapping[str, float | int | str]  # family, seed, dataset, steps, ... and every hyperparameter
     steps: IntArray  # (n_points,)
     curves: Mapping[str, FloatArray]  # by name, (n_points,); they end where the training diverged
@@ -28,23 +27,22 @@ class TrackedRun:
         return named(self.run)
 
 
-def named(run: StudyRun | Planned) -> str:
+def named(run: RunView | Planned) -> str:
     """`beta_vae beta=4 seed 0`."""
     return " ".join(filter(None, (run.family, run.setting, f"seed {run.seed}")))
 
 
-def tracked_run(study: str, run: StudyRun) -> TrackedRun:
-    """Read the folder of a run that ended.
+def tracked_run(study: str, run: RunView) -> TrackedRun:
+    """What a tracker is told of a run that ended.
 
     Raises:
         ValueError: a file in it is damaged.
     """
-    opened = open_run(run.path)
-    config, curves = opened.config, opened.curves()
+    config, curves = run.config, Run(run.path, run.config, run.status).curves()
     settings = {name: config[name] for name in ("family", "seed", "steps", "batch_size", "device", "precision")}
     scores = {
         f"{metric}.{name}": value
-        for metric, entry in read_scores(run.path).metrics.items()
+        for metric, entry in run.scores.metrics.items()
         for name, value in entry.values.items()
     }
     return TrackedRun(

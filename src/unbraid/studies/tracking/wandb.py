@@ -11,7 +11,7 @@ from typing import Any
 
 from unbraid._utils.optional import require
 from unbraid.storage.remote import discard
-from unbraid.studies.state import Planned
+from unbraid.studies.snapshot import Planned
 from unbraid.studies.tracking.record import TrackedRun, named
 
 

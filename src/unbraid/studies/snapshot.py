@@ -1,0 +1,220 @@
+"""A study as its folder holds it: each JSON file read once, and passed on; readable without torch."""
+
+import os
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from unbraid.representation import Representation
+from unbraid.runs.folder import damage_of, read_codes, read_folder
+from unbraid.storage.json_records import read_record
+from unbraid.storage.marks import ReadOnce
+from unbraid.storage.run_files import CONFIG, SCORES, STATUS, WORKING
+from unbraid.storage.score_file import Decision, SavedScores
+from unbraid.storage.trust import Trusted
+from unbraid.studies import store
+from unbraid.studies.kept_scores import NONE, failed_metrics, missing_metrics, read_scores
+from unbraid.studies.records import AddedRecord
+from unbraid.studies.store import Failure, StudyEnvironment
+
+if TYPE_CHECKING:
+    from unbraid.studies.schema import StudyConfig
+
+NAMED = 10  # damaged files, in one line
+
+RunState: TypeAlias = Literal["finished", "diverged", "failed", "waiting"]
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a study, trained or not."""
+
+    id: str
+    family: str
+    setting: str  # "beta=4", see `setting_of`
+    seed: int
+    config: Mapping[str, Any]  # as config.json holds it
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run of a study, or a representation that was added to it, as its files describe it.
+
+    `state`: "finished"; "diverged", "failed", both with a `reason`; "waiting" for what is not done yet. A metric that
+    could not be computed leaves the run finished: `failed_metrics` says why, and `reason` with it.
+    """
+
+    id: str
+    family: str
+    setting: str  # "beta=4", see `unbraid.studies.expand.setting_of`
+    seed: int
+    state: RunState
+    reason: str | None
+    path: Path  # of its folder, there or not yet
+    hyperparameters: Mapping[str, Any]
+    failed_metrics: Mapping[str, str] = field(default_factory=dict)  # by metric, one line
+    # As config.json holds it, or will; {} of an added representation that `unbraid.train` did not make.
+    config: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    status: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)  # {} before it ended
+    scores: SavedScores = field(default=NONE, repr=False, compare=False)
+
+    @property
+    def is_added(self) -> bool:
+        """Whether it is a representation that was added to the study."""
+        return self.path.parent.name == store.ADDED
+
+    def codes(self) -> Representation:
+        """Its codes, read now.
+
+        Raises:
+            FileNotFoundError, ValueError: it has none, or the file is damaged.
+        """
+        return read_codes(self.path, self.status or None)
+
+    def judged(self, wanted: Mapping[str, Decision]) -> "RunView":
+        """The same run where these scores are wanted of it."""
+        if self.state in ("failed", "diverged") or not self.status:
+            return self
+        failed = failed_metrics(self.scores, wanted)
+        state = "waiting" if missing_metrics(self.scores, wanted) else "finished"
+        return replace(self, state=state, failed_metrics=failed, reason=_reasons(failed))
+
+
+@dataclass(frozen=True, eq=False)
+class StudySnapshot:
+    """A study of one dataset at one moment: what its files say. Codes and rankings alone are read when asked for."""
+
+    label: str  # in a study of several datasets
+    config: "StudyConfig"
+    text: str  # the YAML
+    folder: Path
+    trusted: Sequence[Trusted]  # its own networks, metrics and images that the user trusts
+    environment: StudyEnvironment
+    wanted: Mapping[str, Decision]  # what the score of each metric must have been computed with
+    runs: Sequence[RunView]  # of the YAML, then those that were added
+    marks: Mapping[str, str]  # of the files of each run, taken before they were read
+    baselines: Mapping[str, SavedScores] = field(default_factory=dict)  # scores by id
+    answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # held_out.json by the name of its folder
+    files: ReadOnce = field(default_factory=ReadOnce, repr=False)
+
+    def failed_beside(self) -> list[Failure]:
+        """What failed and is none of the runs, such as those that see fewer images."""
+        return failed_beside(self.folder, self.runs, self.files)
+
+    def no_longer_planned(self) -> list[Path]:
+        """Folders of runs on the same images that the YAML does not ask for; they are not in the results."""
+        ids = {run.id for run in self.runs}
+        return no_longer_planned(self.folder, ids, self.environment.dataset["content"], self.files)
+
+
+def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], files: ReadOnce | None = None) -> RunView:
+    """A run of the YAML as the folder of the study holds it, where these scores are wanted of it.
+
+    Raises:
+        ValueError: a file is damaged, and no record says that the run failed.
+    """
+    files = ReadOnce() if files is None else files
+    path = Path(f"{folder}/{store.RUNS}/{planned.id}")  # of thousands: pathlib would parse each part again
+    failure = store.read_failure(folder, planned.id, files)
+    config, status, scores = planned.config, {}, NONE
+    if os.path.exists(path):
+        try:
+            config, status = files(_read_folder, path, CONFIG, STATUS)
+            scores = files(read_scores, path, SCORES)
+        except ValueError:
+            if failure is None:
+                raise
+    state: RunState = "waiting"
+    reason = None
+    if failure:
+        state, reason = "failed", failure.reason
+    elif status and (damage := damage_of(path, status)):
+        state, reason = "failed", damage
+    elif status and status["state"] == "diverged":
+        state, reason = "diverged", f"step {status['step']}: {status['reason']}"
+    return RunView(
+        planned.id, planned.family, planned.setting, planned.seed, state, reason, path,
+        planned.config["hyperparameters"], {}, config, status, scores,
+    ).judged(wanted)  # fmt: skip
+
+
+def read_runs(
+    folder: Path, planned: Iterable[Planned], wanted: Mapping[str, Decision], files: ReadOnce | None = None
+) -> list[RunView]:
+    """`read_run` of each of the runs.
+
+    Raises:
+        ValueError: files are damaged; the line names them all, or the first of very many.
+    """
+    found, damaged = [], []
+    for each in planned:
+        try:
+            found.append(read_run(folder, each, wanted, files))
+        except ValueError as error:
+            damaged.append(str(error))
+    if damaged:
+        more = f"; and {len(damaged) - NAMED} more" if len(damaged) > NAMED else ""
+        raise ValueError("; ".join(damaged[:NAMED]) + more)
+    return found
+
+
+def no_longer_planned(
+    folder: Path, planned: Collection[str], content: str, files: ReadOnce | None = None
+) -> list[Path]:
+    """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results.
+
+    Args:
+        folder: of the study.
+        planned: ids of the runs of the YAML.
+        content: digest of the dataset.
+        files: what was read already.
+    """
+    files = ReadOnce() if files is None else files
+    runs = folder / store.RUNS
+    names = sorted(set(os.listdir(runs)) - set(planned)) if runs.is_dir() else []
+    return [
+        runs / name
+        for name in names
+        if not name.endswith(WORKING)
+        and (runs / name / CONFIG).exists()
+        and files(_read_folder, runs / name, CONFIG, STATUS)[0]["dataset"]["content"] == content
+    ]
+
+
+def read_added(folder: Path, wanted: Mapping[str, Decision], files: ReadOnce | None = None) -> list[RunView]:
+    """The representations that were added to a study, where these scores are wanted of them."""
+    files = ReadOnce() if files is None else files
+    found = []
+    for path in sorted((folder / store.ADDED).glob("*/")):
+        if (path / CONFIG).is_file():
+            about = files(_read_about, path / CONFIG)
+            failure, scores = store.read_failure(folder, path.name, files), files(read_scores, path, SCORES)
+            failed = failed_metrics(scores, wanted)
+            found.append(
+                RunView(
+                    path.name, about["family"], about["setting"], about["seed"], "failed" if failure else "finished",
+                    failure.reason if failure else _reasons(failed), path, about.get("hyperparameters", {}), failed,
+                    about.get("run") or {}, about.get("status") or {}, scores,
+                )
+            )  # fmt: skip
+    return found
+
+
+def failed_beside(folder: Path, runs: Iterable[RunView], files: ReadOnce | None = None) -> list[Failure]:
+    """What failed and is none of these runs, such as those that see fewer images."""
+    listed = {run.id for run in runs}
+    found = sorted(path.stem for path in (folder / store.FAILED).glob("*.json") if path.stem not in listed)
+    return [failure for name in found if (failure := store.read_failure(folder, name, files))]
+
+
+def _read_folder(place: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    return read_folder(Path(place))
+
+
+def _read_about(path: str) -> dict[str, Any]:
+    return read_record(path, AddedRecord)
+
+
+def _reasons(failed: Mapping[str, str]) -> str | None:
+    return "; ".join(f"metric {name}: {reason}" for name, reason in failed.items()) or None
