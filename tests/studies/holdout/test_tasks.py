@@ -136,7 +136,7 @@ metrics: [d_lsbd]
 
 def test_the_command_shows_means_over_seeds(study, monkeypatch, capsys):
     folder = study.require_folder()
-    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder), "--json"])
+    monkeypatch.setattr("sys.argv", ["unbraid", "study", "generalisation", str(folder), "--json", "-"])
     main()
     found = json.loads(capsys.readouterr().out)
     kept = {kind: json.loads((folder / "generalisation" / f"{kind}.json").read_text()) for kind in found}
