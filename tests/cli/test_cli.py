@@ -187,7 +187,7 @@ NAN[4, 1] = np.nan
         ({"codes": CODES, "factors": np.arange(20).reshape(10, 2)}, "factors column 0 has one sample per value"),
         ({"codes": CODES, "factors": GOOD, "factor_kinds": ["ordinal", "round"]}, "unknown kind 'round'"),
         ({"factors": GOOD}, "no array 'codes'"),
-        ({"codes": CODES}, "these codes have no factors to be measured against"),
+        ({"codes": CODES}, "these codes have no factors to score against"),
         ({"Codes": CODES, "factors": GOOD}, "no array 'codes'; did you mean 'Codes'?"),
         ({"codes": CODES.astype(str), "factors": GOOD}, "codes must be real numbers; got dtype <U"),
         ({"codes": CODES[:, 0], "factors": GOOD}, "codes must be (n_samples, n_codes)"),

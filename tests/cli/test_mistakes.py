@@ -75,7 +75,7 @@ MISTAKES = {
     "rank codes.npz codes.npy --similarity lassso": "'lassso' is not one of 'lasso', 'spearman', 'pearson'",
     # files
     "score code.npz": "code.npz: no such file",
-    "report codes.npy --out page.html": "these codes have no factors to be measured against: give labels",
+    "report codes.npy --out page.html": "these codes have no factors to score against: give labels",
     "explore codes.npz": "not the folder of a study or a run; unbraid report codes.npz makes a page of it",
     # commands that are written otherwise
     "study rank study": "no command 'rank' here; write unbraid rank STUDY",
@@ -90,7 +90,7 @@ MISTAKES = {
     "score codes.npz --fail-under mig": "write METRIC=NUMBER, such as mig=.3",
     "score codes.npz codes.npy --html page.html": "--html is of one model; unbraid compare makes a page of several",
     "score codes.npz --csv - --json -": "- prints one of --csv, --latex, --markdown and --json",
-    "score codes.npy": "these codes have no factors to be measured against: give labels",
+    "score codes.npy": "these codes have no factors to score against: give labels",
     "score codes.npz --json scores.txt": "the name must end in .json",
     "data info dsprite": "did you mean 'dsprites'?",
     "train beta_vea square --out runs": "did you mean 'beta_vae'?",

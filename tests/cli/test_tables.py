@@ -218,7 +218,7 @@ def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path)
 def test_codes_alone_have_no_scores_and_it_is_said_how_to_get_them(unbraid_cli, home: Path) -> None:  # noqa: F811
     code, _, error = unbraid_cli("score", str(home / "codes.npy"))
     assert code == 2
-    assert "no factors to be measured against: give labels" in error
+    assert "no factors to score against: give labels" in error
     assert error.count("\n") == 1
 
 

@@ -156,7 +156,7 @@ def test_stopped_it_says_so_and_the_same_command_continues(
         (["figure", "samples", "{folder}/b", "--out", "{folder}/c/x.png"], "the folder {folder}/c does not exist"),
         (
             ["train", "vae", "--dataset", "square", "--hold-out", "1.5"],
-            "hold_out must be a share of the images below 1",
+            "hold_out must be a fraction of the images (below 1)",
         ),
         (["train", "vae", "--dataset", "square", "--patience", "3"], "give hold_out as well"),
         (["families", "vea"], "unknown family 'vea'; did you mean 'vae'?"),

@@ -124,7 +124,7 @@ def test_every_score_stands_beside_those_of_the_same_images_by_the_same_metric(t
     alone = unbraid.score_encoder(means, DOTS, baselines=True, **given)
     assert list(alone.scored["mig"].baselines) == ["random projection", "PCA"]
     assert "the untrained encoder is not among the baselines: untrained= takes it" in alone.notes
-    with pytest.raises(ValueError, match="untrained is one of the baselines: give baselines=True"):
+    with pytest.raises(ValueError, match="untrained is a baseline: give baselines=True, too"):
         unbraid.score_encoder(means, DOTS, untrained=untrained)
 
 
@@ -158,10 +158,10 @@ def test_baselines_that_are_not_of_the_rows_are_refused_and_weights_and_gaps_are
     factors = np.stack([rng.integers(0, size, 60) for size in (3, 4)], axis=1)
     codes, other = rng.standard_normal((60, 2)), rng.standard_normal((60, 3))
     held = Representation(codes, factors, names=("a", "b"))
-    with pytest.raises(ValueError, match=r"baselines\['PCA'\] must have the rows of codes, 60; got 59"):
+    with pytest.raises(ValueError, match=r"baselines\['PCA'\] must have as many rows as codes \(60\); got 59"):
         unbraid.score(codes, factors, metrics="mig", baselines={"PCA": other[:-1]})
     moved = Representation(other, factors[::-1], names=("a", "b"))
-    with pytest.raises(ValueError, match=r"baselines\['PCA'\] is of other rows than codes: the factors differ"):
+    with pytest.raises(ValueError, match=r"baselines\['PCA'\] has other rows than codes: the factors differ"):
         unbraid.score(held, metrics="mig", baselines={"PCA": Baseline(moved)})
     with pytest.raises(ValueError, match=r"baselines\['PCA'\] must be finite; row 0, column 0 is nan"):
         unbraid.score(held, metrics="mig", baselines={"PCA": np.full((60, 2), np.nan)})

@@ -138,11 +138,11 @@ def test_every_part_has_a_group_and_too_few_groups_are_told() -> None:
     groups = np.array([0] * 98 + [1, 2])
     for seed in range(5):
         assert all(len(part) for part in split_rows(100, (0.8, 0.1, 0.1), seed, groups))
-    with pytest.raises(NotDefined, match="needs 3 groups of rows, for parts that share none; there are 2"):
+    with pytest.raises(NotDefined, match="needs 3 groups of rows, so that no group is in two parts; there are 2"):
         split_rows(100, (0.8, 0.1, 0.1), 0, np.minimum(groups, 1))
     card = unbraid.score(CODES, FACTORS, metrics=["mig", "dci_lasso"], groups=GROUPS % 2)
     assert list(card) == ["mig"]
-    assert card.skipped == {"dci_lasso": "needs 3 groups of rows, for parts that share none; there are 2"}
+    assert card.skipped == {"dci_lasso": "needs 3 groups of rows, so that no group is in two parts; there are 2"}
 
 
 def test_groups_of_single_rows_leave_what_is_not_split_as_it_is() -> None:

@@ -334,8 +334,8 @@ TABLE = FactorTable(("y", "x"), ("cyclic", "ordinal"), np.zeros((243, 2), dtype=
     ("parted_vae", SPACE, {"labels": 5}, "none of its factors position_x, position_y, shade is categorical"),
     ("parted_vae", STILL, {"labels": 500}, "0 to 243 .*; got 500"),
     ("parted_vae", STILL, {"classes": "colour", "labels": 5}, "no factor 'colour'; there are shape, size"),
-    ("parted_vae", STILL, {"classes": "27", "labels": 5}, "classes must name them; got 27"),
-    ("parted_vae", STILL, {"classes": "3+1"}, "two classes at least; got classes 3\\+1"),
+    ("parted_vae", STILL, {"classes": "27", "labels": 5}, "names of factors; got 27"),
+    ("parted_vae", STILL, {"classes": "3+1"}, "needs at least two classes; got classes 3\\+1"),
     ("ada_ml_vae", SPACE, {"changed": 4}, "1 to 3 .*; got 4"),
 ])  # fmt: skip
 def test_a_dataset_that_cannot_give_it_is_refused_with_the_reason(family, space, settings, reason, tmp_path) -> None:

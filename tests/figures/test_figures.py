@@ -325,7 +325,7 @@ def test_codes_without_what_a_figure_shows(tmp_path: Path) -> None:
     bare = type(held)(held.codes, held.factors, kinds=("ordinal",) * 4)
     bare.save(tmp_path / "bare.npz")
     source = open_source(tmp_path / "bare.npz")
-    with pytest.raises(ValueError, match="no log_variances, and without them no KL"):
+    with pytest.raises(ValueError, match="no log_variances, which the KL needs"):
         draw("kl", source)
     with pytest.raises(ValueError, match="needs at least one cyclic factor"):
         draw("circles", source)

@@ -85,7 +85,7 @@ def test_codes_and_factors_are_chosen_by_name_or_number_in_that_order() -> None:
     [
         ("information", {"codes": ["99"]}, "no code '99'; give 0 to 59"),
         ("information", {"factors": ["heu"]}, "no factor 'heu'; did you mean 'hue'?"),
-        ("information", {"codes": ["1"], "top": 2}, "give codes, or how many of the most important: top"),
+        ("information", {"codes": ["1"], "top": 2}, "give either codes or top, the number of most important codes"),
         ("important-codes", {"top": 2}, "important-codes shows no choice of top; it takes factors"),
         ("information", {"top": -1}, "top must be a whole number, 1 or more; got -1"),
         ("information", {"width": 5}, "width must be a finite number, at least 40 and at most 1000; got 5"),

@@ -100,7 +100,7 @@ def test_saturates_on_rotated_codes_and_on_codes_that_lack_a_factor() -> None:
 def test_one_factor_scores_one_and_says_so() -> None:
     result = beta_vae_score(random_codes(FACTORS), FACTORS[:, :1])
     assert result.score == 1.0
-    assert "nothing to tell apart" in result.notes[-1]
+    assert "no other to choose" in result.notes[-1]
 
 
 def test_seeds_differ_and_batch_size_matters() -> None:
@@ -138,4 +138,4 @@ def test_levels_of_few_rows_cannot_be_read_even_from_rows_held_out() -> None:
     rare = np.where(np.arange(400)[:, None] < 4, [3, 0], even)
     assert not beta_vae_score(codes, even, separate_rows=True, **settings).notes
     notes = beta_vae_score(codes, rare, separate_rows=True, **settings).notes
-    assert notes == ("cannot be read at this size: noise strays far from chance where levels have down to 4 rows",)
+    assert notes == ("cannot be read at this size: noise scores far from chance where levels have down to 4 rows",)

@@ -236,7 +236,7 @@ def test_a_single_code_spans_a_line() -> None:
     result = score_of(np.cos(ANGLES[:, :1]))
     np.testing.assert_allclose(result.per_subgroup, [0.5, 1.0], atol=1e-12)
     assert result.planes.shape == (1, 2, 1, 2)
-    assert "one code: it spans a line, on which the best is .5" in result.notes
+    assert "one code: it is a line and not a plane: the best possible score is .5" in result.notes
 
 
 def test_each_object_has_its_own_plane_frequency_and_share() -> None:

@@ -187,7 +187,7 @@ def test_no_code_is_important_for_a_factor_that_noise_cannot_predict() -> None:
     codes, factors = rng.standard_normal((150, 64)), FACTORS[rng.permutation(len(FACTORS))[:150]]
     result = dci_boosted(codes, factors)
     assert result.disentanglement == result.completeness == 0.0
-    assert sum("no better than by a constant or by luck" in note for note in result.notes) == 3
+    assert sum("no better than by a constant or by chance" in note for note in result.notes) == 3
     assert not dci_boosted(codes[:, :5], factors[:, :1], booster="exact").importance.any()
     codes[:, 4] += 2 * factors[:, 1]
     result = dci_boosted(codes, factors)

@@ -61,7 +61,7 @@ def test_noise_is_not_explicit_though_its_curve_is_flat() -> None:
     perfect, noise = (dci_es(each(FACTORS), FACTORS, n_trees=20) for each in (perfect_codes, random_codes))
     assert noise.explicitness_published > 0.9
     assert noise.explicitness == noise.disentanglement == 0.0
-    assert "no capacity tells it" in noise.notes[0]
+    assert "no capacity can predict it" in noise.notes[0]
     assert perfect.explicitness > 0.97
     assert perfect.informativeness > 0.99
 
@@ -84,7 +84,7 @@ def test_rows_of_ones_own_are_tested_on() -> None:
     ("capacities", "losses"), [([1], [0.5]), ([2, 1], [0.5, 0.1]), ([1, 2], [0.5]), ([1, 2], [0.5, np.nan])]
 )
 def test_curves_that_cannot_be_are_refused(capacities: list[float], losses: list[float]) -> None:
-    with pytest.raises(ValueError, match="capacities must ascend"):
+    with pytest.raises(ValueError, match="capacities must be at least two ascending numbers"):
         explicitness_from_curve(capacities, losses)
 
 

@@ -179,7 +179,7 @@ def test_no_code_is_important_for_a_factor_that_noise_cannot_predict(kind: Kind)
     codes, factors = rng.standard_normal((600, 20)), FACTORS[rng.permutation(len(FACTORS))[:600]]
     result = dci_forest(codes, factors, kinds=(kind,) * 3)
     assert result.disentanglement == result.completeness == 0.0
-    assert sum("no better than by a constant or by luck" in note for note in result.notes) == 3
+    assert sum("no better than by a constant or by chance" in note for note in result.notes) == 3
     codes[:, 4] += 0.6 * factors[:, 1]
     result = dci_forest(codes, factors, kinds=(kind,) * 3)
     assert result.importance.any(axis=0).tolist() == [False, True, False]

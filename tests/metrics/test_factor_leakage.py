@@ -60,7 +60,7 @@ def test_a_factor_that_no_code_knows_counts_as_spread_evenly() -> None:
     factors = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (3, 1))
     result = factor_leakage(np.stack([factors[:, 0], np.zeros(12)], axis=1), factors)
     assert result.per_factor == pytest.approx([0.0, 1.0], abs=1e-12)
-    assert result.notes == ("factor 1 is known to no code: counts as spread evenly",)
+    assert result.notes == ("factor 1 no code has information on it: it counts as spread evenly",)
     assert factor_leakage(np.zeros((12, 2)), factors).nm_auc == 1.0
 
 

@@ -56,7 +56,7 @@ def test_worked_examples() -> None:
     assert (turned.modularity, turned.compactness) == pytest.approx((3 / 7, 0.0))
     assert (twice.modularity, twice.compactness) == pytest.approx((1.0, 0.0))
     assert twice.explicitness == pytest.approx(0.5, abs=1e-3)
-    assert "factor 1: no active code knows of it" in "".join(twice.notes)
+    assert "factor 1: no active code has information on it" in "".join(twice.notes)
 
 
 @pytest.mark.parametrize("variant", ["standalone", "training", "training_binned", "tripod"])
@@ -117,7 +117,7 @@ def test_noise_looks_modular_and_a_note_says_so() -> None:
     result = infomec(random_codes(FACTORS), FACTORS)
     assert result.modularity > 0.3
     assert abs(result.explicitness) < 0.05
-    assert "noise has as much" in result.notes[-1]
+    assert "noise can have the same" in result.notes[-1]
     assert not [note for note in infomec(noisy_codes(FACTORS), FACTORS).notes if "noise" in note]
 
 

@@ -187,7 +187,7 @@ def test_a_factor_that_one_half_does_not_vary_is_doubted() -> None:
         ({"unmatched": "nan"}, "unmatched must be"),
         ({"alignment": "pairs"}, "alignment must be"),
         ({"test_codes": FACTORS}, "together"),
-        ({"test_codes": FACTORS, "test_factors": FACTORS, "fit": "all"}, "leave out test_codes"),
+        ({"test_codes": FACTORS, "test_factors": FACTORS, "fit": "all"}, "give either fit=.all. or test_codes"),
     ],
 )
 def test_what_cannot_be_is_refused(arguments: dict, message: str) -> None:

@@ -31,7 +31,7 @@ def test_a_factor_that_is_the_xor_of_two_codes_is_lost_without_one(n_factors: in
     np.testing.assert_array_equal(result.alignment // 2, np.arange(n_factors))
     assert result.score > 0.85
     assert result.drop == pytest.approx(0.5, abs=0.06)
-    assert "shuffling costs" in result.notes[-1]
+    assert "shuffling lowers" in result.notes[-1]
 
 
 def two_digit_codes() -> tuple[FloatArray, IntArray]:

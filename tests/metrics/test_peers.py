@@ -70,7 +70,7 @@ def test_the_guard_says_the_same_where_it_does_the_same(case: str) -> None:
 def test_where_the_guard_differs_and_why() -> None:
     # Two of five factors have no code: they count 0 here, and are left out there.
     assert mcc(CASES["undercomplete"], LATENTS).score == pytest.approx(0.6 * GUARD["undercomplete"][1], abs=0.01)
-    # Noise is matched and judged on the same rows there.
+    # Noise is matched and scored on the same rows there.
     assert abs(mcc(CASES["noise"], LATENTS).score) < 0.02 < GUARD["noise"][1]
     # Five folds, the sign of each correlation from the others (`crossfit=True, seed=0`), ours by halves.
     for case, theirs in (("entangled", 0.6344313231250773), ("monotone", 0.7973533576654088)):

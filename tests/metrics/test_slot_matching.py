@@ -67,7 +67,7 @@ def test_masks_decide_where_they_are_given() -> None:
         assert worth[tuple(matched.alignment[image].tolist())] == pytest.approx(max(worth.values()))
         np.testing.assert_array_equal(matched.codes[3 * image : 3 * image + 3], slots[image, matched.alignment[image]])
     hidden = match_slots(slots, OBJECTS[:40], true_masks=np.minimum(true, 2), predicted_masks=predicted)
-    assert hidden.notes == ("40 objects have no pixel, and are matched with slots that are left",)
+    assert hidden.notes == ("40 objects have no pixel, and are matched with the remaining slots",)
 
 
 def test_classes_and_circles_match_as_well() -> None:
@@ -83,11 +83,11 @@ def test_what_does_not_fit_is_refused() -> None:
     masks = np.zeros((150, 3), dtype=int)
     cases: list[tuple[Any, Any, dict[str, Any], str]] = [
         (SLOTS[0], OBJECTS, {}, r"slots must be \(n_images, n_slots, columns\); got shape \(3, 4\)"),
-        (SLOTS[:9], OBJECTS, {}, "as many images; got 9 and 150"),
+        (SLOTS[:9], OBJECTS, {}, "same number of images; got 9 and 150"),
         (SLOTS[:, :2], OBJECTS, {}, "each object needs a slot; got 3 objects for 2 slots"),
-        (SLOTS, OBJECTS, {"true_masks": masks}, "come together"),
+        (SLOTS, OBJECTS, {"true_masks": masks}, "must be given together"),
         (SLOTS, OBJECTS, {"true_masks": masks, "predicted_masks": masks[:, :2]}, r"same shape; got \(150, 3\)"),
-        (SLOTS, OBJECTS, {"true_masks": masks[:9], "predicted_masks": masks[:9]}, "of the 150 images of slots; got 9"),
+        (SLOTS, OBJECTS, {"true_masks": masks[:9], "predicted_masks": masks[:9]}, "the 150 images of slots; got 9"),
         (
             SLOTS,
             OBJECTS,

@@ -450,7 +450,7 @@ def test_a_score_card_skips_it_with_the_reason() -> None:
         ([BASE, BASE], {"kl": [np.ones(4), np.ones(3)]}, r"kl\[1\] must be 4 finite numbers"),
         ([BASE, BASE], {"kl": [np.ones(4), np.full(4, np.nan)]}, r"kl\[1\] must be 4 finite numbers"),
         ([BASE, BASE], {"groups": ["a"]}, r"one entry per model \(2\); got 1"),
-        ([BASE, BASE, BASE], {"groups": ["a", "a", "b"]}, "model 2 is alone in 'b'"),
+        ([BASE, BASE, BASE], {"groups": ["a", "a", "b"]}, "model 2 is the only one in 'b'"),
     ],
 )
 def test_unsound_input_is_refused_by_name(models: list, arguments: dict, message: str) -> None:

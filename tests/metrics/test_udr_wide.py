@@ -112,7 +112,7 @@ def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.
         ((*files, "--top", "3", "--similarity", "lasso"), "similarity must be 'pearson' or 'spearman' with top"),
         ((*files, "--top", "3", "--alpha", "cv"), "alpha and top do not go together"),
         ((files[0], str(tmp_path / "nan.npz"), "--top", "3"), "codes[1] must be finite; row 7, column 3 is nan"),
-        ((files[0], str(tmp_path / "short.npz"), "--top", "3"), "of the same samples"),
+        ((files[0], str(tmp_path / "short.npz"), "--top", "3"), "must have the same samples"),
     ):
         code, _, error = unbraid_cli("rank", *given)
         assert (code, len(error.splitlines())) == (2, 1), error

@@ -49,7 +49,7 @@ def test_twin_built_on_scikit_learn() -> None:
     assert result.score == pytest.approx(result.per_factor.mean())
     assert result.ordinary == pytest.approx(result.ordinary_per_factor.mean())
     assert result.notes == (
-        f"lasso; {len(inside)} rows in the gap, outside it {len(train)} training, {len(valid)} validation "
+        f"lasso; {len(inside)} held-out rows; outside {len(train)} training, {len(valid)} validation "
         f"and {len(test)} test rows",
     )
 

@@ -265,7 +265,7 @@ def test_codes_in_the_bfloat16_of_jax() -> None:
 def test_codes_alone_are_a_representation() -> None:
     held = Representation(CODES)
     assert (held.names, held.kinds, held.factors.shape, held.notes) == ((), (), (N, 0), ())
-    with pytest.raises(ValueError, match="no factors to be measured against: give labels"):
+    with pytest.raises(ValueError, match="no factors to score against: give labels"):
         unbraid.score(held)
 
 

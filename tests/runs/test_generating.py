@@ -115,7 +115,7 @@ def test_an_interpolation_goes_from_reconstruction_to_reconstruction(tmp_path: P
     for step in range(5):
         expected = run.decode(low + (high - low) * step / 4)
         np.testing.assert_allclose(ways[:, step], expected, atol=1e-6)
-    with pytest.raises(ValueError, match="as many images must come as go; got 2 and 1"):
+    with pytest.raises(ValueError, match="both ends must have the same number of images; got 2 and 1"):
         run.interpolate(one, other[:1])
     with pytest.raises(ValueError, match="steps must be"):
         run.interpolate(one, other, steps=1)

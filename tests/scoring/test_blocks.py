@@ -60,7 +60,9 @@ def test_where_one_side_has_none_each_column_is_a_block() -> None:
     singles = [[0], [1], [2]]
     assert card["block_r2"].score == block_r2(CODES, FACTORS, code_blocks=[[1], [0], [2]], factor_blocks=singles).score
     card = unbraid.score(CODES, FACTORS, metrics="block_mcc", code_blocks="0-1,2")
-    assert card.skipped == {"block_r2": "code_blocks and factor_blocks must be equally many; got 2 and 3"}
+    assert card.skipped == {
+        "block_r2": "code_blocks and factor_blocks must have the same number of blocks; got 2 and 3"
+    }
     assert card["block_mcc"].score > 0
 
 

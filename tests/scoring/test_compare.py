@@ -267,7 +267,7 @@ def test_what_has_no_interval_is_not_compared_and_it_is_said() -> None:
     [
         ({"a": GOOD}, {}, "give two or more models to compare; got 1"),
         ({"a": GOOD, "b": GOOD.keep_factors(["y"])}, {}, r"the factors of b \(y\) are not those of a \(x, y\)"),
-        ({"a": Representation(GOOD.codes), "b": Representation(BAD.codes)}, {}, "a has no factors to be measured"),
+        ({"a": Representation(GOOD.codes), "b": Representation(BAD.codes)}, {}, "a has no factors to score"),
         ({"a": GOOD, "b": model(0.3, 1, 39)}, {}, "b: intervals need 40 rows or more; there are 39"),
         ({"a": GOOD, "b": BAD}, {"confidence": 1}, "confidence must be a finite number, above 0 and below 1; got 1"),
         (

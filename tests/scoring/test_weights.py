@@ -55,7 +55,9 @@ def test_whole_weights_score_as_repeated_rows_do_and_ones_as_none() -> None:
         assert weighted[METRICS[name].headline] != pytest.approx(none[METRICS[name].headline], abs=1e-6), name
         between = fields(metric(codes, truth, weights=counts / 1.7, **options))
         assert np.isfinite(between[METRICS[name].headline])
-    with pytest.raises(NotDefined, match="takes no weights of rows where an SVM predicts, as it does factor 1"):
+    with pytest.raises(
+        NotDefined, match="does not support weighted rows where an SVM predicts a factor, as it does factor 1"
+    ):
         sap(codes, factors, weights=counts, kinds=["ordinal", "categorical", "continuous"])
 
 
@@ -65,7 +67,7 @@ def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Pa
     card = unbraid.score(CODES, labels, metrics=["mig", "snc"], weights=counts, kinds={"x": "ordinal"}, null=2)
     repeated = np.repeat(np.arange(1, 400), counts[1:].astype(int))
     assert card["mig"].score == pytest.approx(mig(CODES[repeated], FACTORS[repeated]).score)
-    assert card.skipped == {"snc": "takes no weights of rows"}
+    assert card.skipped == {"snc": "does not support weighted rows"}
     kept = np.count_nonzero(counts[1:])
     assert f"weighted: {kept} rows stand for {len(repeated)}; figures show each row once" in card.notes
     assert len(card.representation) == kept  # rows that stand for none are neither shuffled nor drawn
@@ -84,7 +86,7 @@ def test_weights_go_with_their_rows_and_metrics_without_them_say_so(tmp_path: Pa
         (counts[:-1], r"weights must be one number per row, \(400,\); got shape \(399,\)"),
         (-counts, "weights must be finite and not negative; row 1 is -1"),
         (np.full(400, np.nan), "weights must be finite and not negative; row 0 is nan"),
-        (np.full(400, 1 / 400), "weights count rows, and must add up to two at least; they add up to 1"),
+        (np.full(400, 1 / 400), "weights are numbers of rows and must add up to at least two; they add up to 1"),
     ):
         with pytest.raises(ValueError, match=message):
             unbraid.score(CODES, FACTORS, metrics="mig", weights=wrong)
@@ -117,11 +119,11 @@ def test_what_takes_no_weights_refuses_them(tmp_path: Path) -> None:
         CODES, {"x": FACTORS[:, 0], "hue": hue}, metrics=["mig", "d_lsbd"], weights=counts, period={"hue": 4},
         orbits=lambda: pytest.fail("objects have no weights"),
     )  # fmt: skip
-    assert turns.skipped == {"d_lsbd": "takes no weights of rows"}
+    assert turns.skipped == {"d_lsbd": "does not support weighted rows"}
     held = Representation(CODES, FACTORS, names=("x", "y"), weights=counts)
-    with pytest.raises(ValueError, match="a: a ranking takes no weights of rows"):
+    with pytest.raises(ValueError, match="a: a ranking does not support weighted rows"):
         unbraid.rank({"a": held, "b": Representation(CODES, FACTORS)})
-    with pytest.raises(ValueError, match="figures take no weights of rows"):
+    with pytest.raises(ValueError, match="figures do not support weighted rows"):
         open_source(held)
     plain, other = Representation(CODES, FACTORS, names=("x", "y")), replace(held, weights=counts[::-1])
     with pytest.raises(ValueError, match="b has no weights of rows, which a has; give both, or neither"):

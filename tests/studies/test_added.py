@@ -255,5 +255,5 @@ def test_the_command_adds_and_says_where(study, tmp_path, monkeypatch, capsys):
 
 
 def test_a_study_must_have_begun(tmp_path):
-    with pytest.raises(ValueError, match="the study has not begun; unbraid study run begins it"):
+    with pytest.raises(ValueError, match="the study has not started; start it with unbraid study run"):
         add(opened(tmp_path), [saved(tmp_path / "mine.npz")], family="mine")

@@ -242,9 +242,9 @@ def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbra
         (second, "label: ''", "datasets[1].label: '' cannot be the name of a folder"),
         (second, "label: .hidden", "datasets[1].label: '.hidden' cannot be the name of a folder"),
         (second, 'label: "a\\n"', "cannot be the name of a folder"),
-        (second, "label: Runs", "datasets[1].label: 'Runs' is kept for something else"),
-        (second, "label: baselines", "datasets[1].label: 'baselines' is kept for something else"),
-        (second, "label: x.part", "datasets[1].label: 'x.part' is kept for something else"),
+        (second, "label: Runs", "datasets[1].label: 'Runs' is a reserved name"),
+        (second, "label: baselines", "datasets[1].label: 'baselines' is a reserved name"),
+        (second, "label: x.part", "datasets[1].label: 'x.part' is a reserved name"),
         (second, "label: 3", "datasets[1].label: input should be a valid string; got 3"),
         (second, "label: part, steps: 0", "datasets[1].steps: input should be greater than or equal to 1; got 0"),
         (

@@ -145,7 +145,7 @@ REFUSED = {
     "an empty one": (lambda: Items(tensor_of, 0), "the dataset has no images"),
     "labels": (lambda: Items(lambda row: row), "item 0 of the dataset is no image.* got int"),
     "a mapping": (lambda: Items(lambda row: {"image": tensor_of(row)}), "item 0 of the dataset is no image.* got dict"),
-    "random": (lambda: Items(noisy), "item 0 of the dataset is another image each time .* leave out random transforms"),
+    "random": (lambda: Items(noisy), "item 0 of the dataset changes each time .* remove random transforms"),
     "sizes": (
         lambda: Items(lambda row: tensor_of(row)[:, : 8 - row // 50]),
         r"item 50 of the dataset is uint8 \(7, 8, 1\) where uint8 \(8, 8, 1\) was expected",
@@ -210,7 +210,7 @@ def test_scores_without_factors(tmp_path: Path) -> None:
         codes.codes, rng.integers(3, size=(80, 2)), metrics="elbo_terms", log_variances=np.zeros((80, 3))
     )
     assert card["elbo_terms"].total_correlation == told["elbo_terms"].total_correlation
-    with pytest.raises(ValueError, match="these codes have no factors to be measured against"):
+    with pytest.raises(ValueError, match="these codes have no factors to score against"):
         unbraid.score(codes, metrics=["mig", "sap"])
     for suffix in (".npz", ".safetensors", ".parquet"):
         codes.save(tmp_path / f"codes{suffix}")

@@ -220,7 +220,7 @@ def check_weights(weights: npt.ArrayLike, n_samples: int) -> npt.NDArray[np.floa
         raise ValueError(f"weights must be finite and not negative; row {wrong[0]} is {counted[wrong[0]]}")
     if counted.sum() < 2:
         raise ValueError(
-            f"weights count rows, and must add up to two at least; they add up to {counted.sum():g}. Shares are made "
-            "counts by multiplying them by the number of rows"
+            f"weights are numbers of rows and must add up to at least two; they add up to {counted.sum():g}. To give "
+            "shares, multiply them by the number of rows"
         )
     return counted

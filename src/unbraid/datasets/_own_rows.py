@@ -102,14 +102,14 @@ class TorchRows:
     def __init__(self, dataset: Any) -> None:
         by_position = hasattr(dataset, "__len__") and hasattr(dataset, "__getitem__")
         if not by_position or any(each.__name__ == "IterableDataset" for each in type(dataset).__mro__):
-            raise ValueError("a torch Dataset must be map-style: its items are read by position, and have a number")
+            raise ValueError("a torch Dataset must be map-style, with __getitem__ and __len__")
         if not len(dataset):
             raise ValueError("the dataset has no images")
         self.dataset = dataset
         first = self._image(0)
         if not np.array_equal(first, self._image(0)):
             raise ValueError(
-                "item 0 of the dataset is another image each time it is read: leave out random transforms, since an "
+                "item 0 of the dataset changes each time it is read: remove random transforms, since an "
                 "interrupted training must find the images that it began with"
             )
         self._dtype, self.image_shape = first.dtype, first.shape

@@ -48,9 +48,9 @@ def class_facts(space: Space, settings: Settings) -> dict[str, Any]:
     if all(part.strip().isdecimal() for part in text.split("+")):
         sizes = [int(part) for part in text.split("+")]
         if settings["labels"]:
-            raise ValueError(f"labels are those of factors: classes must name them; got {text}")
+            raise ValueError(f"labels need classes, names of factors; got {text}")
         if min(sizes) < 2:
-            raise ValueError(f"a categorical has two classes at least; got classes {text}")
+            raise ValueError(f"a categorical needs at least two classes; got classes {text}")
         names = [f"u{number}" for number in range(1, len(sizes) + 1)]
     else:
         names = list(named_factors(space, text))

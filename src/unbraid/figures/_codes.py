@@ -207,7 +207,7 @@ def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
     """Latents by their KL from the prior, informative ones in blue."""
     values = source.representation.mean_kl()
     if values is None:
-        raise ValueError(f"{source.path}: no log_variances, and without them no KL")
+        raise ValueError(f"{source.path}: no log_variances, which the KL needs")
     labels = source.representation.code_labels()
     shown, caption = source.chosen.rows(labels, values)
     order = shown[np.argsort(-values[shown], kind="stable")]

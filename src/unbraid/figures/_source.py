@@ -83,7 +83,7 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
         return Source(example_path(), "codes")
     if isinstance(path, Representation):
         if path.weights is not None:
-            raise ValueError("figures take no weights of rows; draw the codes without them")
+            raise ValueError("figures do not support weighted rows; draw the codes without them")
         source = Source(Path("codes"), "codes")
         source.__dict__["representation"] = path
         return source

@@ -101,7 +101,7 @@ def draw(
             does = f"; it takes {' and '.join(row.chooses)}" if row.chooses else ""
             raise ValueError(f"{name} shows no choice of {choice}{does}")
     if codes and top:
-        raise ValueError("give codes, or how many of the most important: top")
+        raise ValueError("give either codes or top, the number of most important codes")
     mm = row.width if width is None else width
     inches(mm)
     wanted = None if top is None else check_whole("top", top, 1)

@@ -111,7 +111,7 @@ def beta_vae_score(
         notes=(
             *levels_of[0].notes,
             *(() if converged else ("the classifier has not converged",)),
-            *single_factor(inputs, "there is nothing to tell apart, and the score is 1"),
+            *single_factor(inputs, "there is no other to choose, and the score is 1"),
             *(() if inputs.n_factors == 1 else _notes_on_rows(levels, inputs.n_codes, batch_size, separate_rows)),
         ),
     )
@@ -129,9 +129,9 @@ def _notes_on_rows(levels: Levels, n_codes: int, batch_size: int, separate_rows:
         return ()
     few = int(min(each.min() for each in counts))
     if separate_rows:
-        return (unreadable(f"noise strays far from chance where levels have down to {few} rows"),) * (few < FEW)
+        return (unreadable(f"noise scores far from chance where levels have down to {few} rows"),) * (few < FEW)
     return (
-        unreadable(f"noise is told by the rows of levels, down to {few}; separate_rows=True draws others to score"),
+        unreadable(f"noise identifies levels by their few rows (down to {few}); separate_rows=True scores other rows"),
     )
 
 

@@ -68,7 +68,9 @@ def block_r2(
     """
     inputs, own, theirs = inputs_and_blocks(codes, factors, kinds, seed, groups, code_blocks, factor_blocks)
     if len(own) != len(theirs):
-        raise NotDefined(f"code_blocks and factor_blocks must be equally many; got {len(own)} and {len(theirs)}")
+        raise NotDefined(
+            f"code_blocks and factor_blocks must have the same number of blocks; got {len(own)} and {len(theirs)}"
+        )
     halves = split_rows(inputs.n_samples, (0.5, 0.5), seed, inputs.groups)
     v, columns = targets_of(inputs, theirs)
     z = standardised(inputs.codes)

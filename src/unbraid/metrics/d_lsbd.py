@@ -145,7 +145,7 @@ def d_lsbd(
         angles=2 * np.pi * (inputs.factors[:, cyclic] % lengths) / lengths,
         notes=(
             f"scale: {SCALES[norm]}",
-            *single_code(inputs, "it spans a line, on which the best is .5"),
+            *single_code(inputs, "it is a line and not a plane: the best possible score is .5"),
             *notes_on_closed(inputs, cyclic, lengths),
             *_notes_on_parity(cyclic, lengths, fits),
             *_note_on_objects(len(rows), cyclic, sizes),

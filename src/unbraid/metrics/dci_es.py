@@ -125,7 +125,7 @@ def dci_es(
         curves=np.minimum.accumulate(losses, axis=0),
         notes=(
             *(
-                f"factor {factor}: no capacity tells it ({best[factor]:.2f}), so that its flat curve counts 0"
+                f"factor {factor}: no capacity can predict it ({best[factor]:.2f}), so its flat curve counts 0"
                 for factor in np.flatnonzero(~known)
             ),
             *(f"factor {k} is cyclic: regressed as a number" for k, kind in enumerate(rows.kinds) if kind == "cyclic"),
@@ -155,7 +155,7 @@ def explicitness_from_curve(capacities: ArrayLike, losses: ArrayLike, baseline: 
     check_number("baseline", baseline, above=0.0)
     x, y = np.asarray(capacities, dtype=float), np.asarray(losses, dtype=float)
     if x.ndim != 1 or x.shape != y.shape or len(x) < 2 or not np.isfinite([x, y]).all() or (np.diff(x) <= 0).any():
-        raise ValueError("capacities must ascend, with a finite loss for each, and be two at least")
+        raise ValueError("capacities must be at least two ascending numbers, each with a finite loss")
     least = np.minimum.accumulate(y)
     area = np.sum(np.diff(x) * (least[1:] + least[:-1] - 2 * least[-1]) / 2)
     return float(1.0 - 2.0 * area / ((x[-1] - x[0]) * baseline))

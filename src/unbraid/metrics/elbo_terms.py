@@ -175,7 +175,7 @@ def _check_prior_kl(prior_kl: ArrayLike, shape: tuple[int, ...]) -> FloatArray:
     if checked.shape != shape:
         raise ValueError(f"prior_kl must have the shape of codes, {shape}; got {checked.shape}")
     if checked.min() < -1e-3:  # rounding apart
-        raise ValueError(f"prior_kl holds divergences, which are at least 0; got {checked.min():g}")
+        raise ValueError(f"prior_kl must be at least 0; got {checked.min():g}")
     return checked
 
 

@@ -73,7 +73,7 @@ def explained_variance(
         "dimensions": float(per_dimension[varied].mean()),
     }[average]
     if not math.isfinite(score):
-        raise ValueError("reconstructions are so far from the activations that their squared error is no number")
+        raise ValueError("reconstructions are too far from the activations: their squared error overflows")
     left_out = "" if average != "dimensions" else ": they do not count"
     return ExplainedVariance(
         score=float(score),

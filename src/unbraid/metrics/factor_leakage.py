@@ -90,7 +90,7 @@ def factor_leakage(
     ranked = np.sort(information, axis=0)[::-1]
     relative, tails = _relative_and_tails(ranked)
     unknown = np.flatnonzero(ranked[0] <= SILENT)
-    notes += tuple(f"factor {k} is known to no code: counts as spread evenly" for k in unknown)
+    notes += tuple(f"factor {k} no code has information on it: it counts as spread evenly" for k in unknown)
     notes += single_code(inputs, "there is no other to leak into")
     per_factor = _mean_of_others(tails)
     return FactorLeakage(

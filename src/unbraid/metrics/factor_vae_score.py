@@ -128,7 +128,7 @@ def factor_vae_score(
     dropped = n_codes - len(active)
     notes = [f"{dropped} of {n_codes} codes have variance below {variance_threshold:g} and are dropped"][: dropped > 0]
     notes += single_code(inputs, "it stands for one factor, and the score is about 1 / n_factors")
-    notes += single_factor(inputs, "there is nothing to tell apart, and the score is 1")
+    notes += single_factor(inputs, "there is no other to choose, and the score is 1")
     notes += () if separate_rows or n_factors == 1 else _notes_on_rows(levels, batch_size)
     return FactorVAEScore(
         score=float(right.sum() / n_test),
@@ -159,7 +159,7 @@ def _notes_on_rows(levels: Levels, batch_size: int) -> tuple[str, ...]:
         return ()
     few = int(min(counts.min() for counts in counts_of_levels(levels)))
     return (
-        unreadable(f"noise is told by the rows of levels, down to {few}; separate_rows=True draws others to score"),
+        unreadable(f"noise identifies levels by their few rows (down to {few}); separate_rows=True scores other rows"),
     )
 
 

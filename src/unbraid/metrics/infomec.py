@@ -204,15 +204,15 @@ def _notes(inputs: Inputs, active: IntArray, shares: FloatArray, explicit: float
     silent, lost = int((~shares.any(axis=1)).sum()), np.flatnonzero(~shares.any(axis=0))
     if silent:
         notes.append(f"{silent} active codes carry no information and are left out of modularity")
-    notes += [f"factor {factor}: no active code knows of it; its compactness counts 0" for factor in lost]
+    notes += [f"factor {factor}: no active code has information on it; its compactness counts 0" for factor in lost]
     if inputs.n_factors == 1:
         notes.append("one factor: modularity is 1 by definition")
     if len(active) == 1:
         notes.append("one active code: compactness is 1 by definition")
     if explicit < UNTOLD:
         notes.append(
-            f"explicitness is {explicit:.2f}: where little is told, modularity and compactness are shares of next to "
-            "nothing, and noise has as much"
+            f"explicitness is {explicit:.2f}: codes have so little information that noise can have the same modularity "
+            "and compactness"
         )
     return tuple(notes)
 

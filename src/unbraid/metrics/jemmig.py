@@ -89,7 +89,7 @@ def jemmig(
         factor_entropy=found.factor_entropy,
         notes=(
             *found.levels.notes,
-            *single_code(inputs, "its runner-up knows nothing"),
+            *single_code(inputs, "its runner-up has no information"),
             *notes_on_bins(inputs, bins, binning),
             *notes_on_dependence(found.levels),
         ),

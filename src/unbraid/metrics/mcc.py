@@ -113,7 +113,7 @@ def mcc(
     ):
         check_choice(name, value, choices)
     if fit == "all" and test_codes is not None:
-        raise ValueError("fit='all' judges on the rows of codes; leave out test_codes, or fit='all'")
+        raise ValueError("fit='all' scores the rows of codes; give either fit='all' or test_codes")
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.5, 0.5))
     blocks, rows = as_blocks(split.inputs, sizes), np.arange(inputs.n_samples)
@@ -309,9 +309,9 @@ def _notes_on_lost(lost: int, inputs: Inputs, unmatched: Unmatched) -> tuple[str
 
 def _notes_on_fit(inputs: Inputs, sizes: Sequence[int] | None, alignment: Alignment) -> tuple[str, ...]:
     if alignment != "permutation":
-        return ("fitted and judged on the same rows",)
+        return ("fitted and scored on the same rows",)
     noise = mcc_of_noise(inputs, sizes, "all")
-    return (f"matched and judged on the same rows: noise would score {noise.score:.2f}",)
+    return (f"matched and scored on the same rows: noise would score {noise.score:.2f}",)
 
 
 METRIC = Metric(

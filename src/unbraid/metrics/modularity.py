@@ -91,7 +91,7 @@ def modularity(
     if weighting == "information":
         shares = np.where(alive, information.sum(axis=1), 0.0)
     shares = shares / max(shares.sum(), np.finfo(float).tiny)
-    notes += single_factor(inputs, "a code that knows it is modular by definition")
+    notes += single_factor(inputs, "a code with information on it is modular by definition")
     if not alive.any():
         notes += ("no code carries information: the score is set to 0",)
     elif not alive.all():

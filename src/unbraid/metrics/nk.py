@@ -127,8 +127,8 @@ def _alignment(rows: TrainTestSplit, full: Perceptrons, seed: int) -> tuple[IntA
             worth[:, factor] += TIE * np.maximum(importance(rows, full, factor, seed), 0.0)
         alignment = align_live(rows, worth)
         notes.append(
-            f"no free code alone tells about factor {', '.join(map(str, unsure))}: aligned to the code whose shuffling "
-            "costs the perceptron on all codes most"
+            f"no unassigned code alone has information on factor {', '.join(map(str, unsure))}: aligned with the code "
+            "whose shuffling lowers the accuracy of the perceptron on all codes most"
         )
     notes += [
         f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0"

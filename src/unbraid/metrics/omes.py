@@ -92,7 +92,7 @@ def omes(
     per_factor = np.zeros((2, inputs.n_factors))
     per_factor[:, told] = _parts(association[live][:, told], pooling) if live.any() else 0.0
     overlap, multiple = per_factor[:, told].mean(axis=1)
-    lost = [f"factor {factor}: no two rows differ in it alone; it does not count" for factor in np.flatnonzero(~told)]
+    lost = [f"factor {factor}: no rows differ in it only; it does not count" for factor in np.flatnonzero(~told)]
     idle = int((~live).sum())
     return OMES(
         score=float(alpha * overlap + (1 - alpha) * multiple),

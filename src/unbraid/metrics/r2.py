@@ -184,7 +184,7 @@ def r2_of_noise(inputs: Inputs) -> Noise:
 def _notes_on_freedom(n_rows: int, n_codes: int) -> tuple[str, ...]:
     if n_rows >= max(ROWS_PER_CODE * n_codes, n_codes + 4):
         return ()
-    return (unreadable(f"least squares on {n_codes} codes fits {n_rows} rows whatever they hold"),)
+    return (unreadable(f"least squares on {n_codes} codes fits any {n_rows} rows"),)
 
 
 METRIC = Metric(

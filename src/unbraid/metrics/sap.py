@@ -101,7 +101,9 @@ def sap(
     inputs = rows.inputs
     by_svm = [kind == "categorical" or ordered == "svm" for kind in inputs.kinds]
     if weights is not None and any(by_svm):
-        raise NotDefined(f"takes no weights of rows where an SVM predicts, as it does factor {by_svm.index(True)}")
+        raise NotDefined(
+            f"does not support weighted rows where an SVM predicts a factor, as it does factor {by_svm.index(True)}"
+        )
     worth = np.zeros((inputs.n_codes, inputs.n_factors))
     lines = np.flatnonzero(~np.array(by_svm))
     if len(lines):

@@ -67,7 +67,7 @@ def seed_consistency(
         check_whole("top", top, 1)
     rng = generator(seed)
     if len(dictionaries) < 2:
-        raise ValueError(f"dictionaries must be at least two; got {len(dictionaries)}")
+        raise ValueError(f"dictionaries must hold at least two; got {len(dictionaries)}")
     rows = [_unit(check_matrix(each, f"dictionaries[{i}]", "n_dimensions")) for i, each in enumerate(dictionaries)]
     for place, each in enumerate(rows):
         if each.shape[1] != rows[0].shape[1]:
@@ -75,7 +75,7 @@ def seed_consistency(
                 f"dictionaries[{place}] has {each.shape[1]} dimensions, dictionaries[0] has {rows[0].shape[1]}"
             )
         if not 0 < len(each) <= MOST_ROWS:
-            raise ValueError(f"dictionaries[{place}] must have 1 to {MOST_ROWS} rows ; got {len(each)}")
+            raise ValueError(f"dictionaries[{place}] must have 1 to {MOST_ROWS} rows; got {len(each)}")
     if top is None and max(map(len, rows)) > EXACT_ROWS:
         top = CANDIDATES
     per_pair, by_shape, chances, off = np.eye(len(rows)), {}, [], 0.0

@@ -73,11 +73,11 @@ def match_slots(
     z, v = given
     (n_images, n_slots), n_objects = z.shape[:2], v.shape[1]
     if len(v) != n_images:
-        raise ValueError(f"slots and objects must be of as many images; got {n_images} and {len(v)}")
+        raise ValueError(f"slots and objects must have the same number of images; got {n_images} and {len(v)}")
     if n_objects > n_slots:
         raise ValueError(f"each object needs a slot; got {n_objects} objects for {n_slots} slots")
     if (true_masks is None) != (predicted_masks is None):
-        raise ValueError("true_masks and predicted_masks come together; only one of them was given")
+        raise ValueError("true_masks and predicted_masks must be given together; only one of them was")
     if true_masks is None or predicted_masks is None:
         alignment, notes = _by_loss(z, v, kinds)
     else:
@@ -110,7 +110,7 @@ def _by_masks(
 ) -> tuple[IntArray, tuple[str, ...]]:
     true, predicted = masks_of(true_masks, predicted_masks)
     if len(true) != n_images:
-        raise ValueError(f"true_masks must be of the {n_images} images of slots; got {len(true)}")
+        raise ValueError(f"true_masks must have the {n_images} images of slots; got {len(true)}")
     for name, masks, most in (("true_masks", true, n_objects), ("predicted_masks", predicted, n_slots - 1)):
         if masks.min() < 0 or masks.max() > most:
             raise ValueError(f"{name} must hold 0 to {most}; got {masks.min()} to {masks.max()}")
@@ -119,7 +119,7 @@ def _by_masks(
     shared = counts.reshape(n_images, n_slots, n_objects + 1).astype(float)
     either = shared.sum(axis=2, keepdims=True) + shared.sum(axis=1, keepdims=True) - shared
     hidden = int((shared.sum(axis=1)[:, 1:] == 0).sum())
-    notes = (f"{hidden} objects have no pixel, and are matched with slots that are left",) if hidden else ()
+    notes = (f"{hidden} objects have no pixel, and are matched with the remaining slots",) if hidden else ()
     return _assigned((shared / np.maximum(either, 1.0))[:, :, 1:]), notes
 
 

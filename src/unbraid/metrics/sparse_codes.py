@@ -228,7 +228,7 @@ def targeted_probe_perturbation(
         Karvonen et al. 2024, "Evaluating Sparse Autoencoders on Targeted Concept Erasure Tasks"; SAEBench.
     """
     if len(orders) < 2:
-        raise ValueError(f"orders must be of at least two classes; got {len(orders)}")
+        raise ValueError(f"orders must be for at least two classes; got {len(orders)}")
     ordered = [np.asarray(order, dtype=np.int64) for order in orders]
     before, own = np.asarray(effect(ordered[0][:0]), dtype=float), np.eye(len(orders), dtype=bool)
     if before.shape != (len(orders),):

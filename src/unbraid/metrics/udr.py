@@ -288,7 +288,7 @@ def _check_models(codes: Sequence[ArrayLike]) -> tuple[int, list[int]]:
     n_rows = shapes[0][0]
     for place, (rows, _) in enumerate(shapes):
         if rows != n_rows:
-            raise ValueError(f"codes must be of the same samples; codes[0] has {n_rows} rows, codes[{place}] {rows}")
+            raise ValueError(f"codes must have the same samples; codes[0] has {n_rows} rows, codes[{place}] {rows}")
     if n_rows < 2:
         raise ValueError(f"codes must have at least two rows (samples); got {n_rows}")
     return n_rows, [width for _, width in shapes]
@@ -353,12 +353,12 @@ def _comparisons(
         own = np.array(members[setting])
         others = own[own != model]
         if len(others) == 0:
-            raise ValueError(f"groups: model {model} is alone in {setting!r}, with nothing to be compared with")
+            raise ValueError(f"groups: model {model} is the only one in {setting!r}; each group needs two models")
         if n_comparisons is not None:
             short += len(others) < n_comparisons
             others = rng.permutation(others)[:n_comparisons]
         wanted[model, others] = True
-    note = f"{short} models have fewer than {n_comparisons} others to be compared with: all of these were taken"
+    note = f"{short} models have fewer than {n_comparisons} others to compare with: all of these were used"
     return wanted, (note,) if short else ()
 
 

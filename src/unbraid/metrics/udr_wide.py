@@ -66,7 +66,7 @@ def wide_udr(
         if each.n_rows != held[0].n_rows:
             rows = held[0].n_rows
             raise ValueError(
-                f"codes must be of the same samples; codes[0] has {rows} rows, codes[{place}] {each.n_rows}"
+                f"codes must have the same samples; codes[0] has {rows} rows, codes[{place}] {each.n_rows}"
             )
     pairs, least = np.full(wanted.shape, np.nan), np.full(wanted.shape, np.nan)
     todo = np.argwhere(np.triu(wanted))
@@ -78,7 +78,7 @@ def wide_udr(
     informative = np.array([each.n_codes for each in held])
     silent = [str(place) for place, number in enumerate(informative) if not number]
     if silent:
-        notes += (f"models {', '.join(silent)} have no code that varies and score 0",)
+        notes += (f"models {', '.join(silent)} have only constant codes and score 0",)
     notes += (f"by the {top} most correlated codes of each",)
     scores = np.array([np.median(row[others]) for row, others in zip(pairs, wanted, strict=True)])
     absent, sound = np.full(pairs.shape, np.nan), np.ones(pairs.shape, dtype=bool)

@@ -165,7 +165,7 @@ def _med(found: OnePass) -> MED:
 
 def _sap(found: OnePass) -> SAP:
     if "categorical" in found.inputs.kinds:
-        raise NotDefined("of categorical factors it trains a support vector machine for each code, too many here")
+        raise NotDefined("it trains a support vector machine per code for categorical factors, too many here")
     per_factor, note = gaps(found.squared), "squared correlation of every factor"
     return SAP(float(per_factor.mean()), per_factor, found.squared[found.leading], (note,))
 

@@ -119,7 +119,7 @@ def errors_in_gap(
         baseline=baseline,
         ordinary_baseline=ordinary_baseline,
         notes=(
-            f"{how}; {len(held_out)} rows in the gap, outside it {len(train)} training, {len(valid)} validation "
+            f"{how}; {len(held_out)} held-out rows; outside {len(train)} training, {len(valid)} validation "
             f"and {len(test)} test rows",
             *notes_on_kinds(inputs.kinds, "its levels are read as numbers"),
             *unsound,

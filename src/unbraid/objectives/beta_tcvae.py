@@ -37,7 +37,7 @@ def log_weights(n_batch: int, n_train: int, estimator: Estimator, *, device: tor
     if estimator == "weighted":
         return torch.full(shape, -math.log(n_train * n_batch), dtype=torch.float64, device=device)
     if estimator != "stratified":
-        raise ValueError(f"estimator is 'weighted' or 'stratified'; got {estimator!r}")
+        raise ValueError(f"estimator must be 'weighted' or 'stratified'; got {estimator!r}")
     if not 2 <= n_batch <= n_train:
         raise ValueError(
             f"the stratified estimator needs at least two images a batch and no more than there are to train on; "

@@ -55,7 +55,7 @@ def plot_hinton(
     if (len(rows), len(columns)) != values.shape:
         raise ValueError(f"names are for {len(rows)} rows and {len(columns)} columns; the matrix is {values.shape}")
     if codes is not None and top is not None:
-        raise ValueError("give codes, or how many of the most important: top")
+        raise ValueError("give either codes or top, the number of most important codes")
     chosen = (
         important_first(values)[:top]
         if top is not None

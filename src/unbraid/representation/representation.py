@@ -168,7 +168,7 @@ class Representation(Shown):
             if array is not None and array.shape != self.codes.shape:
                 raise ValueError(f"{name} must have the shape of codes, {self.codes.shape}; got {array.shape}")
         if self.prior_kl is not None and self.log_variances is None:
-            raise ValueError("prior_kl is that of a posterior, which needs log_variances, too")
+            raise ValueError("prior_kl needs log_variances, too")
         if self.weights is not None:
             object.__setattr__(self, "weights", check_weights(self.weights, len(self.codes)))
         if self.groups is not None:

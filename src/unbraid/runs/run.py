@@ -185,7 +185,7 @@ class Run:
         check_whole("steps", steps, 2)
         low, high = self.encode(one), self.encode(other)
         if len(low) != len(high):
-            raise ValueError(f"as many images must come as go; got {len(low)} and {len(high)}")
+            raise ValueError(f"both ends must have the same number of images; got {len(low)} and {len(high)}")
         codes = between(self.parts, low, high, np.linspace(0, 1, steps))
         images = self.decode(codes.reshape(-1, self.n_codes))
         return images.reshape(len(low), steps, *images.shape[1:])

@@ -44,7 +44,7 @@ def score_wide(
     if len(skipped) == len(chosen):
         raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
     if labels is None:
-        raise ValueError("these codes have no factors to be measured against: give labels")
+        raise ValueError("these codes have no factors to score against: give labels")
     stored = 3 * codes.nnz * STORED if hasattr(codes, "nnz") else 0  # as given, by columns, and without some rows
     at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
     check_memory(COLUMN * codes.shape[0] * at_once + stored, "give fewer rows")

@@ -345,7 +345,7 @@ def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:
                 f"the factors of {other} ({', '.join(each.names)}) are not those of {name} ({', '.join(first.names)})"
             )
     if not first.names:
-        raise ValueError(f"{name} has no factors to be measured against")
+        raise ValueError(f"{name} has no factors to score against")
     orders: dict[str, IntArray] = {name: np.arange(len(first))}
     for other, each in others:
         order = _order(first.factors, each.factors)

@@ -116,7 +116,7 @@ def inputs_of(representation: Representation) -> Inputs:
 def call(metric: Metric, inputs: Inputs, context: Mapping[str, Any], store: Store) -> Any:
     accepted = inspect.signature(metric.function).parameters
     if "weights" in context and "weights" not in accepted:
-        raise NotDefined("takes no weights of rows")
+        raise NotDefined("does not support weighted rows")
     chosen = {name: value for name, value in context.items() if name in accepted}
     if not inputs.n_factors:
         if metric.needs_factors:

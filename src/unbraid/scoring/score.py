@@ -178,7 +178,7 @@ def score(
     if not scored:
         if not representation.names:
             without = "give labels; `rank` compares models without them"
-            raise ValueError(f"these codes have no factors to be measured against: {without}")
+            raise ValueError(f"these codes have no factors to score against: {without}")
         raise none_computed(skipped, failed)
     if shuffle is not None:
         scored = with_nulls(representation, scored, shuffle, seed, held_out, progress, failing)
@@ -242,7 +242,7 @@ def score_encoder(
         check_whole(name, count, 1)
     check_whole("seed", seed, 0)
     if untrained is not None and not baselines:
-        raise ValueError("untrained is one of the baselines: give baselines=True")
+        raise ValueError("untrained is a baseline: give baselines=True, too")
     if isinstance(dataset, str):
         from unbraid.datasets import load
 
@@ -273,13 +273,13 @@ def _baseline(name: str, given: Any, codes: Any, factors: Any, about: Mapping[st
     own = held if isinstance(held, Representation) else Representation(check_matrix(held, f"baselines[{name!r}]", "n"))
     n_samples = len(codes) if isinstance(codes, Representation) else len(as_array(codes))
     if len(own) != n_samples:
-        raise ValueError(f"baselines[{name!r}] must have the rows of codes, {n_samples}; got {len(own)}")
+        raise ValueError(f"baselines[{name!r}] must have as many rows as codes ({n_samples}); got {len(own)}")
     of_rows = {name: value for name, value in about.items() if name not in OF_CODES}
     if not isinstance(codes, Representation):
         return Baseline(described(own.codes, factors, {**of_rows, "log_variances": own.log_variances}), objects)
     known = [factor for factor in codes.names if factor in own.names]
     if known and not np.array_equal(own.keep_factors(known).factors, codes.keep_factors(known).factors):
-        raise ValueError(f"baselines[{name!r}] is of other rows than codes: the factors differ")
+        raise ValueError(f"baselines[{name!r}] has other rows than codes: the factors differ")
     posterior = {part: getattr(own, part) for part in POSTERIOR}
     alike = replace(codes, codes=own.codes, code_names=own.code_names, **posterior)
     of_names = None if objects is None else (lambda: objects().keep_factors(codes.names))
@@ -324,7 +324,7 @@ def choose(metrics: Named | Sequence[Named], blocks: Blocks | None = None) -> di
     for each in asked:
         for name, row in _rows(each, rows):
             if name in found and found[name] != row:
-                raise ValueError(f"two metrics are called {name!r}; name one otherwise by unbraid.metrics.own")
+                raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
             found[name] = row
     return rows | found
 
@@ -338,7 +338,7 @@ def _rows(asked: Named, blocked: Container[str]) -> Iterator[tuple[str, Metric]]
         return
     row = asked if isinstance(asked, Metric) else own(asked)
     if row.own and (row.name in MEASURES or row.name in BLOCKED or row.name in PRESETS):
-        raise ValueError(f"{row.name!r} is a metric of unbraid; name yours otherwise by unbraid.metrics.own")
+        raise ValueError(f"{row.name!r} is a metric of unbraid; give yours another name with unbraid.metrics.own")
     yield row.name, row
 
 

@@ -197,7 +197,7 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
             named = choose(trusting([each]))
         for name, row in named.items():
             if name in rows and rows[name].function is not row.function:
-                raise ValueError(f"two metrics are called {name!r}; name one otherwise by unbraid.metrics.own")
+                raise ValueError(f"two metrics are called {name!r}; give one another name with unbraid.metrics.own")
             own = name not in METRICS
             if own:
                 row = replace(
@@ -206,7 +206,7 @@ def _rows(metrics: Sequence[Named], claims: tuple[Claim, ...] | None, higher_is_
             if claims is not None:
                 row = replace(row, claims={row.headline: claims})
             if not row.claims:
-                raise ValueError(f"{name} claims neither {', '.join(CLAIMS)}; claims= says what to hold it to")
+                raise ValueError(f"{name} claims neither {', '.join(CLAIMS)}; say with claims= what to check")
             rows[name] = row
     return rows
 

@@ -68,7 +68,7 @@ def add(
     """
     folder, space = study.require_folder(), study.dataset().space
     if not (folder / store.ABOUT).exists():
-        raise ValueError(f"{folder}: the study has not begun; unbraid study run begins it")
+        raise ValueError(f"{folder}: the study has not started; start it with unbraid study run")
     study.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")

@@ -229,7 +229,7 @@ def _candidate(name: str, model: Model) -> Candidate:
         return _of_path(name, Path(path))
     if isinstance(model, Representation):
         if model.weights is not None:
-            raise ValueError(f"{name}: a ranking takes no weights of rows")
+            raise ValueError(f"{name}: a ranking does not support weighted rows")
         return Candidate.of(name, "", "", model)
     return Candidate(name, "", "", as_array(model))
 

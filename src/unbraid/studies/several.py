@@ -135,7 +135,7 @@ def _check_labels(sections: Sequence[PartSection], where: str) -> None:
             how = "give one" if section.label is None else "write letters, digits, '.', '_' and '-'"
             raise ValueError(f"{path}: {label[:100]!r} cannot be the name of a folder; {how}")
         if label.casefold() in RESERVED or label.endswith(".part"):
-            raise ValueError(f"{path}: {label!r} is kept for something else in the folder of a study; give another")
+            raise ValueError(f"{path}: {label!r} is a reserved name in the folder of a study; give another")
         if (first := seen.setdefault(label.casefold(), number)) != number:
             raise ValueError(f"{path}: {label!r} is that of datasets[{first}] as well; give each its own")
 

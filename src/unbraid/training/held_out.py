@@ -67,7 +67,7 @@ def hold_out_of(hold_out: Any, every: Any, patience: Any) -> HoldOut:
     """Raises ValueError for what is neither a share nor a number of images, or no whole number of steps or times."""
     number = isinstance(hold_out, int | float | np.number) and not isinstance(hold_out, bool)
     if not number or not (0 <= hold_out < 1 or (hold_out >= 1 and hold_out == int(hold_out))):
-        raise ValueError(f"hold_out must be a share of the images below 1, or how many of them; got {hold_out!r}")
+        raise ValueError(f"hold_out must be a fraction of the images (below 1) or their number; got {hold_out!r}")
     for name, value, low in (("hold_out_every", every, 1), ("patience", patience, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
             raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
@@ -95,9 +95,7 @@ def check_elbo(family: Family, shape: tuple[int, ...], settings: Settings, hyper
             modules = build_member(family, shape, settings, 0).eval()
             if family.encode(modules, torch.zeros(1, *shape[2:], *shape[:2]), settings)[1] is not None:
                 return
-    raise ValueError(
-        f"hold_out: {family.title} has no Gaussian posterior and likelihood, by which its ELBO would be judged"
-    )
+    raise ValueError(f"hold_out: {family.title} has no Gaussian posterior and likelihood, which its ELBO needs")
 
 
 def held_out_rows(n_images: int, count: int) -> IntArray:

@@ -64,7 +64,9 @@ class Plan:
         """
         find_family(self.family)
         if self.steps < 0 or self.batch_size < 1:
-            raise ValueError(f"steps >= 0 and batch_size >= 1; got {self.steps} and {self.batch_size}")
+            raise ValueError(
+                f"steps must be at least 0 and batch_size at least 1; got {self.steps} and {self.batch_size}"
+            )
         kind, colon, number = self.device.partition(":")
         if colon:
             raise ValueError(

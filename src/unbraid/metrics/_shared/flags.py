@@ -25,7 +25,7 @@ def notes_on_bins(inputs: Inputs, bins: int, binning: Binning) -> tuple[str, ...
         most = int(counts.max())
         if CROWDED * inputs.n_samples <= most < inputs.n_samples and len(np.unique(inputs.code(code))) > bins:
             notes.append(
-                f"code {code}: {most} of {inputs.n_samples} rows lie in one bin, since others lie far off; "
+                f"code {code}: {most} of {inputs.n_samples} rows are in one bin, because of outliers; "
                 "binning='mass' cuts bins of equal mass"
             )
     return tuple(notes)

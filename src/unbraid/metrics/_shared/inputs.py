@@ -440,7 +440,7 @@ def _parts_of_groups(sizes: IntArray, fractions: tuple[float, ...], seed: int) -
     """(n_groups,) the part that each group of so many rows is in, every part with one group at least."""
     n_groups, n_parts = len(sizes), len(fractions)
     if n_groups < n_parts:
-        raise NotDefined(f"needs {n_parts} groups of rows, for parts that share none; there are {n_groups}")
+        raise NotDefined(f"needs {n_parts} groups of rows, so that no group is in two parts; there are {n_groups}")
     order = permutation(n_groups, seed)
     reached = np.concatenate([[0], np.cumsum(sizes[order])])
     part_of, start = np.empty(n_groups, dtype=np.int64), 0

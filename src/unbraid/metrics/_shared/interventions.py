@@ -47,7 +47,7 @@ def group_rows(levels: Levels, among: IntArray | None = None) -> Groups:
         if not usable.any():
             raise NotDefined(f"needs two rows with the same level of factor {factor}")
         if not usable.all():
-            notes.append(f"factor {factor}: {int((~usable).sum())} levels of a single row are never held fixed")
+            notes.append(f"factor {factor}: {int((~usable).sum())} levels with a single row are never held fixed")
         starts.append(factor * n_samples + (np.cumsum(frequency) - frequency)[usable])
         counts.append(frequency[usable])
         first.append(first[-1] + int(usable.sum()))

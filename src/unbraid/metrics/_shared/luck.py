@@ -41,7 +41,7 @@ def beats_luck(predicted: FloatArray, truth: tuple[IntArray, FloatArray], n_fact
 def unpredicted(factor: int) -> str:
     """The note of a factor without importances."""
     return (
-        f"factor {factor}: rows kept out of training are predicted no better than by a constant or by luck, "
+        f"factor {factor}: held-out rows are predicted no better than by a constant or by chance, "
         "so that no code counts as important"
     )
 
