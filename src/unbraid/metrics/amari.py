@@ -46,8 +46,7 @@ def amari(
         factors: (n_samples, n_factors); see `dci_lasso`, `dci_forest` and `dci_boosted` for what is made of each kind.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into training, validation and test rows, and of the trees.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         importance: whose importances: "lasso", "forest" or "boosted", each as in its DCI.
 
     Returns:

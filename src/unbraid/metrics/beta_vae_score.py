@@ -46,7 +46,7 @@ def beta_vae_score(
     n_test: int = 5_000,
     separate_rows: bool = False,
 ) -> BetaVAEScore:
-    """Accuracy of a linear classifier that names the factor which pairs of samples share.
+    """Accuracy of a linear classifier that predicts which factor pairs of samples share.
 
     One point is the mean absolute difference (n_codes,) between the two codes of each of `batch_size` pairs; the
     pairs of a point share the level of one factor, drawn at random, and its label is that factor. A multinomial
@@ -57,8 +57,8 @@ def beta_vae_score(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of pairs.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together:
-            then `separate_rows` is on, and no two halves have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session). They turn `separate_rows` on, and no
+            group is in both halves.
         batch_size: pairs per point. The number rises with it: more pairs, less noise.
         n_train: points to train on; at most 20 million pairs in all of them.
         n_test: points to test on, likewise.

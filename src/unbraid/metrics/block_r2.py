@@ -45,8 +45,7 @@ def block_r2(
         factor_blocks: columns of factors in each; block i of the codes should hold block i of the factors.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
 
     Returns:
         BlockR2. `score` at most 1, higher is better; `leakage` from 0, lower is better. Blind to rotation within

@@ -45,8 +45,7 @@ def dci_boosted(
         factors: (n_samples, n_factors). Every level is a class; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 2/3 training and 1/3 test rows, and of the order in which equally good codes are tried.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib). Importances
             sum to 1 for each factor, so the two differ only where no code could split a factor at all.
         booster: "histogram", our own, or "exact", scikit-learn's GradientBoostingClassifier, about a hundred times

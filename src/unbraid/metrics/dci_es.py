@@ -49,7 +49,7 @@ def dci_es(
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> DCIES:
-    """How little capacity a probe needs to read each factor, beside DCI and the size of the codes.
+    """How little capacity a probe needs to predict each factor, with DCI and the size of the codes.
 
     Random forests of growing depth, or other probes of growing capacity, predict each factor from all codes;
     `explicitness_from_curve` of their test losses is 1 where the smallest does as well as the largest.
@@ -59,8 +59,7 @@ def dci_es(
         factors: (n_samples, n_factors). Categorical factors are classified, all others regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into four parts of training rows and one of test rows, and of the probes.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         probe: "forest", of depth 1 to 32. "mlp", a linear probe and perceptrons of 2 to 256 hidden units, a capacity
             the logarithm of the number of parameters; what a factor takes by `r2` or `mlp_accuracy` this takes nine
             times. "rff", ridge regression on 16 to 2048 random Fourier features of .08 cycles a standard deviation, a

@@ -40,8 +40,7 @@ def dci_forest(
         factors: (n_samples, n_factors). Categorical factors are classified, all others regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 80 % training, 10 % validation and 10 % test rows, and of the trees.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib). Importances
             of a forest sum to 1 for each factor, so the two differ only where a factor could not be split at all.
         importance: "impurity", a code's share of the decrease of squared error or Gini impurity (what the authors'

@@ -53,8 +53,7 @@ def dci_lasso(
         factors: (n_samples, n_factors). Levels of every kind are read as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 80 % training, 10 % validation and 10 % test rows.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         completeness: "mean" over factors (the paper) or "weighted" by importance (disentanglement_lib).
         significance: a factor that least squares on all codes does not explain at this level (F-test on the
             training rows, for all factors together: Bonferroni) has no importances: the ratios between weights that fit

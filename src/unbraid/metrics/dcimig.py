@@ -38,7 +38,7 @@ def dcimig(
     binning: Binning = "width",
     factor_bins: int | None = None,
 ) -> DCIMIG:
-    """How much each factor's best code knows of it and of no other factor.
+    """How much information each factor's best code has on it and on no other factor.
 
     Each code gives the gap between the two factors that it knows most of to the first of them; the score is the sum
     over factors of the largest gap given, over the sum of their entropies.

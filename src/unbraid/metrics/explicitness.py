@@ -42,15 +42,14 @@ def explicitness(
     groups: ArrayLike | None = None,
     classifier: Literal["one_vs_rest", "softmax"] = "one_vs_rest",
 ) -> Explicitness:
-    """How well linear classifiers on all codes tell each level of a factor from its other levels.
+    """How well linear classifiers on all codes separate each level of a factor from its other levels.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise; standardised here.
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         classifier: "one_vs_rest" fits one binary logistic regression per level; "softmax" one multinomial
             regression per factor and ranks by its probabilities.
 

@@ -39,7 +39,7 @@ def factor_leakage(
     bins: int = 20,
     binning: Binning = "width",
 ) -> FactorLeakage:
-    """How much codes other than the best know about each factor; lower is better.
+    """How much information codes other than the best have on each factor; lower is better.
 
     For each factor the codes are ranked by their information about it: s_1 >= ... >= s_D, relative to the best
     r_i = s_i / s_1. Averages are over factors.

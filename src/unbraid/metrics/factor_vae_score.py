@@ -48,7 +48,7 @@ def factor_vae_score(
     variance_threshold: float = 0.05,
     separate_rows: bool = False,
 ) -> FactorVAEScore:
-    """Accuracy of a majority vote that names the fixed factor from the code of least normalised variance.
+    """Accuracy of a majority vote that predicts the fixed factor from the code of least normalised variance.
 
     Each vote draws `batch_size` rows that share one level of one factor; the code whose variance among them, over its
     variance among all rows, is least gets one vote for that factor. Each code then stands for the factor that it
@@ -59,8 +59,8 @@ def factor_vae_score(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the draw of batches.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together:
-            then `separate_rows` is on, and no two halves have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session). They turn `separate_rows` on, and no
+            group is in both halves.
         batch_size: rows per vote, at least 2.
         n_train: votes that decide what each code stands for; at most 50 million rows in all of them.
         n_test: votes that are scored, likewise.

@@ -38,7 +38,7 @@ def independence_score(
     seed: int = 0,
     sizes: Sequence[int] | None = None,
 ) -> IndependenceScore:
-    """One less the overlap between the directions in which steps along different factors move the codes.
+    """One minus the overlap between the directions in which steps along different factors move the codes.
 
     A step is one level up or down along one factor with the others held: around the circle for a cyclic factor, within
     the range for an ordinal one. Each is fitted by a linear map rho of codes that moves two dimensions at most. With

@@ -68,7 +68,7 @@ def infomec(
     neighbours: int | None = None,
     sizes: Sequence[int] | None = None,
 ) -> InfoMEC:
-    """How concentrated the information of each code and on each factor is, and how linear it is to read.
+    """How concentrated the information of each code and on each factor is, and how well linear models predict it.
 
     With S_ik = I(code i; factor k) / H(factor k) over the active codes, modularity is the mean over codes of
     (max_k S / sum_k S - 1/K) / (1 - 1/K), compactness the same over factors and active codes. Explicitness is the mean

@@ -42,7 +42,7 @@ def jemmig(
     factor_bins: int | None = None,
     normalise: Normalise = "bins",
 ) -> JEMMIG:
-    """How little each factor's best code holds beside the factor, less what the second-best code knows of it.
+    """How little each factor's best code encodes besides it, minus what the second-best code knows of it.
 
     With i the code that knows most of factor v and s the runner-up, 1 - (H(i, v) - I(i; v) + I(s; v)) / Z.
 

@@ -25,15 +25,14 @@ def linear_accuracy(
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> Accuracy:
-    """How well a linear classifier on all codes names the level of each factor.
+    """How well a linear classifier on all codes predicts the level of each factor.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, and for "paper" the initial weights and the batches.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         chance: accuracy that scores 0. "guessing" guesses levels as often as they occur in training (eq. 4).
             "commonest" is that or always naming the commonest level, whichever is right more often.
         training: "optimum" fits softmax regression to its optimum, with the penalty of scikit-learn's default

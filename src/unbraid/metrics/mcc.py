@@ -69,8 +69,7 @@ def mcc(
         factors: (n_samples, n_factors) levels or real values.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         correlation: "pearson", or "spearman" for that of average ranks, on which no monotone change of a code or an
             ordered factor has a hold.
         fit: "halves" takes matching and signs from one half of the rows and the signed correlation from the other,

@@ -42,7 +42,7 @@ def mig(
     bins: int = 20,
     binning: Binning = "width",
 ) -> MIG:
-    """Gap between the two codes that know most about each factor.
+    """Gap between the two codes with the most information on each factor.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.

@@ -52,7 +52,7 @@ def mig_exact(
     n_samples: int = 10_000,
     method: Literal["monte_carlo", "quadrature"] = "monte_carlo",
 ) -> ExactMIG:
-    """Gap between the two latents that know most about each factor, under the posteriors q(z_j given x).
+    """Gap between the two latents with the most information on each factor, under the posteriors q(z_j given x).
 
     I(z_j; v_k) is the mean over the values of v_k of the divergence of q(z_j given v_k) from q(z_j), the mixtures of
     the posteriors of the rows with that value and of all rows. Both run over every row.

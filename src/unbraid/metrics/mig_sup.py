@@ -44,7 +44,7 @@ def mig_sup(
     normalise: Normalise = "code",
     weighting: Weighting = "codes",
 ) -> MIGSup:
-    """Gap between the two factors that each code knows most of: MIG with codes and factors in each other's place.
+    """Gap between the two factors on which each code has most information: MIG with codes and factors exchanged.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.

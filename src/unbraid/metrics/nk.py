@@ -60,8 +60,7 @@ def nk(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing, the initial weights and the batches.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         chance: accuracy that counts as 0. "guessing" guesses levels as often as they occur in training (eq. 4).
             "commonest" is that or always naming the commonest level, whichever is right more often.
         test_codes: rows to test on instead; `codes` are then all used for training.

@@ -58,8 +58,7 @@ def r2(
         factors: (n_samples, n_factors) levels or real values.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves, of which each is predicted by the fit to the other, and what a regressor draws.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         regressor: "linear", least squares with an intercept; "kernel", ridge regression with a Gaussian kernel, whose
             penalty (1, .1, .01 or .001) and width (.01, .2154, 4.642 or 100 times the squared distance of standardised
             rows) have the highest mean R^2 over three folds of the rows fitted to, the same for all targets; or "mlp",

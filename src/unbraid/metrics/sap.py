@@ -62,8 +62,7 @@ def sap(
         kinds: kind of each factor; see `unbraid.metrics`. The levels of a cyclic factor are read as steps on a
             line, as published tables do: a code that follows the angle through a sine has no straight line.
         seed: draws the rows (one in five) on which the SVM is tested; without SVM the score is deterministic.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         weights: (n_samples,) how many rows each row stands for, whole or not; of ordered factors alone.
         ordered: "r2", or "svm" to treat every factor as categorical.
         standardise: whether codes are standardised before the SVM, without which its penalty makes the score depend

@@ -106,7 +106,7 @@ def _rand(one: IntArray, other: IntArray) -> float | None:
 def slot_identifiability(
     slots: ArrayLike, objects: ArrayLike, *, seed: int = 0, groups: ArrayLike | None = None, max_train: int = 2000
 ) -> SlotIdentifiability:
-    """How much better each slot tells its own object than any other (SIS).
+    """How much better each slot predicts its own object than any other (SIS).
 
     Kernel ridge regression (RBF with gamma 1 / d on standardised inputs, alpha 1) predicts each object from each slot
     on one row in five that it was not fitted to; slots and objects are matched so that the sum of R^2 is largest.
@@ -115,7 +115,7 @@ def slot_identifiability(
         slots: (n_samples, n_slots, d) codes.
         objects: (n_samples, n_objects, f) factors of each object, in the order of the slots or any other fixed one.
         seed: draws the rows.
-        groups: (n_samples,) of which trial, animal, video or session each row is: none is both fitted to and judged.
+        groups: (n_samples,) group of each row (trial, animal, video or session); none is both fitted to and scored.
         max_train: rows to fit to at most, 10 to 10 000.
 
     Returns:
@@ -162,7 +162,7 @@ def slot_identifiability(
 
 
 def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:
-    """Mean over matched slots of R^2 of the own object less that of the best other.
+    """Mean over matched slots of R^2 of the own object minus that of the best other.
 
     Args:
         matrix: (n_slots, n_objects) R^2 of each object from each slot.

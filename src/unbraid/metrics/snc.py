@@ -60,7 +60,7 @@ def snc(
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> SNC:
-    """How well one code alone, cut into intervals, names the level of its factor.
+    """How well one code alone, cut into intervals, predicts the level of its factor.
 
     Factors are aligned to distinct codes by the largest total mutual information (codes in 20 equal-width bins), by
     the training rows alone.
@@ -72,8 +72,7 @@ def snc(
         factors: (n_samples, n_factors) levels; continuous factors are cut into 20 bins of equal width.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         bins: "classes" cuts one interval per class that holds as many rows as the class, in the order of the
             classes' mean codes. "paper" cuts intervals of equal counts, the greatest common divisor of the class
             counts, and a class may own as many of them as its count asks for.

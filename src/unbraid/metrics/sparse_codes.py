@@ -51,8 +51,7 @@ def sparse_probing(
         ks: how many codes, each 1 to n_codes.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the rows (one in five) for testing.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
 
     Returns:
         SparseProbing. Codes are those of the largest difference, over levels, between the mean on a level and off it,

@@ -38,7 +38,7 @@ def tad(
     least_auroc: float = 0.75,
     most_shared: float = 0.2,
 ) -> TAD:
-    """How much better the best code alone tells each binary attribute than the second best does, summed.
+    """How much better the best code alone predicts each binary attribute than the second best, summed.
 
     An attribute counts if its best code has an area under the ROC curve of `least_auroc`, and if no other attribute
     removes more than `most_shared` of its entropy.

@@ -55,8 +55,7 @@ def tmex(
             categorical one as indicators of its levels; the least of their p values counts, times their number.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: draws the halves.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         expected: (n_codes, n_factors) of 0 and 1, where a dependence should be. Without it one half of the rows
             matches each factor with a code of its own, by |T|, and the other half is tested against that: matched on
             the same rows, noise would be best.

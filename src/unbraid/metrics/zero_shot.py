@@ -42,15 +42,14 @@ def zero_shot(
     held_out: Gap | None = None,
     regressor: Regressor = "lasso",
 ) -> ZeroShot:
-    """Error of the DCI regressors on combinations of factors that they never saw.
+    """Error of the DCI regressors on combinations of factors that were held out of their training.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
         factors: (n_samples, n_factors). Levels of every kind are regressed as numbers.
         kinds: kind of each factor; see `unbraid.metrics`.
         seed: of the split into 80 % training, 10 % validation and 10 % test rows, and of the forest.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together: no
-            two parts then have rows of one group.
+        groups: (n_samples,) group of each row (trial, animal, video or session); no group is in two parts.
         held_out: the combinations to keep out: a function from factors (n, n_factors) to a mask (n,), or a mask
             (n_samples,). The mask says which rows are in the gap.
         regressor: "lasso" as in `dci_lasso`, or "forest" as in `dci_forest`.

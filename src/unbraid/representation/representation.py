@@ -81,7 +81,7 @@ class Representation(Shown):
         code_names: one per code, such as those of neurons; default those of the columns of a frame, where they are
             text, or else none: codes are then called code 0, code 1, ...
         weights: (n_samples,) how many rows each row stands for, for the metrics that allow it; not kept in files.
-        groups: (n_samples,) of which trial, animal, video or session each row is, where rows of one hang together;
+        groups: (n_samples,) group of each row (trial, animal, video or session), for rows that are not independent;
             labels of any sort, kept as numbers 0, 1, ...
         code_blocks: which codes belong together, such as [[0, 1], [2]], or as text "0-1,2"; columns in no block are
             left out. With blocks `block_r2` and `block_mcc` are scored as well; all other metrics read single columns,
