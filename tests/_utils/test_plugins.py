@@ -111,7 +111,7 @@ def test_the_sample_is_installed_used_and_uninstalled(tmp_path: Path) -> None:
         (["families"], "sample_vae"),
         (["data", "list"], "sample_bars"),
     ):
-        rows = json.loads(ran(*words, "--json").partition("\nunbraid: warning")[0])
+        rows = json.loads(ran(*words, "--json", "-").partition("\nunbraid: warning")[0])
         assert {row["package"] for each, row in rows.items() if each != name} == {""}
         assert rows[name]["package"] == "unbraid-sample 1.2.3"
     ran("study", "run", "study.yaml", "--out", "study")
@@ -122,8 +122,9 @@ def test_the_sample_is_installed_used_and_uninstalled(tmp_path: Path) -> None:
     ran("report", "study", "--out", "page.html")
     assert "sample_distance" in (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "sample_distance" not in ran("metrics", found=False)
-    gone = ran("study", "status", "study", found=False, code=2)  # a study needs its families
-    assert "families[0].name: unknown family 'sample_vae'" in gone
+    assert "unknown family 'sample_vae'" in ran("families", "sample_vae", found=False, code=2)
+    gone = ran("study", "run", "study.yaml", "--out", "study", found=False, code=2)  # what is kept can still be read
+    assert "unknown executor 'sample_executor'" in gone
     assert gone.count("\n") == 1
 
 
