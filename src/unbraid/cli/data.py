@@ -16,7 +16,7 @@ from unbraid.cli._commands import Commands
 from unbraid.cli._options import Csv, Json, Latex, Markdown, pair
 from unbraid.cli._progress import drawn_bar
 from unbraid.cli.show import Files, check_output, say, show
-from unbraid.storage.table_formats import Cell, Table
+from unbraid.storage.table_formats import Table
 
 if TYPE_CHECKING:
     from unbraid.datasets import FactorDataset
@@ -50,31 +50,18 @@ def list_datasets(csv: Csv = None, latex: Latex = None, markdown: Markdown = Non
     """
     to = Files(csv, latex, markdown, json)
     from unbraid.datasets import DATASETS, cache_root
-    from unbraid.datasets.described import describe, state
+    from unbraid.datasets.described import describe
+    from unbraid.datasets.shown import HEADS, dataset_tables
 
-    root, added = cache_root(), DATASETS.installed()
-    drawn = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if row.rendered]
-    official = [_row(name, row, state(name, root)) for name, row in DATASETS.items() if not row.rendered]
-    others = [_row(name, row, DATASETS.package_of(name)) for name, row in added.items()]
-    heads = ["dataset", "images", "factors", "state"]
-    shown: list[Table | str] = [
-        Table(heads, drawn, "lrll", title="Drawn by this package", keys=2),
-        Table(heads, official, "lrll", title="Official files", keys=2),
-    ]
-    if others:
-        shown.append(Table([*heads[:3], "package"], others, "lrll", title="Of installed packages", keys=2))
+    root, tables = cache_root(), dataset_tables(cache_root())
     keys = (
         "title", "rendered", "n_images", "image_shape", "grid", "factors", "source", "licence", "package", "state",
     )  # fmt: skip
-    content = {name: {key: describe(name, root)[key] for key in keys} for name in [*DATASETS, *added]} if json else None
-    whole = Table(heads, [*drawn, *official, *others], "lrll")
-    show([*shown, "unbraid data info NAME tells more of one."], to, content=content, rows=whole, paper=whole)
-
-
-def _row(name: str, row: Any, state: str | None) -> list[Any]:
-    names = row.space.names
-    factors = ", ".join(names) if len(names) <= 8 else f"{len(names)} yes-or-no attributes"
-    return [name, Cell(f"{len(row):,}", len(row)), factors, state]
+    names = [*DATASETS, *DATASETS.installed()] if json else []
+    content = {name: {key: describe(name, root)[key] for key in keys} for name in names}
+    whole = Table(HEADS, [row for table in tables for row in table.rows], "lrll")
+    lines = [*tables, "unbraid data info NAME tells more of one."]
+    show(lines, to, content=content, rows=whole, paper=whole)
 
 
 @data_app.command("info")
@@ -91,6 +78,7 @@ def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = 
     from unbraid.datasets import DATASETS, StoredImages, cache_root, find, load
     from unbraid.datasets.described import describe, describe_content
     from unbraid.datasets.own import is_path
+    from unbraid.datasets.shown import factor_table, options_and_notes, summary_of
 
     if is_path(name, DATASETS):
         dataset = load(name)
@@ -100,14 +88,9 @@ def info(name: Name, csv: Csv = None, latex: Latex = None, markdown: Markdown = 
     else:
         find(name)
         described = describe(name, cache_root())
-    factors = [[each["name"], each["kind"], each["size"], _values(each["values"])] for each in described["factors"]]
-    table = Table(["factor", "kind", "levels", "values"], factors, "llrl")
-    show(
-        [*_described(described), *([table] if factors else []), *_options_of(described)],
-        to,
-        content=described,
-        rows=table,
-    )
+    factors = factor_table(described)
+    parts = [*summary_of(described), *([factors] if factors.rows else []), *options_and_notes(described)]
+    show(parts, to, content=described, rows=factors, paper=factors)
 
 
 @data_app.command("render")
@@ -281,52 +264,3 @@ def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
     with drawn_bar(console, *columns) as bar:
         task = bar.add_task(printable(what), total=None, visible=False)
         yield lambda done, total: bar.update(task, completed=done, total=total or None, visible=True)
-
-
-def _described(described: dict[str, Any]) -> "Iterator[Table | str]":
-    """What is known of a dataset, beside its factors."""
-    yield f"{described['name']}  {described.get('title', '')}".rstrip()
-    shape = " x ".join(map(str, described["image_shape"]))
-    grid = "every combination of the factors once" if described["grid"] else "samples, no grid"
-    grid = grid if described["factors"] else "no factors are known"
-    facts = [
-        ("images", f"{described['n_images']:,} of {shape} (height, width, channels); {grid}"),
-        ("rendered", f"{str(described['rendered']).lower()}" + (" (drawn by this package)" * described["rendered"])),
-        ("source", described.get("source")),
-        ("licence", described.get("licence")),
-        ("package", described.get("package")),
-    ]
-    facts += [(key, str(value)) for key, value in described.get("about", {}).items() if key not in {"rendered"}]
-    if "state" in described:
-        facts.append(("state", described["state"]))
-    facts += [("stored", f"{one['folder']} ({_size(one['bytes'])})") for one in described.get("stored", ())]
-    if described.get("file"):
-        facts.append(("file at", described["file"]))
-    for number, one in enumerate(described.get("files", ())):
-        size = f", {one['bytes']:,} bytes" if one["bytes"] else ""
-        get = f"unbraid data get {described['name']}" + (f" --file {one['name']}" if number else "")
-        how = get if one["downloads"] else (one["how"] or "by hand")
-        facts.append(
-            ("file", f"{one['name']}{size}, {one['checksum'] or 'no checksum known'}\n{one['address']}\n{how}")
-        )
-    yield from (f"{key:<10}{value}".replace("\n", "\n" + " " * 10) for key, value in facts if value)
-
-
-def _options_of(described: dict[str, Any]) -> "Iterator[Table | str]":
-    """The options of a dataset, and notes."""
-    known = described.get("options", {})
-    rows = [[name, str(one["default"]), one["help"]] for name, one in known.items() if name not in ("file", "verify")]
-    if rows:
-        yield Table(["--set", "default", "what it does"], rows, "lll")
-    yield from (f"- {note}" for note in described.get("notes", ()))
-
-
-def _values(values: list[float | str] | None) -> str:
-    if values is None:
-        return ""
-    texts = [value if isinstance(value, str) else f"{value:.3g}" for value in values]
-    return ", ".join(texts if len(texts) <= 8 else [*texts[:3], "...", texts[-1]])
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"

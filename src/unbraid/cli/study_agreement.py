@@ -1,8 +1,7 @@
 """`unbraid study agreement`: do metrics agree with each other, with UDR, with generalisation?"""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -11,14 +10,6 @@ from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, show
 from unbraid.storage.table_formats import Table, table_of
 from unbraid.types import DataFrame
-
-if TYPE_CHECKING:
-    from unbraid.analysis.agreement import Agreement, Predictors
-    from unbraid.analysis.by_setting import Quartiles, Trend
-    from unbraid.analysis.controversy import Controversy
-
-SIGNIFICANT = 0.05
-Shown: TypeAlias = "Iterator[Table | str]"
 
 
 def agreement(
@@ -92,6 +83,7 @@ def agreement(
     """
     to = Files(csv, latex, markdown, json)
     from unbraid.analysis import agreement as compared
+    from unbraid.analysis import agreement_tables as tables
     from unbraid.analysis.by_setting import quartiles, setting_means
     from unbraid.analysis.by_setting import trend as means
     from unbraid.analysis.columns import by_label, together
@@ -117,11 +109,16 @@ def agreement(
             parts["trend"] = means(_with_elbo(frame, x, y), x, y)
         if controversial is not None:
             parts["controversial"] = disputed(frame, *_two("--controversial", controversial), top=top)
+    further = {
+        "predictors": tables.of_predictors, "spread": tables.of_quartiles, "trend": tables.of_trend,
+        "controversial": tables.of_controversy,
+    }  # fmt: skip
     shown: list[Table | str] = []
     for label, parts in found.items():
         shown += [] if list(found) == [""] else [label or "without a label"]
-        shown += [each for name, part in parts.items() for each in SHOWN[name](part, group)]
-        shown += _pairs(parts["agreement"], group, confidence) if pairs else []
+        shown += tables.of_agreement(parts["agreement"], group)
+        shown += [each for name, part in parts.items() if name in further for each in further[name](part)]
+        shown += tables.of_pairs(parts["agreement"], group, confidence) if pairs else []
     content = {label: {name: part.to_dict() for name, part in parts.items()} for label, parts in found.items()}
     rows = table_of(together({label: parts["agreement"].to_frame() for label, parts in found.items()}))
     show(shown, to, content=content.get("", content), rows=rows)
@@ -138,105 +135,3 @@ def _with_elbo(frame: DataFrame, *names: str) -> DataFrame:
     from unbraid.analysis.by_setting import with_elbo
 
     return with_elbo(frame) if "elbo" in names else frame
-
-
-def _agreement(found: "Agreement", group: str) -> Shown:
-    names, values, p = found.matrix(group)
-    counts = [each.n for each in found.correlations if each.group == group]
-    if counts:
-        low, high = min(counts), max(counts)
-        runs = f"{low}" if low == high else f"{low} to {high}"
-        cells = [[_cell(values[row, column], p[row, column]) for column in range(row)] for row in range(len(names))]
-        yield matrix(f"{found.method} correlation, {group}, n = {runs}", names, cells)
-    for each in found.left_out:
-        lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
-        if each.group == group and not lacking:  # that a family has no such hyperparameter is no news
-            yield f"left out: {' and '.join(each.columns)} ({each.reason})"
-    if others := [each for each in found.groups if each != group]:
-        yield f"other groups, by --group: {', '.join(others)}"
-
-
-def _pairs(found: "Agreement", group: str, confidence: float) -> Shown:
-    heads = ["first", "second", found.method, f"{100 * confidence:g} % between", "p", "n"]
-    rows = [
-        [each.first, each.second, f"{each.value:.2f}", f"{each.low:.2f} to {each.high:.2f}", f"{each.p:.2g}", each.n]
-        for each in found.correlations
-        if each.group == group
-    ]
-    yield Table(heads, rows, "llrrrr", keys=2)
-    yield "intervals by Fisher's transformation, as if runs were independent; runs of one setting are alike"
-
-
-def matrix(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, first: str | None = None) -> Table:
-    """Columns are numbered as rows are, after one called `first`."""
-    heads = ([] if first is None else [first]) + [str(number) for number in range(1, len(names) + 1)]
-    rows = [
-        [f"{number:>2} {name}", *own, *[""] * (len(heads) - len(own))]
-        for number, (name, own) in enumerate(zip(names, cells, strict=True), start=1)
-    ]
-    return Table(["", *heads], rows, title=title)
-
-
-def _predictors(found: "Predictors", _: str) -> Shown:
-    names, p = found.matrix()
-    values = {each.first: each.first_value for each in found.predictions}
-    title = f"{found.method} correlation with {found.target}; p that the row is not stronger than the column"
-    tests = [
-        ["" if row == column else f"{chance:.3f}".replace("nan", "-") for column, chance in enumerate(line)]
-        for row, line in enumerate(p)
-    ]
-    cells = [[f"{values[name]:.2f}", *line] for name, line in zip(names, tests, strict=True)]
-    if names:
-        yield matrix(f"{title} ({found.test})", names, cells, first="r")
-    else:
-        yield f"{found.method} correlation with {found.target}: no two columns can be compared"
-    for each in found.left_out:
-        yield f"left out: {' and '.join(each.columns)} ({each.reason})"
-
-
-def _spread(found: "Quartiles", _: str) -> Shown:
-    heads = ["family", "setting", "runs", "lowest", "25 %", "median", "75 %", "highest"]
-    rows = [
-        [box.family, box.setting, box.n, box.lowest, box.lower_quartile, box.median, box.upper_quartile, box.highest]
-        for box in found.boxes
-    ]
-    yield Table(heads, rows, "llrrrrrr", title=found.column, keys=2)
-    yield from _left_out(found.left_out)
-
-
-def _trend(found: "Trend", _: str) -> Shown:
-    rows = [[each.family, each.setting, each.n, each.x, each.y] for each in found.means]
-    yield Table(["family", "setting", "runs", found.x, found.y], rows, "llrrr", title="means by setting", keys=2)
-    for each in found.correlations:
-        yield f"{each.family}: correlation {each.value:.2f} over {each.n} settings (p = {each.p:.2g})"
-    yield from _left_out(found.left_out)
-
-
-def _left_out(reasons: Mapping[str, str]) -> Shown:
-    for name, reason in reasons.items():
-        yield f"left out: {name} ({reason})"
-
-
-def _controversy(found: "Controversy", _: str) -> Shown:
-    title = f"high by {found.first}, low by {found.second}, among {found.n}"
-    rows = [
-        [
-            each.run, each.family, each.setting, each.first, f"{each.above_first:.0%}", each.second,
-            f"{each.above_second:.0%}",
-        ]
-        for each in found.models
-    ]  # fmt: skip
-    yield Table(["run", "family", "setting", "first", "above", "second", "above"], rows, "lllrrrr", title=title, keys=3)
-
-
-SHOWN: Mapping[str, Callable[[Any, str], Shown]] = {
-    "agreement": _agreement, "predictors": _predictors, "spread": _spread, "trend": _trend,
-    "controversial": _controversy,
-}  # fmt: skip
-
-
-def _cell(value: float, p: float) -> str:
-    """Two digits without the zero before the point, as papers print correlations."""
-    if value != value:
-        return "-"
-    return f"{value:.2f}".replace("0.", ".") + ("*" if p < SIGNIFICANT else " ")

@@ -1,0 +1,114 @@
+"""What `agreement` and its kin found, as tables and lines to be read."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
+
+from unbraid.analysis.agreement import EVERYTHING, Agreement, Predictors
+from unbraid.analysis.by_setting import Quartiles, Trend
+from unbraid.analysis.controversy import Controversy
+from unbraid.storage.table_formats import Table
+
+SIGNIFICANT = 0.05
+Shown: TypeAlias = Iterator[Table | str]
+
+
+def of_agreement(found: Agreement, group: str = EVERYTHING) -> Shown:
+    """The matrix of a group, and what is left out of it."""
+    names, values, p = found.matrix(group)
+    counts = [each.n for each in found.correlations if each.group == group]
+    if counts:
+        low, high = min(counts), max(counts)
+        runs = f"{low}" if low == high else f"{low} to {high}"
+        cells = [[_cell(values[row, column], p[row, column]) for column in range(row)] for row in range(len(names))]
+        yield matrix(f"{found.method} correlation, {group}, n = {runs}", names, cells)
+    for each in found.left_out:
+        lacking = each.columns[0].startswith("hyper.") and each.reason.startswith("has 0 ")
+        if each.group == group and not lacking:  # that a family has no such hyperparameter is no news
+            yield f"left out: {' and '.join(each.columns)} ({each.reason})"
+    if others := [each for each in found.groups if each != group]:
+        yield f"other groups, by --group: {', '.join(others)}"
+
+
+def of_pairs(found: Agreement, group: str, confidence: float) -> Shown:
+    """Every pair of columns in a group, with its interval at this confidence."""
+    heads = ["first", "second", found.method, f"{100 * confidence:g} % between", "p", "n"]
+    rows = [
+        [each.first, each.second, f"{each.value:.2f}", f"{each.low:.2f} to {each.high:.2f}", f"{each.p:.2g}", each.n]
+        for each in found.correlations
+        if each.group == group
+    ]
+    yield Table(heads, rows, "llrrrr", keys=2)
+    yield "intervals by Fisher's transformation, as if runs were independent; runs of one setting are alike"
+
+
+def matrix(title: str, names: Sequence[str], cells: Sequence[Sequence[str]], *, first: str | None = None) -> Table:
+    """Columns are numbered as rows are, after one called `first`."""
+    heads = ([] if first is None else [first]) + [str(number) for number in range(1, len(names) + 1)]
+    rows = [
+        [f"{number:>2} {name}", *own, *[""] * (len(heads) - len(own))]
+        for number, (name, own) in enumerate(zip(names, cells, strict=True), start=1)
+    ]
+    return Table(["", *heads], rows, title=title)
+
+
+def of_predictors(found: Predictors) -> Shown:
+    """Which column predicts the target best."""
+    names, p = found.matrix()
+    values = {each.first: each.first_value for each in found.predictions}
+    title = f"{found.method} correlation with {found.target}; p that the row is not stronger than the column"
+    tests = [
+        ["" if row == column else f"{chance:.3f}".replace("nan", "-") for column, chance in enumerate(line)]
+        for row, line in enumerate(p)
+    ]
+    cells = [[f"{values[name]:.2f}", *line] for name, line in zip(names, tests, strict=True)]
+    if names:
+        yield matrix(f"{title} ({found.test})", names, cells, first="r")
+    else:
+        yield f"{found.method} correlation with {found.target}: no two columns can be compared"
+    for each in found.left_out:
+        yield f"left out: {' and '.join(each.columns)} ({each.reason})"
+
+
+def of_quartiles(found: Quartiles) -> Shown:
+    """Five numbers of each setting."""
+    heads = ["family", "setting", "runs", "lowest", "25 %", "median", "75 %", "highest"]
+    rows = [
+        [box.family, box.setting, box.n, box.lowest, box.lower_quartile, box.median, box.upper_quartile, box.highest]
+        for box in found.boxes
+    ]
+    yield Table(heads, rows, "llrrrrrr", title=found.column, keys=2)
+    yield from _left_out(found.left_out)
+
+
+def of_trend(found: Trend) -> Shown:
+    """Means of two columns by setting, and their correlation in each family."""
+    rows = [[each.family, each.setting, each.n, each.x, each.y] for each in found.means]
+    yield Table(["family", "setting", "runs", found.x, found.y], rows, "llrrr", title="means by setting", keys=2)
+    for each in found.correlations:
+        yield f"{each.family}: correlation {each.value:.2f} over {each.n} settings (p = {each.p:.2g})"
+    yield from _left_out(found.left_out)
+
+
+def _left_out(reasons: Mapping[str, str]) -> Shown:
+    for name, reason in reasons.items():
+        yield f"left out: {name} ({reason})"
+
+
+def of_controversy(found: Controversy) -> Shown:
+    """The models that two metrics judge most differently."""
+    title = f"high by {found.first}, low by {found.second}, among {found.n}"
+    rows = [
+        [
+            each.run, each.family, each.setting, each.first, f"{each.above_first:.0%}", each.second,
+            f"{each.above_second:.0%}",
+        ]
+        for each in found.models
+    ]  # fmt: skip
+    yield Table(["run", "family", "setting", "first", "above", "second", "above"], rows, "lllrrrr", title=title, keys=3)
+
+
+def _cell(value: float, p: float) -> str:
+    """Two digits without the zero before the point, as papers print correlations."""
+    if value != value:
+        return "-"
+    return f"{value:.2f}".replace("0.", ".") + ("*" if p < SIGNIFICANT else " ")
