@@ -9,10 +9,9 @@ import typer
 from unbraid.cli._options import Csv, Html, Json, Latex, Markdown, refuse
 from unbraid.cli._paths import expanded, is_study
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._rank_study import rank_study
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, say, show
-from unbraid.storage.table_formats import Table
+from unbraid.storage.table_formats import Table, table_of
 
 if TYPE_CHECKING:
     from unbraid.ranking.ranking import Ranking
@@ -155,7 +154,7 @@ def rank(
         refuse({"html": html}, f"is of files; unbraid report {paths[0]} makes the page of a study")
         if similarity == "pearson":
             raise ValueError(f"--similarity pearson goes with --top, which is of files; {paths[0]} is a study")
-        rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code or ())
+        _rank_study(paths[0], given | {"compare": compare}, metric, rows or 20, to, trust_code)
         return
     refuse({"compare": compare, "metric": metric, "trust-code": trust_code}, "is of a study; these are files")
     files = expanded(paths)
@@ -173,6 +172,28 @@ def rank(
         content=_content(ranking, similarity, top, grouped=grouped) if to.json else None,
         html=_page(ranking, grouped=grouped) if to.html else None,
     )  # fmt: skip
+
+
+def _rank_study(
+    folder: Path, options: dict[str, Any], metric: str | None, n_rows: int, to: Files, trust: list[str] | None
+) -> None:
+    from unbraid.analysis.columns import together
+    from unbraid.cli.study import opened
+    from unbraid.studies.ranked import rank_parts, setting_medians
+
+    snapshots = opened(folder, trust=trust or ()).snapshots()
+    with stage_progress("reading codes") as progress:
+        found, left_out = rank_parts(
+            snapshots, {name: value for name, value in options.items() if value is not None}, metric, progress=progress
+        )
+    for label, reason in left_out.items():
+        say(f"{label}: {reason}", err=True)
+    table = together({label: each.table for label, each in found.items()})
+    content = {label: each.content() for label, each in found.items()} if to.json else {}
+    shown: list[Table | str] = []
+    for label, each in found.items():
+        shown += [*([label] if label else []), *each.tables(n_rows), *each.lines()]
+    show(shown, to, content=content.get("", content), rows=table_of(table), paper=setting_medians(table))
 
 
 def penalty(text: str) -> float | Literal["cv"]:

@@ -12,9 +12,9 @@ from unbraid._utils.optional import require
 from unbraid.cli._commands import Commands
 from unbraid.cli._options import Csv, Json, Latex, Markdown, StudyFolder
 from unbraid.cli._progress import Pace, continuing, metric_progress, progress_bar
-from unbraid.cli._study_tables import counts, described, estimated, in_all, status_of, summary
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, say, show
+from unbraid.studies.shown import counts, described, estimated, in_all, status_of, summary
 
 if TYPE_CHECKING:
     from unbraid.studies.record import StudyProgress

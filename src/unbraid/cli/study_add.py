@@ -7,9 +7,9 @@ import typer
 
 from unbraid.cli._options import StudyFolder, number_or_text, pair
 from unbraid.cli._progress import stage_progress
-from unbraid.cli._study_tables import failed_metrics
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import say
+from unbraid.studies.shown import failed_metrics
 
 
 def add(

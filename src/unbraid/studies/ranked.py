@@ -1,94 +1,83 @@
-"""`unbraid rank STUDY`: the runs of a study, ranked without labels, and what metrics with labels say of the choice."""
+"""The runs of a study ranked without labels, as tables and lines, with what metrics with labels say of the choice."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from unbraid._utils.natural_order import natural
+from unbraid.analysis.columns import headline_columns, higher_is_better, numbers
 from unbraid.analysis.settings import brief_settings, with_brief_settings
-from unbraid.cli._progress import stage_progress
-from unbraid.cli.show import Files, say, show
 from unbraid.confidence.baselines import ABOVE, MARK
-from unbraid.storage.table_formats import Cell, Table, table_of
-from unbraid.types import DataFrame
-
-if TYPE_CHECKING:
-    from unbraid.ranking.ranking import Ranking
-    from unbraid.ranking.suitability import Suitability
+from unbraid.ranking.ranking import NothingToRank, Ranking
+from unbraid.ranking.suitability import PUBLISHED, Suitability, suitability
+from unbraid.ranking.verdicts import study_verdict
+from unbraid.storage.remote import changing
+from unbraid.storage.table_formats import Cell, Table
+from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
+from unbraid.studies.results import results
+from unbraid.studies.snapshot import StudySnapshot
+from unbraid.studies.study_ranking import rank_study, ranking_options
+from unbraid.types import DataFrame, Progress
 
 # Columns of the table beside the metrics.
 FIXED = {"label", "rank", "run", "family", "setting", "udr.score", "udr.informative", "seed", ABOVE}
 
 
-def rank_study(
-    folder: Path, options: Mapping[str, Any], metric: str | None, n_rows: int, to: Files, trust: Collection[str]
-) -> None:
-    """Rank each dataset of a study, and show what was found.
+def rank_parts(
+    snapshots: Sequence[StudySnapshot],
+    options: Mapping[str, Any],
+    metric: str | None = None,
+    *,
+    progress: Progress | None = None,
+) -> "tuple[dict[str, RankedPart], dict[str, str]]":
+    """Rank the models of each dataset of a study.
 
     Args:
-        folder: of the study.
-        options: of `RankingOptions`; None as the YAML says.
+        snapshots: of each dataset.
+        options: of `RankingOptions`, in place of what the YAML says.
         metric: column by which to check that seeds matter.
-        n_rows: of the table of runs on the terminal.
-        to: what is written.
-        trust: code of the user's own that the study may use.
+        progress: called as progress(what is done, done, all).
+
+    Returns:
+        What was found by label, and why some of several datasets have no two models to compare.
+
+    Raises:
+        ValueError: there is no such column; or no dataset has two models that can be compared.
     """
-    from unbraid.analysis.columns import together
-
-    found = _ranked(folder, {name: value for name, value in options.items() if value is not None}, metric, trust)
-    table = together({label: each.table for label, each in found.items()})
-    content = {label: each.content() for label, each in found.items()} if to.json else {}
-    shown: list[Table | str] = []
-    for label, each in found.items():
-        shown += [*([label] if label else []), *each.tables(n_rows), *each.lines()]
-    show(shown, to, content=content.get("", content), rows=table_of(table), paper=_settings(table))
-
-
-def _ranked(
-    folder: Path, options: Mapping[str, Any], metric: str | None, trust: Collection[str]
-) -> "dict[str, _Ranked]":
-    from unbraid.analysis.columns import numbers
-    from unbraid.cli.study import opened
-    from unbraid.ranking.ranking import NothingToRank
-    from unbraid.storage.remote import changing
-    from unbraid.studies.baselines import beside_baselines, no_better_runs
-    from unbraid.studies.results import results
-    from unbraid.studies.study_ranking import rank_study as rank_snapshot
-    from unbraid.studies.study_ranking import ranking_options
-
-    found, snapshots = {}, opened(folder, trust=trust).snapshots()
     if metric is not None:
         for snapshot in snapshots:
             numbers(results(snapshot), metric)
+    found, left_out = {}, {}
     for snapshot in snapshots:
-        label, chosen = snapshot.label, replace(ranking_options(snapshot.config), **options)
+        chosen = replace(ranking_options(snapshot.config), **options)
         try:
-            with stage_progress(f"{label} reading codes".strip()) as progress, changing(snapshot.folder):
-                ranking = rank_snapshot(snapshot, chosen, progress=progress)
+            with changing(snapshot.folder):
+                ranking = rank_study(snapshot, chosen, progress=progress)
         except NothingToRank as error:
-            if not label:
+            if not snapshot.label:
                 raise
-            say(f"{label}: {error}", err=True)
+            left_out[snapshot.label] = str(error)
             continue
         frame = results(snapshot)
         paths = {run.id: run.path for run in snapshot.runs}
-        found[label] = _Ranked(
+        found[snapshot.label] = RankedPart(
             ranking, _beside(frame, ranking), _checks(frame, ranking, metric), paths,
             snapshot.config.baselines, beside_baselines(snapshot), no_better_runs(frame),
         )  # fmt: skip
     if not found:
-        raise ValueError(f"{folder}: no dataset has two runs that can be compared")
-    return found
+        raise ValueError(f"{snapshots[0].folder.parent}: no dataset has two runs that can be compared")
+    return found, left_out
 
 
 @dataclass(frozen=True)
-class _Ranked:
+class RankedPart:
     """The models of one dataset."""
 
-    ranking: "Ranking"
+    ranking: Ranking
     table: DataFrame
-    checks: "Sequence[Suitability]"
+    checks: Sequence[Suitability]
     paths: Mapping[str, Path]
     asked: bool  # whether the study has baselines
     beside: Sequence[Mapping[str, Any]]  # what these score
@@ -98,7 +87,7 @@ class _Ranked:
         """Runs, the best first, medians by setting, and baselines."""
         baselines = [_baselines(self.beside, columns)] if (columns := self._measured) else []
         brief = with_brief_settings(self.table)
-        settings = replace(_settings(self.table), title="medians by setting", all_columns=False)
+        settings = replace(setting_medians(self.table), title="medians by setting", all_columns=False)
         return [_runs(brief, self.worse).first(n_rows), settings, *baselines]
 
     @property
@@ -108,8 +97,6 @@ class _Ranked:
 
     def lines(self) -> list[str]:
         """Notes, the choice, and what labels say of it."""
-        from unbraid.ranking.verdicts import study_verdict
-
         chosen = self.ranking.choose()
         lines = []
         if self.asked and not self._measured:
@@ -141,18 +128,13 @@ class _Ranked:
         }
 
 
-def _beside(frame: DataFrame, ranking: "Ranking") -> DataFrame:
+def _beside(frame: DataFrame, ranking: Ranking) -> DataFrame:
     """The ranking with seeds and the headline of each metric beside it, the best first."""
-    from unbraid.analysis.columns import headline_columns
-
     judged = [ABOVE] if frame[ABOVE].notna().to_numpy().any() else []
     return ranking.to_frame().merge(frame[["run", "seed", *judged, *headline_columns(frame)]], on="run", how="left")
 
 
-def _checks(frame: DataFrame, ranking: "Ranking", metric: str | None) -> "list[Suitability]":
-    from unbraid.analysis.columns import headline_columns, higher_is_better
-    from unbraid.ranking.suitability import suitability
-
+def _checks(frame: DataFrame, ranking: Ranking, metric: str | None) -> list[Suitability]:
     known = headline_columns(frame)
     column = metric or ("mig.score" if "mig.score" in known or not known else known[0])
     rows = frame.loc[frame["run"].isin(ranking.runs)]
@@ -180,10 +162,8 @@ def _marked(number: float, worse: bool) -> Cell | float:
     return Cell(f"{number:.3f}{MARK}", number) if worse else number
 
 
-def _settings(table: DataFrame) -> Table:
+def setting_medians(table: DataFrame) -> Table:
     """Medians of UDR and of each metric by setting."""
-    from unbraid._utils.natural_order import natural
-
     metrics, brief = ["udr.score", *_metrics(table)], with_brief_settings(table)
     keys = [name for name in ("label", "family", "setting") if name in table.columns]
     groups: Any = brief.groupby(keys, sort=False)
@@ -195,8 +175,6 @@ def _settings(table: DataFrame) -> Table:
 
 def _baselines(beside: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> Table:
     """One row for each kind of baseline and number of codes."""
-    from unbraid.studies.baselines import summaries
-
     rows = [
         [kind["baseline"], kind["codes"], kind["number"], *(_spread(kind["scores"].get(column)) for column in columns)]
         for kind in summaries(beside)
@@ -213,7 +191,7 @@ def _spread(found: tuple[float, float, float] | None) -> str:
     return f"{mean:.3f}" if low == high else f"{mean:.3f} ({low:.3f} to {high:.3f})"
 
 
-def _notes(ranking: "Ranking") -> list[str]:
+def _notes(ranking: Ranking) -> list[str]:
     lines = []
     for reason, count in Counter(ranking.left_out.values()).items():
         names = [run for run, why in ranking.left_out.items() if why == reason]
@@ -221,9 +199,7 @@ def _notes(ranking: "Ranking") -> list[str]:
     return [*lines, *(f"note: {note}" for note in ranking.notes)]
 
 
-def _check(found: "Suitability") -> str:
-    from unbraid.ranking.suitability import PUBLISHED
-
+def _check(found: Suitability) -> str:
     if found.warning:
         return f"warning: {found.warning}"
     if found.within_seed_win_rate is None or found.across_seed_win_rate is None:
@@ -238,8 +214,6 @@ def _check(found: "Suitability") -> str:
 
 def _labels(table: DataFrame, chosen: str) -> list[str]:
     """What metrics that know the factors, which the ranking did not, say of the choice."""
-    from unbraid.analysis.columns import higher_is_better
-
     said = []
     for name in _metrics(table):
         known = table.loc[table[name].notna(), ["run", name]]
