@@ -72,6 +72,11 @@ def is_sparse(values: Any) -> bool:
     )
 
 
+def n_stored(values: Any) -> int:
+    """How many values a sparse matrix or tensor stores."""
+    return int(values.nnz if hasattr(values, "nnz") else values._nnz())
+
+
 def is_wide(values: Any) -> bool:
     """Whether codes are read by columns: sparse ones, and wide ones on the disk that are too large for memory."""
     mapped = isinstance(values, np.memmap) and values.ndim == 2 and values.shape[1] > MOST_COLUMNS

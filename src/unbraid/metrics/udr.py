@@ -9,10 +9,20 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_number, check_whole
+from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, standardised
 from unbraid.metrics._shared.metric import Metric
-from unbraid.metrics._shared.pairs import FIXED, SPEARMAN, VALIDATED, Columns, Comparison, Pairs, compare_pairs
+from unbraid.metrics._shared.pairs import (
+    FIXED,
+    SPEARMAN,
+    VALIDATED,
+    Columns,
+    Comparison,
+    Pairs,
+    bytes_of_pairs,
+    compare_pairs,
+)
 from unbraid.representation.row_index import refuse_other_order
 from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray
 
@@ -21,6 +31,7 @@ Aggregate = Literal["paper", "dlib"]
 N_FOLDS = 5
 HEAVY = 1.05  # weights of uncorrelated standardised latents are at most 1
 NAMED = 5  # models in one note
+STANDARDISED, RANKED = 5, 6  # copies of the codes of one model while they are prepared
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -94,7 +105,8 @@ def udr(
 
     Raises:
         ValueError: fewer than two models, or in some group; codes that are not matrices of the same samples; kl of
-            other shapes; fewer than 10 rows for cross-validation; an argument out of range.
+            other shapes; fewer than 10 rows for cross-validation; an argument out of range; it needs more memory than
+            is free.
         NotDefined: called with factors.
 
     Reference:
@@ -124,7 +136,11 @@ def udr(
     found = known or Pairs.unknown(n_models)
     if found.values.shape != (n_models, n_models):
         raise ValueError(f"known must hold the pairs of {n_models} models; it has those of {len(found.values)}")
-    columns = Columns(n_rows, np.cumsum([0, *(keep.sum() for keep in informative)]))
+    kept_of = [int(keep.sum()) for keep in informative]
+    prepared = RANKED if similarity == "spearman" else STANDARDISED
+    needed = bytes_of_pairs(n_rows, kept_of, len(how.folds) - 1, prepared)
+    check_memory(needed, "give fewer rows or models")
+    columns = Columns(n_rows, np.cumsum([0, *kept_of]))
     told = 0
 
     def tell(done: int, total: int) -> None:

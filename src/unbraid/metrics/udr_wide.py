@@ -1,12 +1,14 @@
 """UDR of codes that are thousands wide: by correlation, and for each code the few that are most like it."""
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
-from unbraid._utils.arrays import as_array, finite_sparse, is_sparse
+from unbraid._utils.arrays import as_array, finite_sparse, is_sparse, n_stored
+from unbraid._utils.memory import check_memory
 from unbraid.metrics._shared.inputs import check_matrix
 from unbraid.metrics.udr import UDR, compared
 from unbraid.representation.row_index import refuse_other_order
@@ -14,6 +16,9 @@ from unbraid.types import FloatArray
 
 Correlation = Literal["pearson", "spearman"]
 DENSE = 0.2  # share of values that are not 0 above which full arrays are quicker
+# Copies of the codes of one model while full ones are ranked or others scaled, and of correlations with another's.
+RANKED, SCALED, RELATED = 6, 2, 6
+STORED = 12  # bytes of a value that a sparse matrix stores
 
 
 def wide_udr(
@@ -45,7 +50,7 @@ def wide_udr(
 
     Raises:
         ValueError: fewer than two models, or in some group; codes that are no matrices of the same samples, or not
-            finite; an argument out of range.
+            finite; an argument out of range; it needs more memory than is free.
 
     Reference:
         Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning", eq. 2-3,
@@ -61,6 +66,7 @@ def wide_udr(
     check_choice("correlation", correlation, get_args(Correlation))
     wanted, notes = compared(len(codes), groups)
     refuse_other_order(**{f"codes[{place}]": each for place, each in enumerate(codes)})
+    check_memory(_needed(codes, correlation, at_once), "give fewer rows or models")
     held = [_Held(each, place, correlation) for place, each in enumerate(codes)]
     for place, each in enumerate(held):
         if each.n_rows != held[0].n_rows:
@@ -83,6 +89,22 @@ def wide_udr(
     scores = np.array([np.median(row[others]) for row, others in zip(pairs, wanted, strict=True)])
     absent, sound = np.full(pairs.shape, np.nan), np.ones(pairs.shape, dtype=bool)
     return UDR(scores, pairs, informative, absent, absent, sound, notes, least=least)
+
+
+def _needed(codes: Sequence[Any], correlation: Correlation, at_once: int) -> float:
+    """Bytes of all codes, of those of one model that are being prepared, and of correlations."""
+    held, prepared = zip(*(_bytes_of(each, correlation) for each in codes), strict=True)
+    widest = max(each.shape[-1] if len(getattr(each, "shape", ())) == 2 else 0 for each in codes)
+    return sum(held) + max(prepared) + 8 * RELATED * at_once * widest
+
+
+def _bytes_of(codes: Any, correlation: Correlation) -> tuple[float, float]:
+    """In which codes of a model are held, and which they take besides while they are prepared."""
+    n_numbers = math.prod(getattr(codes, "shape", ()))
+    if is_sparse(codes) and n_stored(codes) <= DENSE * n_numbers:
+        stored = STORED * n_stored(codes)
+        return stored, SCALED * stored
+    return 8 * n_numbers, 8 * n_numbers * (RANKED if correlation == "spearman" else SCALED)
 
 
 class _Held:

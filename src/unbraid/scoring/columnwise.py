@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.arrays import CELLS, finite_sparse, in_full, is_sparse
+from unbraid._utils.arrays import CELLS, finite_sparse, in_full, is_sparse, n_stored
 from unbraid._utils.memory import check_memory
 from unbraid._utils.repr import with_names
 from unbraid.metrics import Metric, NotDefined
@@ -15,12 +15,10 @@ from unbraid.metrics.wide import WIDE, one_pass
 from unbraid.representation import Representation
 from unbraid.scoring.card import FailedMetric, OnError, ScoreCard, Scored, none_computed
 from unbraid.scoring.engine import of_no_metric, validate
+from unbraid.scoring.memory import FACTOR
 
 AT_ONCE = 128  # columns in memory, of few rows
-COLUMN, STORED = (
-    100,
-    16,
-)  # bytes of a number that is held as one of these columns, and of one that a sparse matrix stores
+COLUMN, STORED = 25, 16  # bytes of a number that is held as one of these columns, and of one that a matrix stores
 
 
 def score_wide(
@@ -45,13 +43,13 @@ def score_wide(
         raise ValueError(f"{', '.join(skipped)} {why}; {', '.join(WIDE)} read sparse codes by columns")
     if labels is None:
         raise ValueError("these codes have no factors to score against: give labels")
-    stored = 3 * codes.nnz * STORED if hasattr(codes, "nnz") else 0  # as given, by columns, and without some rows
-    at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
-    check_memory(COLUMN * codes.shape[0] * at_once + stored, "give fewer rows")
-    held = finite_sparse(codes) if is_sparse(codes) else codes
     # Rows that lack a label are left out, and which those are only `of` knows.
-    read = Representation.of(np.arange(held.shape[0])[:, None], labels, **about)
+    read = Representation.of(np.arange(codes.shape[0])[:, None], labels, **about)
     rows = read.codes[:, 0]
+    stored = 3 * STORED * n_stored(codes) if is_sparse(codes) else 0  # as given, by columns, and without some rows
+    at_once = min(AT_ONCE, max(2, CELLS // max(1, codes.shape[0])))
+    check_memory(len(rows) * (COLUMN * at_once + FACTOR * read.factors.shape[1]) + stored, "give fewer rows")
+    held = finite_sparse(codes) if is_sparse(codes) else codes
     if len(rows) < held.shape[0]:
         if not is_sparse(held):
             lost = held.shape[0] - len(rows)

@@ -16,14 +16,17 @@ from unbraid.analysis.comparison import holm
 from unbraid.confidence.dependence import note_on_neighbours
 from unbraid.metrics import Metric
 from unbraid.representation import Representation
+from unbraid.scoring.blocks import blocks_of
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.engine import Gap
 from unbraid.scoring.equal_groups import subsets_of_groups, why_fewer_groups
 from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
-from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, score
+from unbraid.scoring.memory import check_memory_of_scores
+from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, choose, score
 from unbraid.scoring.tables import unchecked
 from unbraid.storage.files import atomic_write
 from unbraid.storage.table_formats import Table, is_bold, plain, table_text
+from unbraid.storage.trust import trusting
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
 
 Models = Mapping[str, Representation | str | Path] | Sequence[str | Path]
@@ -234,13 +237,17 @@ def compare(
 
     Raises:
         ValueError: fewer than two models, too few rows, other factors, `paired` where rows do not match, or weights of
-            rows that not all models have, or that differ on paired rows.
+            rows that not all models have, or that differ on paired rows; it needs more memory than is free.
 
     Reference:
         Holm 1979, for the correction; Kish 1965, for rows with weights; `unbraid.score` for the intervals.
     """
     level, n_parts = asked_interval(confidence)
     given = _named(models)
+    largest = max(given.values(), key=lambda each: each.codes.size)
+    kept = sum(each.codes.nbytes + each.factors.nbytes for each in given.values())  # of all, once they are in one order
+    named = choose(trusting(metrics), blocks_of(largest))
+    check_memory_of_scores(named, largest.codes, len(largest.names), kept)
     matched = _matched(given)
     together, notes = paired is not False and not isinstance(matched, str), []
     if paired is not False and isinstance(matched, str):

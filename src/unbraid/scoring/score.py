@@ -10,7 +10,6 @@ import numpy as np
 
 from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.arrays import array_digest, as_array, as_full, in_full, is_wide
-from unbraid._utils.memory import BY_COLUMNS, COPIES, check_memory
 from unbraid._utils.repr import with_names
 from unbraid.confidence.baselines import Baseline
 from unbraid.confidence.dependence import note_on_neighbours
@@ -29,6 +28,7 @@ from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
 from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.engine import Gap, score_each
+from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.pixels import baselines_of
 from unbraid.scoring.uncertainty import with_baselines, with_intervals, with_nulls
 from unbraid.storage.trust import code_of, imported, is_code, trusting
@@ -152,9 +152,7 @@ def score(
     if level is not None:
         check_enough(representation)
     chosen = choose(trusting(metrics), blocks)
-    if not {name.partition("(")[0] for name in chosen} <= {*BY_COLUMNS}:
-        advice = f"give fewer rows, or metrics that hold few columns at a time ({', '.join(BY_COLUMNS)})"
-        check_memory(8 * COPIES * representation.codes.size, advice)
+    check_memory_of_scores(chosen, representation.codes, len(representation.names))
     shuffle, notes = shuffle_of(null, representation)
     by_rows = shuffle is not None and shuffle.moved == "rows"
     notes += note_on_neighbours(representation, null=by_rows, confidence=level is not None)

@@ -1,7 +1,8 @@
 """UDR_ij of all pairs of models: block by block on all cores, from columns that need not fit into memory."""
 
+import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import IO, NamedTuple
 import numba
 import numpy as np
 
-from unbraid._utils.threads import in_threads
+from unbraid._utils.threads import in_threads, n_cores
 from unbraid.metrics._solvers.group_lasso import cross_validated, separate
 from unbraid.types import BoolArray, FloatArray, IntArray
 
@@ -36,6 +37,26 @@ class Pairs:
     def unknown(cls, n_models: int) -> "Pairs":
         values, penalties, largest = (np.full((n_models, n_models), np.nan) for _ in range(3))
         return cls(values, penalties, largest, np.ones((n_models, n_models), dtype=bool))
+
+
+def bytes_of_pairs(n_rows: int, widths: Sequence[int], n_folds: int, prepared: int) -> float:
+    """That it takes to compare models of so many columns each: what is kept, beside which one model is prepared or
+    blocks are under way.
+
+    Blocks of targets are held three times where columns lie on the disk: read, joined, and in use since before.
+
+    Args:
+        prepared: copies of the columns of one model while they are put.
+    """
+    column, widest = 8 * n_rows, sorted(widths, reverse=True)
+    kept = column * sum(widths)
+    targets, others = sum(widest[:TARGETS_AT_ONCE]), sum(widest[:OTHERS_AT_ONCE])
+    times = 1 if kept <= IN_MEMORY else 3
+    blocks = math.ceil(len(widths) / TARGETS_AT_ONCE) * math.ceil(len(widths) / OTHERS_AT_ONCE)
+    products = 8 * others * (n_folds * (targets + widest[0]) + targets)
+    under_way = min(blocks, n_cores() + 2) * (column * others + products)
+    held = kept if kept <= IN_MEMORY else 0
+    return held + max(prepared * column * widest[0], times * column * targets + under_way)
 
 
 class Columns:
