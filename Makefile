@@ -50,10 +50,10 @@ check-wheel: $(INSTALLED)
 	cd $(BARE) && test -s scores.json -a -s scores.html -a -s cited.bib
 
 demo: $(TRAINS)
-	$(BIN)/unbraid study run studies/demo.yaml --out demo
-	$(BIN)/unbraid rank demo
-	$(BIN)/unbraid report demo --out demo/report.html
-	@echo "Open demo/report.html in a browser: the best and the worst model side by side, with everything that was scored."
+	test -e demo/images || $(BIN)/unbraid data render sprites --out demo/images --png \
+	  --set shrink=4 --set "without=position_y > 15 or orientation > 0"
+	$(BIN)/unbraid fit demo/images --plan examples/demo-plan.yaml --labels demo/images/factors.csv --out demo/fitted
+	@echo "Open demo/fitted/report.html in a browser: what each latent of the chosen model does, and how sure the choice is."
 
 # A study of studies/ again, such as STUDY=udr-2020-laptop: its runs, its page, its table, and the claims judged anew.
 reproduce: $(TRAINS)

@@ -16,6 +16,7 @@ guard("numba.core.config")
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots
     from unbraid.scoring.compare import compare
+    from unbraid.studies.fit.fit import fit
     from unbraid.studies.rank import rank
     from unbraid.representation import Representation
     from unbraid.runs.run import Run, load_run
@@ -37,6 +38,7 @@ __all__ = [
     "continue_run",
     "datasets",
     "families",
+    "fit",
     "load_run",
     "metrics",
     "plots",
@@ -54,6 +56,7 @@ _HOMES = {
     "Study": "unbraid.studies.study",
     "compare": "unbraid.scoring.compare",
     "continue_run": "unbraid.training.continuing",
+    "fit": "unbraid.studies.fit.fit",
     "load_run": "unbraid.runs.run",
     "rank": "unbraid.studies.rank",
     "score": "unbraid.scoring.score",
@@ -61,7 +64,7 @@ _HOMES = {
     "stress": "unbraid.scoring.stress",
     "train": "unbraid.training.train",
 }
-_TRAINS = {"Run", "Study", "continue_run", "families", "load_run", "train"}
+_TRAINS = {"Run", "Study", "continue_run", "families", "fit", "load_run", "train"}
 
 
 def __getattr__(name: str) -> object:

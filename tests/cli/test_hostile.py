@@ -99,6 +99,7 @@ WALK: dict[str, list[tuple[str, int]]] = {
     "stress": [("mig", 0)],
     "rank": [("codes.npz run/codes.safetensors", 0), ("study --compare all", 0), ("wide", 0)],
     "families": [("", 0)],
+    "fit": [("codes.npz --plan study.yaml --out fitted", 2)],
     "train": [("vae --dataset square --data positions=8 --set network=nets:pair --steps 1 --out study/runs", 2)],
     "continue": [("run --steps 100", 2)],
     "figure": [

@@ -23,7 +23,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 MISTAKES = {
     # commands
-    "fit": "no command 'fit'; did you mean 'train'?",
+    "learn": "no command 'learn'; did you mean 'train'?",
     "scor codes.npz": "no command 'scor'; did you mean 'score'?",
     "Score codes.npz": "did you mean 'score'?",
     "evaluate codes.npz": "did you mean 'score'?",

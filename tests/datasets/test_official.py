@@ -18,10 +18,10 @@ from PIL import Image
 from scipy.io import savemat
 
 from unbraid import datasets
-from unbraid.datasets import _containers, _official
-from unbraid.datasets._containers import bundle, hdf5_slabs
+from unbraid.datasets import _official, containers
 from unbraid.datasets._official import ChecksumWarning, DatasetMissing, OfficialFile
 from unbraid.datasets._store import Content, StoredImages, write
+from unbraid.datasets.containers import bundle, hdf5_slabs
 from unbraid.datasets.official import (
     cars3d,
     celeba,
@@ -43,7 +43,7 @@ NPZ, HDF5 = OfficialFile("x.npz", "somewhere"), OfficialFile("x.hdf5", "somewher
 @pytest.fixture(autouse=True)
 def _small_slabs(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that every file takes several slabs, the last of them incomplete."""
-    monkeypatch.setattr(_containers, "SLAB_BYTES", 50_000)
+    monkeypatch.setattr(containers, "SLAB_BYTES", 50_000)
 
 
 def stored(tmp_path: Path, content: Content) -> StoredImages:

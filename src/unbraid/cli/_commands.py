@@ -9,7 +9,7 @@ from unbraid._utils.suggest import suggestion
 
 # What other programs call them.
 WORDS: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("fit", "learn", "new"), ("train",)),
+    **dict.fromkeys(("learn", "new"), ("train",)),
     **dict.fromkeys(("resume", "restart"), ("continue", "run")),
     **dict.fromkeys(("start", "execute", "launch"), ("run", "train")),
     **dict.fromkeys(("eval", "evaluate", "measure", "test", "benchmark"), ("score",)),

@@ -24,6 +24,7 @@ from unbraid.cli.explore import explore
 from unbraid.cli.export import export
 from unbraid.cli.families import list_families
 from unbraid.cli.figure import figure
+from unbraid.cli.fit import fit
 from unbraid.cli.metrics import list_metrics
 from unbraid.cli.rank import rank
 from unbraid.cli.report import report
@@ -40,7 +41,7 @@ from unbraid.storage.trust import Untrusted
 
 # The headings of the commands in the help, each with an example.
 MEASURE = "Measure (unbraid score codes.npz --labels labels.csv)"
-TRAIN = "Train (unbraid train vae folder-of-pictures/)"
+TRAIN = "Train (unbraid fit folder-of-pictures/ --minutes 30)"
 SELECT = "Select (unbraid rank seed0.npz seed1.npz seed2.npz)"
 
 app = typer.Typer(
@@ -58,6 +59,7 @@ app.command("stress", rich_help_panel=MEASURE)(stress)
 app.command("cite", rich_help_panel=MEASURE)(cite)
 app.add_typer(data_app, name="data", rich_help_panel=TRAIN)
 app.command("families", rich_help_panel=TRAIN)(list_families)
+app.command("fit", rich_help_panel=TRAIN)(fit)
 app.command("train", rich_help_panel=TRAIN)(train)
 app.command("continue", rich_help_panel=TRAIN)(continue_run)
 app.command("rank", rich_help_panel=SELECT)(rank)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from unbraid._utils.suggest import one_line
-from unbraid.datasets._containers import decoded, flattened
 from unbraid.datasets.base import ImageShape
+from unbraid.datasets.containers import decoded, flattened
 from unbraid.storage.tables import DAMAGED
 from unbraid.types import IntArray, UInt8Array
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.suggest import suggestion
-from unbraid.datasets._containers import npz_names, readable, unpacked_size
 from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
+from unbraid.datasets.containers import npz_names, readable, unpacked_size
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import named_levels
 from unbraid.storage.files import below, check_file, check_unpacked
@@ -186,11 +186,11 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
     if (path / "images.npy").exists():
         return from_array(path / "images.npy", table, kinds=kinds, grid=grid)
     if table is None:
-        return _without_factors(PictureRows(path, _pictures(path)), kinds=kinds, grid=grid)
+        return _without_factors(PictureRows(path, pictures_below(path)), kinds=kinds, grid=grid)
     return from_folder(path, table, kinds=kinds, grid=grid)
 
 
-def _pictures(folder: Path) -> tuple[str, ...]:
+def pictures_below(folder: Path) -> tuple[str, ...]:
     """Paths of all pictures below a folder, in order; what is hidden is left out."""
     files = (file.relative_to(folder) for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
     found = sorted(file.as_posix() for file in files if not any(part.startswith(".") for part in file.parts))

@@ -10,10 +10,10 @@ import numpy as np
 
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
-from unbraid.datasets._containers import bundle, resized, walk_tar_gz
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import SLAB, Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import bundle, resized, walk_tar_gz
 from unbraid.factors import FactorSpace
 from unbraid.storage.tables import UNREADABLE
 from unbraid.types import UInt8Array

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.arguments import check_choice
-from unbraid.datasets._containers import bundle, centre_crop, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, check, located, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import bundle, centre_crop, decoded, resized, stacked
 from unbraid.factors import FactorTable
 from unbraid.types import IntArray, Kind, UInt8Array
 

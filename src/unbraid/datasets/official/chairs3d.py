@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._utils.arguments import check_choice
-from unbraid.datasets._containers import Bundle, bundle, centre_crop, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import Bundle, bundle, centre_crop, decoded, resized, stacked
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 

@@ -4,10 +4,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unbraid.datasets._containers import bundle, decoded, resized, stacked
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import bundle, decoded, resized, stacked
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 

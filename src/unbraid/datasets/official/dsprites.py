@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
 from unbraid.datasets._official import OfficialFile, check_levels, open_official
 from unbraid.datasets._store import Content, StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
+from unbraid.datasets.containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
 from unbraid.datasets.sprites import sprites_space
 from unbraid.factors import FactorSpace
 from unbraid.types import IntArray, UInt8Array

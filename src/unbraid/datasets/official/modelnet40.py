@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._containers import Bundle, bundle
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.airplanes import ELEVATION
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import Bundle, bundle
 from unbraid.datasets.rendering.meshes import Mesh, fan_triangles, flat_mesh, unit_radius
 from unbraid.datasets.rendering.raster import orbit
 from unbraid.datasets.rendering.rendering import MILD, slabs

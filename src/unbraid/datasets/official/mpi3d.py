@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from unbraid._utils.arguments import check_choice
-from unbraid.datasets._containers import npz_slabs
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import npz_slabs
 from unbraid.factors import FactorSpace
 from unbraid.types import Kind
 

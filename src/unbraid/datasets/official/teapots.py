@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from unbraid.datasets._containers import npz_array, npz_slabs
 from unbraid.datasets._official import OfficialFile, open_official
 from unbraid.datasets._store import Content
 from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets.containers import npz_array, npz_slabs
 from unbraid.factors import FactorTable
 from unbraid.types import Kind, UInt8Array
 

@@ -1,0 +1,104 @@
+"""`unbraid fit`: from a folder of unlabelled images to a chosen model."""
+
+import math
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from unbraid.cli._progress import continuing, progress_bar
+from unbraid.cli.show import say
+
+if TYPE_CHECKING:
+    from unbraid.studies.fit.fit import Fitted
+    from unbraid.studies.fit.pictures import Pictures
+    from unbraid.studies.fit.plan import Plan
+
+
+def fit(
+    images: Annotated[
+        str, typer.Argument(help="Folder of pictures with its subfolders, or the name or path of a dataset.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the model, its report and everything made on the way.")] = Path(
+        "fitted"
+    ),
+    minutes: Annotated[float, typer.Option(help="How long it may take, all in all.")] = 30.0,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Height and width that models see: 16, 32 or 64; default the largest that time allows."),
+    ] = None,
+    families: Annotated[
+        str, typer.Option(help="Comma-separated: beta_tcvae, beta_vae, dip_vae_ii, factor_vae, vae.")
+    ] = "beta_tcvae,beta_vae,dip_vae_ii",
+    latents: Annotated[int, typer.Option(help="Number of latents; those that are not needed stay empty.")] = 10,
+    seed: Annotated[int, typer.Option(help="Seed of the first model.")] = 0,
+    labels: Annotated[
+        Path | None,
+        typer.Option(help="CSV with a column `file`: scores the models afterwards, and is never used to choose."),
+    ] = None,
+    plan: Annotated[
+        Path | None, typer.Option(help="Follow this plan.yaml to the letter, whatever time it takes.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the plan; train nothing.")] = False,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    executor: Annotated[str, typer.Option(help="local (this machine) or ray.")] = "local",
+) -> None:
+    """Train models on unlabelled images, and choose one of them without labels.
+
+    Small models of several families and strengths come first; the settings that find the same latents from different
+    seeds are then trained at full size, and the best model is handed over with a report. If it was interrupted, the
+    same command goes on; with more minutes, it adds models to those that are there.
+
+    Examples:
+
+      unbraid fit images/ --minutes 30
+
+      unbraid fit images/ --minutes 30 --dry-run
+
+      unbraid fit images/ --minutes 60 --labels labels.csv
+
+      unbraid fit images/ --plan fitted/plan.yaml --out again
+    """
+    from unbraid.studies.fit.fit import carry_out, planned_for
+
+    began = math.inf if plan else time.monotonic()
+    names = [name.strip() for name in families.split(",") if name.strip()]
+    with continuing(), progress_bar("fit", left=True) as show:
+        pictures, planned = planned_for(
+            images, out, minutes=minutes, size=size, families=names, latents=latents, seed=seed, plan=plan,
+            device=device, executor=executor, report=show,
+        )  # fmt: skip
+    _say_plan(pictures, planned)
+    if dry_run:
+        return
+    with continuing(), progress_bar("fit", left=True) as show:
+        found = carry_out(
+            out, pictures, planned, began=began, labels=labels, device=device, executor=executor, report=show
+        )
+    _say_found(found)
+
+
+def _say_plan(pictures: "Pictures", plan: "Plan") -> None:
+    for line in pictures.notes():
+        say(line)
+    search, final = plan.search, plan.final
+    n_final = final.settings * len(final.multiples)
+    say(
+        f"plan: {len(search.settings)} settings x {search.seeds} seeds at {search.size} x {search.size}, "
+        f"{search.steps} steps; then {n_final} x {final.seeds} at {final.size} x {final.size}, {final.steps} steps: "
+        f"about {plan.minutes:g} minutes"
+    )
+
+
+def _say_found(found: "Fitted") -> None:
+    chosen, choice = found.choice.chosen, found.choice
+    if chosen is None:
+        say(f"nothing was chosen: {choice.reason}")
+    else:
+        say(
+            f"chosen: {chosen.setting}, of {len(choice.candidates)} models (UDR {choice.udr(chosen):.3f}); drawn anew, "
+            f"the same setting wins in {choice.sure_of_setting:.0%}"
+        )
+        say(f"model: {found.folder / 'model'}, codes: {found.folder / 'codes.csv'}")
+    say(f"report: {found.report()}")

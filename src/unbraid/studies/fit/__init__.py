@@ -1,0 +1,1 @@
+"""From a folder of unlabelled images to one model that was chosen without labels: `unbraid.fit`."""

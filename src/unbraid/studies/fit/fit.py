@@ -1,0 +1,285 @@
+"""`unbraid.fit`: look at the images, plan, search, train, choose, and hand over one folder."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.device import choose_device
+from unbraid._utils.optional import require
+from unbraid.datasets import load
+from unbraid.datasets.base import FactorDataset
+from unbraid.runs.run import Run, load_run
+from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
+from unbraid.studies.fit.hand_over import REPORT, hand_over
+from unbraid.studies.fit.pictures import Pictures, as_bytes, prepare, square
+from unbraid.studies.fit.plan import (
+    FAMILIES,
+    FILE,
+    SIZES,
+    STRENGTHS,
+    Plan,
+    Round,
+    Setting,
+    longer,
+    make_plan,
+    read_plan,
+    settings_of,
+    study_of,
+    write_plan,
+)
+from unbraid.studies.record import StudyProgress
+from unbraid.studies.study import Study
+from unbraid.types import ArrayLike, FloatArray
+
+IMAGES, SEARCH, STUDY = "images", "search", "study"
+N_UNTRAINED = 3
+SEARCH_LIMIT, FINAL_LIMIT = 0.45, 0.95  # of the minutes: what is not trained by then is left out
+
+# Told what is done, how much of it, and all; and what else there is to say.
+Report: TypeAlias = Callable[[str, int, int, str], None]
+
+
+class OutOfTime(KeyboardInterrupt):
+    """The minutes are over: training ends as by Ctrl-C, its checkpoints saved."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What `unbraid.fit` made: a folder, and in it the model that was chosen."""
+
+    folder: Path
+    plan: Plan
+    choice: Choice
+    run: Run | None  # the chosen model; None where nothing was chosen, and `choice.reason` says why
+
+    def encode(self, images: ArrayLike) -> FloatArray:
+        """Codes (n, n_codes) of images (n, height, width, channels), uint8 or floats from 0 to 1, of any size."""
+        return self._chosen.encode(self.resized(images))
+
+    def decode(self, codes: ArrayLike) -> FloatArray:
+        """Images (n, size, size, channels), 0 to 1, of codes (n, n_codes)."""
+        return self._chosen.decode(codes)
+
+    def report(self) -> Path:
+        """The page that shows what was found."""
+        return self.folder / REPORT
+
+    def resized(self, images: ArrayLike) -> Any:
+        """Images as the model sees them: their middle square at its size, grey where it is."""
+        size, _, channels = self._chosen.config["dataset"]["image_shape"]
+        draw = require("PIL.Image", "data", "resizing images").fromarray
+        drawn = (draw(each[..., 0] if each.shape[-1] == 1 else each) for each in as_bytes(images))
+        return np.stack([square(each, size)[..., :channels] for each in drawn])
+
+    @property
+    def _chosen(self) -> Run:
+        if self.run is None:
+            raise ValueError(f"no model was chosen: {self.choice.reason}")
+        return self.run
+
+
+def fit(
+    images: Any,
+    out: str | Path = "fitted",
+    *,
+    minutes: float = 30.0,
+    size: int | None = None,
+    families: Sequence[str] = FAMILIES,
+    latents: int = 10,
+    seed: int = 0,
+    plan: str | Path | Plan | None = None,
+    labels: Any = None,
+    device: str = "auto",
+    executor: str | Mapping[str, Any] = "local",
+    report: Report | None = None,
+) -> Fitted:
+    """Train models on unlabelled images for so many minutes, and choose one of them without labels.
+
+    Small models of several families and strengths are trained first; the settings that agree best over seeds
+    (Unsupervised Disentanglement Ranking) and explain held-out images best (ELBO) are then trained at full size. What
+    is chosen, and how sure that is, `unbraid.studies.fit.choose` says. The same call continues what was interrupted.
+
+    Args:
+        images: a folder of picture files with its subfolders, the name or path of a dataset, an array
+            (n, height, width, channels), a torch Dataset, or a dataset. 500 images or more.
+        out: the folder of everything that is made: `model/`, `codes.csv`, `report.html`, `README.md`, `plan.yaml`, and
+            the studies and the images that they rest on.
+        minutes: how long it may take here, all in all.
+        size: height and width of the images that models see, 16, 32 or 64; by default the largest that leaves time to
+            train, and no larger than the images are.
+        families: which to try, of beta_tcvae, beta_vae, dip_vae_ii, factor_vae and vae.
+        latents: how many codes a model has; those that are not needed stay empty.
+        seed: of all models.
+        plan: a plan.yaml, or a plan, to be followed to the letter; `minutes`, `size`, `families`, `latents` and `seed`
+            are then its own.
+        labels: a table with a row per image, or a .csv or .parquet file with a column `file`; never used to choose,
+            only to score the models afterwards.
+        device: auto, cpu or cuda.
+        executor: local or ray; or with its options, as under `executor` of a study.
+        report: called as report(what is done, done, all, more), about twice a second.
+
+    Returns:
+        Fitted. `run` is None where nothing can be called disentangled, and `choice.reason` says why.
+
+    Raises:
+        FileNotFoundError: there are no such images.
+        ValueError: too few images, files that cannot be read, images that are all the same, or too few minutes.
+        OSError: no room for the results.
+        KeyboardInterrupt: stopped; checkpoints are saved, and the same call continues.
+
+    Reference:
+        Duan et al. 2020, "Unsupervised Model Selection for Variational Disentangled Representation Learning".
+    """
+    began, told, folder = time.monotonic(), report or _silent, Path(out)
+    pictures, planned = planned_for(
+        images, folder, minutes=minutes, size=size, families=families, latents=latents, seed=seed, plan=plan,
+        device=device, executor=executor, report=told,
+    )  # fmt: skip
+    return carry_out(
+        folder, pictures, planned, labels=labels, device=device, executor=executor, report=told,
+        began=began if plan is None else math.inf,
+    )  # fmt: skip
+
+
+def carry_out(
+    folder: Path,
+    pictures: Pictures,
+    plan: Plan,
+    *,
+    began: float,
+    labels: Any = None,
+    device: str = "auto",
+    executor: str | Mapping[str, Any] = "local",
+    report: Report,
+) -> Fitted:
+    """Train what a plan says, choose, and hand over; `began` is on the monotonic clock, infinite without a limit."""
+    write_plan(plan, folder / FILE)
+    choice = train_and_choose(folder, pictures, plan, {"device": device, "executor": executor}, began, report)
+    report("writing the report", 0, 1, "")
+    return Fitted(folder, plan, choice, hand_over(folder, pictures, plan, choice, labels=labels))
+
+
+def planned_for(
+    images: Any,
+    out: str | Path,
+    *,
+    minutes: float,
+    size: int | None,
+    families: Sequence[str],
+    latents: int,
+    seed: int,
+    plan: str | Path | Plan | None,
+    device: str,
+    executor: str | Mapping[str, Any],
+    report: Report,
+) -> tuple[Pictures, Plan]:
+    """The images in their cache, and the plan: the one given, the one that the folder has, or a new one.
+
+    Nothing else is written. Arguments and errors as for `fit`.
+    """
+    if size is not None and size not in SIZES:
+        raise ValueError(f"size must be one of {', '.join(map(str, SIZES))}; got {size}")
+    if not 0 < minutes < math.inf:
+        raise ValueError(f"minutes must be above 0; got {minutes}")
+    check_whole("latents", latents, 2)
+    choose_device(device)
+    settings_of(families)
+    given, folder = read_plan(Path(plan)) if isinstance(plan, str | Path) else plan, Path(out)
+    kept = read_plan(folder / FILE) if given is None and (folder / FILE).is_file() else None
+    pictures = prepare(
+        images, folder / IMAGES, given.size if given else kept.size if kept else size or SIZES[-1],
+        lambda what, done, total: report(what, done, total, f"{done}/{total}"),
+    )  # fmt: skip
+    if given is not None:
+        return pictures, given
+    if kept is not None:
+        return pictures, kept if kept.minutes >= minutes else longer(kept, minutes)
+    return pictures, make_plan(
+        pictures.path, pictures.size, minutes, families, fixed_size=size is not None, seed=seed, latents=latents,
+        options={"device": device, "executor": executor},
+        progress=lambda what, done, total: report(f"measuring {what}", done, total, ""),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Training:
+    """What both rounds of a plan share."""
+
+    folder: Path
+    pictures: Pictures
+    plan: Plan
+    options: dict[str, Any]
+    began: float
+    report: Report
+
+    def deadline(self, share: float) -> float:
+        return self.began + 60 * share * self.plan.minutes
+
+    def round(
+        self, name: str, planned: Round, seeds: range, settings: Sequence[Setting], deadline: float
+    ) -> list[Candidate]:
+        """The finished models of one round; those that the deadline left unfinished are not among them."""
+        text = study_of(
+            self.pictures.path.resolve(), self.plan.size, planned, seeds, settings, latents=self.plan.latents,
+            options=self.options, name=name,
+        )  # fmt: skip
+        file = self.folder / f"{name}.yaml"
+        file.write_text(text, encoding="utf-8")
+        study = Study.load(file, self.folder / name)
+
+        def told(sent: StudyProgress) -> None:
+            if time.monotonic() > deadline:
+                raise OutOfTime
+            done = sent.done_steps + sum(sent.taken.values())
+            self.report(f"{name} {sent.n_done}/{sent.n_runs} models", done, sent.steps, "")
+
+        try:
+            runs = study.run(progress=told)
+        except OutOfTime:
+            runs = study.runs()
+        names = {each.id: called(each.family, each.hyperparameters) for each in runs}
+        finished = [load_run(each.path) for each in runs if each.state == "finished"]
+        return [Candidate(run, names[run.path.name], float(run.held_out()["elbo"].max())) for run in finished]
+
+
+def train_and_choose(
+    folder: Path, pictures: Pictures, plan: Plan, options: dict[str, Any], began: float, report: Report
+) -> Choice:
+    """Both rounds of a plan, and what is chosen of the last that was finished."""
+    training = _Training(folder, pictures, plan, options, began, report)
+    seeds = range(plan.seed, plan.seed + plan.search.seeds)
+    found = training.round(SEARCH, plan.search, seeds, plan.search.settings, training.deadline(SEARCH_LIMIT))
+    searched = _choice(found, pictures, plan.search.size, plan.seed)
+    if searched.ranking is not None and not searched.ranking.learnt.any():
+        return searched  # larger models of the same settings would not learn either
+    by_name = {called(each.family, each.hyperparameters): each for each in plan.search.settings}
+    best = [by_name[name] for name in best_settings(searched)] or list(plan.search.settings)
+    seeds = range(seeds.stop, seeds.stop + plan.final.seeds)
+    final = training.round(STUDY, plan.final, seeds, plan.final.chosen(best), training.deadline(FINAL_LIMIT))
+    return _choice(final, pictures, plan.final.size, plan.seed) if len(final) > 1 else searched
+
+
+def _choice(candidates: Sequence[Candidate], pictures: Pictures, size: int, seed: int) -> Choice:
+    dataset = dataset_at(pictures, size)
+    untrained = [each.run.untrained().representation(dataset).codes for each in candidates[:N_UNTRAINED]]
+    return choose(candidates, untrained if len(untrained) > 1 else [], seed)
+
+
+def dataset_at(pictures: Pictures, size: int) -> FactorDataset:
+    """The images in the cache, shrunk to a size that models see."""
+    return load(str(pictures.path), shrink=pictures.size // size)
+
+
+def called(family: str, hyperparameters: Mapping[str, Any]) -> str:
+    """Such as "beta_vae beta=4"."""
+    return f"{family} {', '.join(f'{name}={hyperparameters[name]:g}' for name in STRENGTHS[family][0])}".strip()
+
+
+def _silent(what: str, done: int, total: int, more: str) -> None:
+    pass

@@ -1,0 +1,151 @@
+"""The folder that `unbraid fit` leaves: the model, the codes of all images, a page, and a text on how to go on."""
+
+import csv
+import math
+import shutil
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unbraid.metrics import METRICS
+from unbraid.representation import Representation
+from unbraid.runs.onnx import export_onnx
+from unbraid.runs.run import BATCH, Run, load_run
+from unbraid.scoring.score import score
+from unbraid.storage.files import atomic_write
+from unbraid.studies.fit.choose import Candidate, Choice
+from unbraid.studies.fit.page import fit_page
+from unbraid.studies.fit.pictures import Pictures
+from unbraid.studies.fit.plan import Plan
+from unbraid.types import FloatArray
+
+MODEL, CODES, REPORT, README = "model", "codes.csv", "report.html", "README.md"
+JUDGES = ("mig", "dci_boosted", "mcc")  # by which labels judge the choice afterwards
+
+
+def hand_over(folder: Path, pictures: Pictures, plan: Plan, choice: Choice, *, labels: Any = None) -> Run | None:
+    """Write what the user takes away; returns the chosen model in its new place.
+
+    Raises:
+        ValueError: labels that do not fit the images.
+    """
+    judged = judge(choice.candidates, pictures, labels) if labels is not None else {}
+    run, codes = None, None
+    if choice.chosen is not None:
+        run = _copied(choice.chosen.run, folder / MODEL)
+        codes = all_codes(run, pictures)
+        write_codes(folder / CODES, pictures.names, codes)
+        if find_spec("onnx"):
+            for part in ("encoder", "decoder"):
+                export_onnx(run, folder / MODEL / f"{part}.onnx", part=part)
+    with atomic_write(folder / REPORT) as temporary:
+        page = fit_page(pictures, plan, choice, run=run, codes=codes, judged=judged)
+        temporary.write_text(page, encoding="utf-8")
+    with atomic_write(folder / README) as temporary:
+        temporary.write_text(_readme(folder, choice), encoding="utf-8")
+    return run
+
+
+def all_codes(run: Run, pictures: Pictures) -> FloatArray:
+    """(n_images, n_codes) of all images, in their order."""
+    images, size = pictures.array(), run.config["dataset"]["image_shape"][0]
+    parts = []
+    for start in range(0, len(images), BATCH):
+        parts.append(run.encode(shrunk(images[start : start + BATCH], pictures.size // size)))
+    return np.concatenate(parts)
+
+
+def shrunk(images: Any, factor: int) -> Any:
+    """Images as a model of smaller ones was trained on them."""
+    if factor == 1:
+        return np.array(images)
+    from unbraid.datasets import from_array
+    from unbraid.datasets.shrunk import ShrunkImages
+
+    return ShrunkImages(from_array(np.asarray(images)), factor).images(np.arange(len(images)))
+
+
+def write_codes(path: Path, names: Sequence[str], codes: FloatArray) -> None:
+    """A table with a row per image: its file, and its codes."""
+    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        table = csv.writer(file)
+        table.writerow(["file", *(f"code_{number}" for number in range(codes.shape[1]))])
+        table.writerows([name, *(f"{value:.7g}" for value in row)] for name, row in zip(names, codes, strict=True))
+
+
+def judge(candidates: Sequence[Candidate], pictures: Pictures, labels: Any) -> dict[str, Mapping[str, float]]:
+    """Scores of each model by labels that had no part in the choice: metric -> run -> score."""
+    found: dict[str, dict[str, float]] = {name: {} for name in JUDGES}
+    for each in candidates:
+        codes = all_codes(each.run, pictures)
+        card = score(_labelled(codes, pictures, labels), metrics=list(JUDGES))
+        for name in JUDGES:
+            if name in card:
+                found[name][each.run.path.name] = float(getattr(card[name], METRICS[name].headline))
+    return {name: scores for name, scores in found.items() if scores}
+
+
+def _labelled(codes: FloatArray, pictures: Pictures, labels: Any) -> Representation:
+    """Codes with labels, matched by the names of the files where the labels have them."""
+    if isinstance(labels, str | Path):
+        with Path(labels).open(encoding="utf-8", newline="") as file:
+            labels = list(csv.DictReader(file))
+        columns: dict[str, list[Any]] = {name: [row[name] for row in labels] for name in (labels[0] if labels else {})}
+    else:
+        columns = {str(name): list(labels[name]) for name in labels.keys()}  # noqa: SIM118 (frames answer to keys())
+    places = {name: place for place, name in enumerate(pictures.names)}
+    if "file" in columns:
+        rows = [places.get(str(name), -1) for name in columns.pop("file")]
+        missing = sum(row < 0 for row in rows)
+        if missing == len(rows):
+            raise ValueError("labels: none of the names in column 'file' is that of an image")
+    else:
+        rows = list(range(len(pictures.names)))
+    if any(len(values) != len(rows) for values in columns.values()):
+        raise ValueError(f"labels must have one row for each of {len(rows)} images, or a column 'file'")
+    kept = [place for place, row in enumerate(rows) if row >= 0]
+    own = codes[[rows[place] for place in kept]]
+    return Representation.of(
+        own, {name: _numbers([values[place] for place in kept]) for name, values in columns.items()}
+    )
+
+
+def _numbers(values: list[Any]) -> list[Any]:
+    """Numbers where all of them are, else texts."""
+    try:
+        numbers = [float(value) for value in values]
+    except (TypeError, ValueError):
+        return [str(value) for value in values]
+    return (
+        [int(value) for value in numbers]
+        if all(math.isfinite(each) and each == int(each) for each in numbers)
+        else numbers
+    )
+
+
+def _copied(run: Run, target: Path) -> Run:
+    """The folder of a run, copied whole or not at all."""
+    working = target.with_name(f".{target.name}.part")
+    shutil.rmtree(working, ignore_errors=True)
+    shutil.copytree(run.path, working)
+    shutil.rmtree(target, ignore_errors=True)
+    working.rename(target)
+    return load_run(target, device=run.device)
+
+
+def _readme(folder: Path, choice: Choice) -> str:
+    if choice.chosen is None:
+        return f"# Nothing was chosen\n\n{choice.reason}.\n\nreport.html shows what was tried.\n"
+    return (
+        "# A model chosen without labels\n\n"
+        "```python\n"
+        "import unbraid\n\n"
+        f'run = unbraid.load_run("{folder.name}/{MODEL}")\n'
+        "codes = run.encode(images)  # (n, height, width, channels), uint8, of the size that the model was trained at\n"
+        "images = run.decode(codes)\n"
+        "```\n\n"
+        f"`{CODES}` holds the codes of all images, `{REPORT}` what each of them does, and `study/` all models.\n"
+    )

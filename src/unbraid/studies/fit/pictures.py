@@ -1,0 +1,235 @@
+"""Images of any kind, cropped and resized into one array on disk; the folder that they come from is never changed."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.lib.format import open_memmap
+
+from unbraid._utils.optional import require
+from unbraid._utils.threads import n_cores
+from unbraid.datasets.containers import flattened, resized
+from unbraid.datasets.own import images_of, is_path, pictures_below
+from unbraid.storage.files import atomic_write
+from unbraid.training.source import open_dataset
+from unbraid.types import UInt8Array
+
+IMAGES, ABOUT = "images.npy", "images.json"
+FEWEST = 500  # images
+MOST_BAD = 0.01  # share of files that cannot be read
+SLAB = 256  # images read at a time
+NAMED = 5  # files, in one line
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+Outcome: TypeAlias = tuple[str, UInt8Array | None, str]  # name, image, or why there is none
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """The images that models are trained on, as `images.npy` in a cache folder holds them."""
+
+    folder: Path  # the cache
+    source: str  # where they come from
+    size: int  # height and width
+    channels: int  # 1 where all are grey
+    names: tuple[str, ...]  # of each image: its path below the source, or its number
+    skipped: Mapping[str, str]  # files that cannot be read, and why
+    copies: int  # images that another one equals
+    blank: int  # images of one colour
+    digest: str  # of the pixels
+
+    @property
+    def path(self) -> Path:
+        return self.folder / IMAGES
+
+    def array(self) -> UInt8Array:
+        """(n, size, size, channels), read where it lies."""
+        return np.load(self.path, mmap_mode="r", allow_pickle=False)
+
+    def notes(self) -> list[str]:
+        """What the user should know of them, a line each."""
+        n = len(self.names)
+        lines = [f"{n} images, {self.size} x {self.size}, {'grey' if self.channels == 1 else 'in colour'}"]
+        if self.skipped:
+            lines.append(f"{len(self.skipped)} files cannot be read and are left out: {_listed(self.skipped)}")
+        if self.copies:
+            lines.append(f"{self.copies} images equal another one")
+        if self.blank:
+            lines.append(f"{self.blank} images are of one colour")
+        return lines
+
+
+def prepare(source: Any, folder: Path, size: int, progress: Progress | None = None) -> Pictures:
+    """Read all images once and keep them, `size` x `size`, in a cache folder; or take what the folder holds of them.
+
+    Each is turned as its EXIF data say, laid on white where it is transparent, cropped to its middle square and
+    resized. They are grey where all of them are.
+
+    Args:
+        source: a folder of picture files, searched with its subfolders; the name or path of a dataset; an array, a
+            tensor, a torch Dataset or a dataset.
+        folder: of the cache, made where it is not there.
+        size: height and width.
+        progress: called as progress("reading images", done, all).
+
+    Raises:
+        FileNotFoundError: there is no such folder.
+        ValueError: fewer than 500 images, more than 1 % of the files cannot be read, or all images are the same.
+        OSError: no room for the cache.
+    """
+    described = str(Path(source).expanduser().resolve()) if isinstance(source, str | Path) else type(source).__name__
+    if (kept := read_pictures(folder)) is not None and (kept.source, kept.size) == (described, size):
+        return kept
+    total, outcomes = _images(source, size)
+    if total < FEWEST:
+        raise ValueError(f"{described}: {total} images; to find factors of variation takes {FEWEST} or more")
+    folder.mkdir(parents=True, exist_ok=True)
+    if (needed := 2 * total * size * size * 3) > (free := shutil.disk_usage(folder).free):
+        raise OSError(f"{folder}: {total} images need {needed / 1e6:.0f} MB of disk, {free / 1e6:.0f} MB are free")
+    raw = folder / f".{IMAGES}.raw"
+    try:
+        names, skipped, seen, blank, grey = _write_raw(outcomes, raw, total, progress)
+        if len(skipped) > MOST_BAD * total:
+            raise ValueError(
+                f"{described}: {len(skipped)} of {total} files cannot be read, more than {MOST_BAD:.0%}: "
+                f"{_listed(skipped)}; remove or mend them"
+            )
+        if len(seen) < 2:
+            raise ValueError(f"{described}: all {len(names)} images are the same; nothing varies in them")
+        digest = _write_array(folder / IMAGES, raw, (len(names), size, size, 3), 1 if grey else 3)
+    finally:
+        raw.unlink(missing_ok=True)
+    pictures = Pictures(
+        folder, described, size, 1 if grey else 3, tuple(names), skipped, len(names) - len(seen), blank, digest
+    )
+    with atomic_write(folder / ABOUT) as temporary:
+        temporary.write_text(json.dumps({**asdict(pictures), "folder": None}, indent=1), encoding="utf-8")
+    return pictures
+
+
+def read_pictures(folder: Path) -> Pictures | None:
+    """What `prepare` kept in a folder; None where it kept nothing that is whole."""
+    try:
+        content = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+        pictures = Pictures(**{**content, "folder": folder, "names": tuple(content["names"])})
+        there = pictures.array().shape
+    except (OSError, ValueError, TypeError, KeyError, EOFError):
+        return None
+    return pictures if there == (len(pictures.names), pictures.size, pictures.size, pictures.channels) else None
+
+
+def as_bytes(images: Any) -> UInt8Array:
+    """Images as bytes, floats from 0 to 1 being 0 to 255."""
+    given = np.asarray(images)
+    return given if given.dtype == np.uint8 else (np.clip(given, 0, 1) * 255 + 0.5).astype(np.uint8)
+
+
+def square(image: Any, size: int) -> UInt8Array:
+    """(size, size, 3) of a Pillow image: its middle square, resized."""
+    side = min(image.size)
+    left, top = (image.width - side) // 2, (image.height - side) // 2
+    return resized(image.convert("RGB").crop((left, top, left + side, top + side)), (size, size))
+
+
+def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome]]:
+    """How many there are, and each in turn."""
+    if isinstance(source, str | Path):
+        path = Path(source).expanduser()
+        if is_path(str(source), ()) or path.exists():
+            if not path.exists():
+                raise FileNotFoundError(f"{path}: no such file or folder")
+            if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
+                files = pictures_below(path)
+                return len(files), _read_files(path, files, size)
+        dataset = open_dataset(str(source))
+    else:
+        dataset = images_of(source)
+    if len(dataset.image_shape) != 3:
+        raise ValueError("these are rows of a table; `unbraid.fit` takes images")
+    return len(dataset), _read_dataset(dataset, size)
+
+
+def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:
+    bomb = require("PIL.Image", "data", "reading image files").DecompressionBombError
+
+    def read(name: str) -> Outcome:
+        try:
+            return name, square(_opened(folder / name), size), ""
+        except (OSError, SyntaxError, ValueError, ArithmeticError, bomb) as error:
+            return name, None, str(error).splitlines()[0] if str(error) else type(error).__name__
+
+    with ThreadPoolExecutor(n_cores()) as threads:  # Pillow decodes without the interpreter's lock
+        waiting = iter(files)
+        while slab := list(islice(waiting, SLAB)):
+            yield from threads.map(read, slab)
+
+
+def _opened(path: Path) -> Any:
+    """The first frame of a picture file, upright, 8 bits deep."""
+    images, ops = require("PIL.Image", "data", "reading image files"), require("PIL.ImageOps", "data", "images")
+    with images.open(path) as image:
+        image.load()
+        upright = ops.exif_transpose(image)
+        if upright.mode.startswith(("I", "F")):  # 16 bits, or floats: the brightest value that they can have is white
+            values = np.asarray(upright, dtype=np.float64)
+            top = 65535.0 if upright.mode.startswith("I") else max(1.0, float(np.nanmax(values)))
+            upright = images.fromarray(as_bytes(values / top))
+        return flattened(upright, "RGB")
+
+
+def _read_dataset(dataset: Any, size: int) -> Iterator[Outcome]:
+    images = require("PIL.Image", "data", "resizing images")
+    for start in range(0, len(dataset), SLAB):
+        rows = np.arange(start, min(start + SLAB, len(dataset)))
+        for row, image in zip(rows, dataset.images(rows), strict=True):
+            pixels = as_bytes(image)
+            drawn = images.fromarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels)
+            yield str(row), square(drawn, size), ""
+
+
+def _write_raw(
+    outcomes: Iterator[Outcome], raw: Path, total: int, progress: Progress | None
+) -> tuple[list[str], dict[str, str], set[bytes], int, bool]:
+    """All images one after the other, and of them: names, what was skipped, their digests, how many are blank, grey."""
+    names: list[str] = []
+    skipped: dict[str, str] = {}
+    seen: set[bytes] = set()
+    blank, grey = 0, True
+    with raw.open("wb") as file:
+        for done, (name, image, reason) in enumerate(outcomes):
+            if image is None:
+                skipped[name] = reason
+            else:
+                file.write(image.tobytes())
+                names.append(name)
+                seen.add(blake2b(image.tobytes(), digest_size=16).digest())
+                blank += int(image.min() == image.max())
+                grey = grey and bool((image == image[..., :1]).all())
+            if progress and done % SLAB == 0:
+                progress("reading images", done, total)
+    return names, skipped, seen, blank, grey
+
+
+def _write_array(path: Path, raw: Path, shape: tuple[int, int, int, int], channels: int) -> str:
+    """The raw images as an .npy file of so many channels; the digest of its pixels."""
+    pixels = np.memmap(raw, dtype=np.uint8, mode="r", shape=shape)
+    digest = blake2b(digest_size=16)
+    with atomic_write(path) as temporary:
+        array = open_memmap(temporary, mode="w+", dtype=np.uint8, shape=(*shape[:3], channels))
+        for start in range(0, shape[0], SLAB):
+            array[start : start + SLAB] = pixels[start : start + SLAB, ..., :channels]
+            digest.update(array[start : start + SLAB].tobytes())
+        array.flush()
+    return digest.hexdigest()
+
+
+def _listed(skipped: Mapping[str, str]) -> str:
+    first = "; ".join(f"{name} ({reason})" for name, reason in list(skipped.items())[:NAMED])
+    return first + (f"; and {len(skipped) - NAMED} more" if len(skipped) > NAMED else "")

@@ -1,0 +1,280 @@
+"""What `unbraid fit` trains: a search among small models, then the best settings at full size, within so many minutes.
+
+The plan is a YAML file that is written before anything is trained. The same plan with the same images gives the same
+models on the same machine; the same minutes need not, since steps are measured anew.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
+
+from unbraid.storage.files import atomic_write
+from unbraid.studies.estimate import estimate
+from unbraid.studies.schema import Count, NotNegative, Section, Seed, checked, mapping, read_text, written
+from unbraid.studies.study import Study
+
+FILE = "plan.yaml"
+SIZES = (16, 32, 64)  # height and width that models are trained at
+SEARCH_SIZE = 16
+SEARCH_SHARE, FINAL_SHARE = 0.35, 0.5  # of the minutes; the rest is for choosing, encoding and the page
+SEARCH_SEEDS, FINAL_SEEDS = 3, 5
+SEARCH_STEPS, FINAL_STEPS = (1000, 6000), (1500, 20_000)  # the fewest that a model can learn in, and no more than these
+LEAST_SETTINGS = 3
+# Settings of the search that go on, and multiples of their strengths: at the size of the search, and at a larger one.
+SAME_SIZE, LARGER = (2, [1.0]), (1, [1.0, 4.0])
+HELD_OUT, EVALUATIONS, PATIENCE = 0.05, 20, 4  # share of images, and when a model stops that gets no better
+LEARNING_RATES = {"dense": 0.002, "conv": 0.001}
+# What is searched of each family: its hyperparameters at a strength, and the strengths, the most promising first.
+STRENGTHS: Mapping[str, tuple[tuple[str, ...], tuple[float, ...]]] = {
+    "beta_tcvae": (("beta",), (4, 2, 8)),
+    "beta_vae": (("beta",), (2, 4, 1)),
+    "dip_vae_ii": (("lambda_od", "lambda_d"), (2, 5)),
+    "factor_vae": (("gamma",), (4, 20)),
+    "vae": ((), (1,)),
+}
+FAMILIES = ("beta_tcvae", "beta_vae", "dip_vae_ii")  # searched by default
+
+Measuring = Callable[[str, int, int], None]
+
+
+class Setting(Section):
+    """A family, and the strength of its regularisation."""
+
+    family: str
+    strength: NotNegative
+
+    @field_validator("family")
+    @classmethod
+    def _known(cls, name: str) -> str:
+        if name not in STRENGTHS:
+            raise PydanticCustomError("family", "must be one of {names}", {"names": ", ".join(STRENGTHS)})
+        return name
+
+    @property
+    def hyperparameters(self) -> dict[str, float]:
+        return dict.fromkeys(STRENGTHS[self.family][0], self.strength)
+
+
+class Round(Section):
+    """Models that are trained together."""
+
+    size: Count
+    steps: Count
+    seeds: Count
+
+
+class SearchRound(Round):
+    settings: list[Setting] = Field(min_length=1)
+
+
+class FinalRound(Round):
+    settings: Count  # of the search, the best ones
+    # Of their strengths. Larger images have more to explain, so that the strength that is best for them is often, but
+    # not always, larger: beyond the size of the search both are tried.
+    multiples: list[Annotated[float, Field(gt=0)]] = Field(min_length=1)
+
+    def chosen(self, best_first: Sequence[Setting]) -> list[Setting]:
+        """The settings that are trained, given those of the search."""
+        return [
+            Setting(family=each.family, strength=each.strength * multiple)
+            for each in best_first[: self.settings]
+            for multiple in (self.multiples if STRENGTHS[each.family][0] else [1.0])
+        ]
+
+
+class Plan(Section):
+    """All that decides which models are trained; the YAML file holds these keys."""
+
+    minutes: float = Field(gt=0)
+    seed: Seed = 0
+    latents: Count = 10
+    size: Count  # of the images in the cache
+    search: SearchRound
+    final: FinalRound
+
+    @property
+    def n_models(self) -> int:
+        return self.search.seeds * len(self.search.settings) + self.final.seeds * self.final.settings * len(
+            self.final.multiples
+        )
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a model of one size takes here, by family, in seconds."""
+
+    once: Mapping[str, float]  # beside its steps: starting, encoding
+    per_step: Mapping[str, float]
+    at_once: int  # models
+
+    def seconds(self, settings: Sequence[Setting], seeds: int, steps: int) -> float:
+        total = sum(self.once[each.family] + steps * self.per_step[each.family] for each in settings)
+        return total * seeds / self.at_once
+
+    def steps(self, settings: Sequence[Setting], seeds: int, seconds: float) -> int:
+        """How many fit into so many seconds; negative where none do."""
+        spare = seconds - self.seconds(settings, seeds, 0)
+        return int(spare / (self.seconds(settings, seeds, 1) - self.seconds(settings, seeds, 0)))
+
+
+def read_plan(path: Path) -> Plan:
+    """The plan in a YAML file.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: a key or value that a plan does not have; the line names it.
+    """
+    return checked(Plan, mapping(read_text(path), str(path)), str(path))
+
+
+def longer(plan: Plan, minutes: float) -> Plan:
+    """The same models, and as many more seeds of the last round as the added minutes hold."""
+    seeds = round(plan.final.seeds * (1 + (minutes - plan.minutes) / (FINAL_SHARE * plan.minutes)))
+    return plan.model_copy(update={"minutes": minutes, "final": plan.final.model_copy(update={"seeds": seeds})})
+
+
+def write_plan(plan: Plan, path: Path) -> None:
+    with atomic_write(path) as temporary:
+        temporary.write_text(written(plan.model_dump()), encoding="utf-8")
+
+
+def settings_of(families: Sequence[str]) -> list[Setting]:
+    """What is searched, the most promising settings of every family first.
+
+    Raises:
+        ValueError: a family of which `fit` knows no strengths.
+    """
+    for name in families:
+        if name not in STRENGTHS:
+            raise ValueError(f"families must be of {', '.join(STRENGTHS)}; got {name!r}")
+    most = max(len(STRENGTHS[name][1]) for name in families)
+    return [
+        Setting(family=name, strength=STRENGTHS[name][1][place])
+        for place in range(most)
+        for name in families
+        if place < len(STRENGTHS[name][1])
+    ]
+
+
+def make_plan(
+    images: Path,
+    size: int,
+    minutes: float,
+    families: Sequence[str],
+    *,
+    fixed_size: bool,
+    seed: int,
+    latents: int,
+    options: Mapping[str, Any],
+    progress: Measuring | None = None,
+) -> Plan:
+    """A plan that takes about so many minutes here, by steps that are measured now.
+
+    Args:
+        images: the .npy file.
+        size: of the images in it, one of `SIZES`.
+        minutes: for all of it.
+        families: keys of `STRENGTHS`.
+        fixed_size: whether the final models must be of this size; else they are as large as leaves time for
+            `FINAL_STEPS` steps.
+        seed, latents: of all models.
+        options: of the study: device, executor.
+        progress: called as progress(what is measured, done, all).
+
+    Raises:
+        ValueError: the minutes are too few; the line says how many are needed.
+    """
+    seconds, searched = 60 * minutes, min(SEARCH_SIZE, size)
+    sizes = [size] if fixed_size else sorted((each for each in SIZES if each <= size), reverse=True)
+    costs: dict[int, Cost] = {}
+
+    def cost(at: int) -> Cost:
+        if at not in costs:
+            costs[at] = measured(images, size, at, families, latents=latents, options=options, progress=progress)
+        return costs[at]
+
+    search, search_seconds = _search(cost(searched), searched, settings_of(families), SEARCH_SHARE * seconds)
+    final, final_seconds = _final(cost, sizes, searched, search.settings[0], FINAL_SHARE * seconds)
+    if (needed := max(search_seconds / SEARCH_SHARE, final_seconds / FINAL_SHARE)) > seconds:
+        raise ValueError(f"{minutes:g} minutes are too few here: give {needed / 60 + 0.5:.0f} or more")
+    return Plan(minutes=minutes, seed=seed, latents=latents, size=size, search=search, final=final)
+
+
+def _search(cost: Cost, size: int, settings: list[Setting], seconds: float) -> tuple[SearchRound, float]:
+    """As many settings as leave time for the fewest steps; and the seconds that these take."""
+    while len(settings) > LEAST_SETTINGS and cost.steps(settings, SEARCH_SEEDS, seconds) < SEARCH_STEPS[0]:
+        settings = settings[:-1]
+    steps = int(np.clip(cost.steps(settings, SEARCH_SEEDS, seconds), *SEARCH_STEPS))
+    found = SearchRound(size=size, steps=steps, seeds=SEARCH_SEEDS, settings=settings)
+    return found, cost.seconds(settings, SEARCH_SEEDS, SEARCH_STEPS[0])
+
+
+def _final(
+    cost: Callable[[int], Cost], sizes: Sequence[int], searched: int, setting: Setting, seconds: float
+) -> tuple[FinalRound, float]:
+    """The largest of `sizes` that leaves time for the fewest steps; and the seconds that these take."""
+    for size in sizes:
+        number, multiples = SAME_SIZE if size == searched else LARGER
+        settings = [setting] * (number * len(multiples))
+        steps = cost(size).steps(settings, FINAL_SEEDS, seconds)
+        if steps >= FINAL_STEPS[0] or size == sizes[-1]:
+            found = FinalRound(
+                size=size, steps=int(np.clip(steps, *FINAL_STEPS)), seeds=FINAL_SEEDS, settings=number,
+                multiples=multiples,
+            )  # fmt: skip
+            return found, cost(size).seconds(settings, FINAL_SEEDS, FINAL_STEPS[0])
+    raise ValueError("there is no size to train at")
+
+
+def study_of(
+    images: Path, whole: int, planned: Round, seeds: Sequence[int], settings: Sequence[Setting], *, latents: int,
+    options: Mapping[str, Any], name: str,
+) -> str:  # fmt: skip
+    """The YAML of an ordinary study of these settings, on images of `whole` x `whole` that are shrunk."""
+    size, steps = planned.size, planned.steps
+    network = "dense" if size <= SEARCH_SIZE else "conv"
+    shared = {"latents": latents, "network": network, "learning_rate": LEARNING_RATES[network]}
+    return written(
+        {
+            "name": name,
+            "dataset": {"name": str(images), **({"shrink": whole // size} if whole != size else {})},
+            "families": [{"name": each.family, **each.hyperparameters, **shared} for each in settings],
+            "seeds": list(seeds),
+            "steps": steps,
+            "hold_out": HELD_OUT,
+            "hold_out_every": max(1, steps // EVALUATIONS),
+            "patience": PATIENCE,
+            "udr": {"similarity": "lasso"},
+            **options,
+        }
+    )
+
+
+def measured(
+    images: Path, whole: int, size: int, families: Sequence[str], *, latents: int, options: Mapping[str, Any],
+    progress: Measuring | None,
+) -> Cost:  # fmt: skip
+    """What a model of each family takes at this size, by a few steps of it."""
+    settings = [Setting(family=name, strength=STRENGTHS[name][1][0]) for name in families]
+    text = study_of(
+        images,
+        whole,
+        Round(size=size, steps=1000, seeds=1),
+        [0],
+        settings,
+        latents=latents,
+        options=options,
+        name="measured",
+    )
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "study.yaml"
+        file.write_text(text, encoding="utf-8")
+        found = estimate(Study.load(file, Path(folder) / "study"), progress=progress)
+    once = {row.family: row.seconds / row.waiting - row.steps * row.seconds_per_step for row in found.rows}
+    return Cost(once, {row.family: row.seconds_per_step for row in found.rows}, found.processes)

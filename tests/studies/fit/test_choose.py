@@ -1,0 +1,78 @@
+"""Which model is chosen, and how sure that is, by cases that can be worked out by hand."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from unbraid.representation import Representation
+from unbraid.studies.fit import choose as choosing
+from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.uniform(-1, 1, size=(1000, 5))
+
+
+def candidate(name: str, codes: np.ndarray, setting: str, elbo: float) -> Candidate:
+    run: Any = SimpleNamespace(path=Path(name), codes=codes)
+    return Candidate(run, setting, elbo)
+
+
+def ranked(monkeypatch, candidates: list[Candidate], untrained: tuple = ()) -> Choice:
+    """`choose`, of codes in place of runs."""
+    whole = choosing.rank
+
+    def of_codes(models: Any, **options: Any) -> Any:
+        spread = np.full(FACTORS.shape, -3.0)
+        return whole(
+            {name: Representation(each.codes, log_variances=spread) for name, each in models.items()}, **options
+        )
+
+    monkeypatch.setattr(choosing, "rank", of_codes)
+    return choose(candidates, untrained, seed=0)
+
+
+def good(noise: float) -> np.ndarray:
+    return FACTORS[:, RNG.permutation(5)] * RNG.choice([-1, 1], 5) + noise * RNG.normal(size=FACTORS.shape)
+
+
+def turned() -> np.ndarray:
+    return FACTORS @ np.linalg.qr(RNG.normal(size=(5, 5)))[0]
+
+
+def test_of_models_that_agree_about_as_well_the_one_of_the_highest_elbo_is_chosen(monkeypatch):
+    elbos = [-9.0, -7.0, -8.0, -9.5, -8.5, -9.2, -9.3, -9.4]
+    models = [candidate(f"good{i}", good(0.01), "good", elbo) for i, elbo in enumerate(elbos)]
+    models += [candidate(f"bad{i}", turned(), "bad", -1.0) for i in range(2)]
+    found = ranked(monkeypatch, models)
+    assert found.chosen is models[1], "the higher ELBO of those that agree with nobody does not count"
+    assert found.sure_of_setting > 0.99
+    assert found.sure_of_model > 0.9
+    assert best_settings(found)[0] == "good"
+
+
+def test_models_that_find_no_axes_are_not_chosen_among(monkeypatch):
+    found = ranked(monkeypatch, [candidate(f"bad{i}", turned(), "bad", -1.0) for i in range(6)])
+    assert found.chosen is None
+    assert "no better than randomly rotated latents" in found.reason
+    assert (found.sure_of_model, found.sure_of_setting) == (0.0, 0.0)
+
+
+def test_one_model_is_no_choice():
+    found = choose([candidate("one", FACTORS, "a", -1.0)], [], 0)
+    assert found.reason == "1 models were trained; to choose takes two or more"
+
+
+def test_how_sure_it_is_when_two_settings_are_alike():
+    """Two settings of equal pairs, the better ELBO by a hair in one: drawn anew, its best run is missing in a quarter.
+
+    With two runs of each setting, both of its two draws miss a given run in (1/2)^2 = 1/4 of collections.
+    """
+    pairs = np.full((4, 4), 0.8)
+    np.fill_diagonal(pairs, np.nan)
+    elbos, settings = np.array([-1.0, -3.0, -2.0, -4.0]), np.array(["a", "a", "b", "b"])
+    model, setting = choosing._sureness(pairs, elbos, np.ones(4, dtype=bool), settings, 0, seed=0)
+    assert model == 1.0, "wherever it is drawn it wins"
+    # Without run 0, setting "a" has run 1 alone, which loses to run 2 (3/4 of draws) and beats run 3 alone.
+    assert abs(setting - (0.75 + 0.25 * 0.25)) < 0.06

@@ -1,0 +1,146 @@
+"""From images to a chosen model, whole."""
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import unbraid
+from unbraid.datasets import FactorDataset, load
+from unbraid.datasets.subset import SubsetDataset
+from unbraid.runs.run import load_run
+from unbraid.studies.fit.fit import Fitted, OutOfTime
+from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting
+
+HERE = {"name": "local", "processes": 0}
+SETTINGS = [Setting(family="beta_tcvae", strength=2)]
+
+
+def plan(search: int = 400, final: int = 1500, seeds: int = 4) -> Plan:
+    return Plan(
+        minutes=1, size=16, latents=6, search=SearchRound(size=16, steps=search, seeds=2, settings=SETTINGS),
+        final=FinalRound(size=16, steps=final, seeds=seeds, settings=1, multiples=[1.0]),
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sprites() -> FactorDataset:
+    """Of the demo: place, size and shape, without turns, and without the symmetry of across and up."""
+    whole = load("sprites", shrink=4, without="position_y > 15 or orientation > 0")
+    return SubsetDataset(whole, np.sort(np.random.default_rng(0).permutation(len(whole))[:4000]))
+
+
+@pytest.fixture(scope="module")
+def images(sprites: FactorDataset) -> np.ndarray:
+    return sprites.images(np.arange(len(sprites)))
+
+
+@pytest.fixture(scope="module")
+def fitted(sprites: FactorDataset, images: np.ndarray, tmp_path_factory: pytest.TempPathFactory) -> Fitted:
+    labels = dict(zip(sprites.space.names, sprites.space.factors(np.arange(len(images))).T.tolist(), strict=True))
+    out = tmp_path_factory.mktemp("fit") / "fitted"
+    return unbraid.fit(images, out, plan=plan(), labels=labels, executor=HERE)
+
+
+@pytest.mark.lengthy
+def test_a_model_is_chosen_and_handed_over(fitted: Fitted, images: np.ndarray):
+    assert fitted.run is not None, fitted.choice.reason
+    assert fitted.choice.ranking is not None
+    found = load_run(fitted.folder / "model")
+    codes = fitted.encode(images)
+    np.testing.assert_allclose(found.encode(images), codes)
+    assert fitted.decode(codes).shape == images.shape
+    assert np.abs(fitted.decode(codes) - images / 255).mean() < 0.05
+    with (fitted.folder / "codes.csv").open() as file:
+        rows = list(csv.reader(file))
+    assert rows[0] == ["file", "code_0", "code_1", "code_2", "code_3", "code_4", "code_5"]
+    np.testing.assert_allclose([[float(value) for value in row[1:]] for row in rows[1:]], codes, rtol=1e-5, atol=1e-6)
+    assert fitted.choice.ranking.informative.min() >= 2, "a model that was trained for seconds knows both places"
+
+
+@pytest.mark.lengthy
+def test_the_page_shows_what_was_chosen_and_what_labels_say(fitted: Fitted):
+    page = fitted.report().read_text()
+    for text in (
+        "A model chosen without labels",
+        "What each latent does",
+        "How sure the choice is",
+        "What your labels say",
+    ):
+        assert text in page
+    assert "http://" not in page.replace("http://www.w3.org", "")
+    assert 'load_run("fitted/model")' in (fitted.folder / "README.md").read_text()
+
+
+@pytest.mark.lengthy
+def test_the_same_plan_gives_the_same_weights_and_what_is_done_is_not_done_again(
+    fitted: Fitted, images: np.ndarray, tmp_path: Path
+):
+    told: list[str] = []
+    again = unbraid.fit(images, fitted.folder, plan=plan(), executor=HERE, report=lambda what, *_: told.append(what))
+    assert not [what for what in told if "reading" in what or "measuring" in what]
+    assert again.run is not None
+    assert fitted.run is not None
+
+    def killed(what: str, done: int, total: int, more: str) -> None:  # noqa: ARG001
+        if what.startswith("study 1/"):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        unbraid.fit(images, tmp_path / "other", plan=plan(), executor=HERE, report=killed)
+    assert not (tmp_path / "other" / "model").exists()
+    other = unbraid.fit(images, tmp_path / "other", plan=fitted.folder / "plan.yaml", executor=HERE)
+    assert other.run is not None
+    np.testing.assert_array_equal(other.encode(images[:50]), fitted.encode(images[:50]))
+
+
+@pytest.mark.lengthy
+def test_noise_is_not_called_disentangled(tmp_path: Path):
+    noise = np.random.default_rng(0).integers(0, 256, (600, 16, 16, 1), dtype=np.uint8)
+    found = unbraid.fit(noise, tmp_path / "fitted", plan=plan(200, 200), executor=HERE)
+    assert found.run is None
+    assert found.choice.reason
+    assert "Nothing disentangled was found" in found.report().read_text()
+    assert not (tmp_path / "fitted" / "model").exists()
+    with pytest.raises(ValueError, match="no model was chosen"):
+        found.encode(noise)
+
+
+@pytest.mark.lengthy
+def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The clock jumps past the end when the last round begins: the search chooses."""
+    from unbraid.studies.fit import fit as fitting
+
+    late = [0.0]
+    monkeypatch.setattr(fitting.time, "monotonic", lambda: late[0])
+
+    def telling(what: str, *_: object) -> None:
+        if what.startswith("study"):
+            late[0] = 1e6
+
+    pictures, planned = fitting.planned_for(
+        images, tmp_path, minutes=1, size=16, families=["beta_vae"], latents=5, seed=0, plan=plan(), device="cpu",
+        executor=HERE, report=telling,
+    )  # fmt: skip
+    found = fitting.carry_out(tmp_path, pictures, planned, began=0.0, executor=HERE, device="cpu", report=telling)
+    assert len(found.choice.candidates) == 2, "those of the search"
+    assert issubclass(OutOfTime, KeyboardInterrupt)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"size": 48}, "size must be one of 16, 32, 64; got 48"),
+        ({"minutes": 0}, "minutes must be above 0"),
+        ({"latents": 1}, "latents must be a whole number, 2 or more"),
+        ({"families": ["gan"]}, "families must be of"),
+        ({"plan": "nowhere.yaml"}, "nowhere.yaml: no such file"),
+    ],
+)
+def test_impossible_settings_are_refused_before_anything_is_written(
+    images, tmp_path: Path, options: dict, message: str
+):
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        unbraid.fit(images, tmp_path / "fitted", **options)
+    assert not (tmp_path / "fitted").exists()

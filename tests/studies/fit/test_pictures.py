@@ -1,0 +1,147 @@
+"""Images as people have them, in one array on disk."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from unbraid.datasets import from_array
+from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_pictures
+
+RNG = np.random.default_rng(0)
+
+
+def pixels(height: int = 20, width: int = 20) -> np.ndarray:
+    return RNG.integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Enough grey PNGs for everything else to be an exception."""
+    home = tmp_path / "pictures"
+    home.mkdir()
+    for number in range(FEWEST):
+        Image.fromarray(pixels()[..., 0]).save(home / f"{number:04}.png")
+    return home
+
+
+def named(folder: Path, cache: Path, name: str, size: int = 16) -> np.ndarray:
+    found = prepare(folder, cache, size)
+    return found.array()[found.names.index(name)]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode", "save"),
+    [
+        ("a.jpg", "RGB", {"quality": 100, "subsampling": 0}),
+        ("a.webp", "RGB", {"lossless": True}),
+        ("a.bmp", "RGB", {}),
+        ("sub/deeper/b.png", "RGB", {}),
+        ("Größe 大小 размер.png", "RGB", {}),
+        ("cmyk.tif", "CMYK", {}),
+    ],
+)
+def test_files_of_any_kind_are_read_with_their_colours(folder: Path, tmp_path: Path, name: str, mode: str, save: dict):
+    colour = np.zeros((16, 16, 3), dtype=np.uint8) + np.array([200, 40, 90], dtype=np.uint8)
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(colour).convert(mode).save(folder / name, **save)
+    np.testing.assert_allclose(named(folder, tmp_path / "cache", name), colour, atol=3)
+
+
+def test_sixteen_bits_are_scaled_to_eight(folder: Path, tmp_path: Path):
+    deep = (np.arange(256, dtype=np.uint16) * 257).reshape(16, 16)
+    Image.fromarray(deep).save(folder / "deep.tif")
+    found = named(folder, tmp_path / "cache", "deep.tif")
+    np.testing.assert_array_equal(found[..., 0], np.arange(256).reshape(16, 16))
+
+
+def test_of_a_moving_picture_the_first_frame_counts(folder: Path, tmp_path: Path):
+    frames = [Image.fromarray(np.full((16, 16), value, dtype=np.uint8)) for value in (10, 200)]
+    frames[0].save(folder / "moving.gif", save_all=True, append_images=frames[1:])
+    assert named(folder, tmp_path / "cache", "moving.gif").max() == 10
+
+
+def test_exif_turns_a_picture_upright(folder: Path, tmp_path: Path):
+    upright = pixels(16, 16)
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown turned by 90 degrees, clockwise
+    Image.fromarray(np.rot90(upright)).save(folder / "turned.png", exif=exif)
+    np.testing.assert_array_equal(named(folder, tmp_path / "cache", "turned.png"), upright)
+
+
+def test_transparency_lies_on_white(folder: Path, tmp_path: Path):
+    clear = np.zeros((16, 16, 4), dtype=np.uint8)
+    Image.fromarray(clear).save(folder / "clear.png")
+    assert named(folder, tmp_path / "cache", "clear.png").min() == 255
+
+
+def test_the_middle_square_is_taken_and_resized(folder: Path, tmp_path: Path):
+    wide = np.zeros((32, 96, 3), dtype=np.uint8)
+    wide[:, 32:64] = 255
+    Image.fromarray(wide).save(folder / "wide.png")
+    found = named(folder, tmp_path / "cache", "wide.png")
+    assert found.shape[:2] == (16, 16)
+    assert found.min() == 255
+
+
+def test_they_are_grey_where_all_are(folder: Path, tmp_path: Path):
+    assert prepare(folder, tmp_path / "grey", 16).channels == 1
+    Image.fromarray(pixels()).save(folder / "colour.png")
+    assert prepare(folder, tmp_path / "colour", 16).channels == 3
+
+
+def test_what_cannot_be_read_is_named_and_left_out_up_to_one_in_a_hundred(folder: Path, tmp_path: Path):
+    (folder / "empty.png").touch()
+    (folder / "cut.png").write_bytes((folder / "0000.png").read_bytes()[:200])
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert sorted(found.skipped) == ["cut.png", "empty.png"]
+    assert len(found.names) == FEWEST
+    assert "2 files cannot be read and are left out" in " ".join(found.notes())
+    for number in range(4):
+        (folder / f"text{number}.png").write_text("no picture")
+    with pytest.raises(ValueError, match=r"6 of 506 files cannot be read, more than 1%: cut\.png"):
+        prepare(folder, tmp_path / "other", 16)
+    assert not (tmp_path / "other" / IMAGES).exists()
+
+
+def test_copies_and_blank_images_are_counted(folder: Path, tmp_path: Path):
+    (folder / "again.png").write_bytes((folder / "0000.png").read_bytes())
+    Image.fromarray(np.full((20, 20), 7, dtype=np.uint8)).save(folder / "blank.png")
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert (found.copies, found.blank) == (1, 1)
+
+
+def test_too_few_images_and_images_that_are_all_the_same_are_refused(tmp_path: Path):
+    with pytest.raises(ValueError, match=r"20 images; to find factors of variation takes 500 or more"):
+        prepare(np.zeros((20, 8, 8, 1), dtype=np.uint8), tmp_path / "few", 16)
+    with pytest.raises(ValueError, match=r"all 600 images are the same; nothing varies in them"):
+        prepare(np.zeros((600, 8, 8, 1), dtype=np.uint8), tmp_path / "same", 16)
+    with pytest.raises(FileNotFoundError, match=r"nowhere: no such file or folder"):
+        prepare(tmp_path / "nowhere", tmp_path / "cache", 16)
+    with pytest.raises(ValueError, match=r"rows of a table"):
+        prepare(RNG.random((600, 8)), tmp_path / "table", 16)
+
+
+def test_the_cache_is_used_again_and_made_anew_where_it_is_damaged(folder: Path, tmp_path: Path):
+    cache = tmp_path / "cache"
+    first = prepare(folder, cache, 16)
+    told: list[str] = []
+    assert prepare(folder, cache, 16, lambda what, *_: told.append(what)) == first
+    assert not told
+    (cache / IMAGES).write_bytes(b"")
+    assert read_pictures(cache) is None
+    assert prepare(folder, cache, 16, lambda what, *_: told.append(what)).digest == first.digest
+    assert told
+    (cache / "images.json").write_text(json.dumps({"names": 3}))
+    assert read_pictures(cache) is None
+
+
+def test_arrays_and_datasets_are_taken_as_they_are(tmp_path: Path):
+    images = RNG.integers(0, 256, (FEWEST, 16, 16, 3), dtype=np.uint8)
+    for number, given in enumerate([images, from_array(images)]):
+        found = prepare(given, tmp_path / str(number), 16)
+        np.testing.assert_array_equal(found.array(), images)
+    floats = prepare(images[..., :1] / 255, tmp_path / "floats", 16)
+    np.testing.assert_array_equal(floats.array(), images[..., :1])

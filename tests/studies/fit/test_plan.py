@@ -1,0 +1,109 @@
+"""What is trained in so many minutes."""
+
+from pathlib import Path
+
+import pytest
+
+from unbraid.studies.fit import plan as planning
+from unbraid.studies.fit.plan import Cost, FinalRound, Plan, SearchRound, Setting, longer, make_plan, settings_of
+from unbraid.studies.schema import parse
+
+FAMILIES = ("beta_tcvae", "beta_vae")
+
+
+def costing(per_step: dict[int, float], once: float = 1.0):
+    """Steps that take so many seconds by the size of the images, two models at a time."""
+
+    def measured(_images: Path, _whole: int, size: int, families: list[str], **_: object) -> Cost:
+        return Cost(dict.fromkeys(families, once), dict.fromkeys(families, per_step[size]), 2)
+
+    return measured
+
+
+@pytest.fixture
+def plan(monkeypatch: pytest.MonkeyPatch):
+    def made(minutes: float, per_step: dict[int, float], *, size: int = 64, fixed: bool = False) -> Plan:
+        monkeypatch.setattr(planning, "measured", costing(per_step))
+        return make_plan(
+            Path("images.npy"), size, minutes, FAMILIES, fixed_size=fixed, seed=3, latents=7, options={}
+        )  # fmt: skip
+
+    return made
+
+
+def test_the_most_promising_settings_of_every_family_come_first():
+    found = [(each.family, each.strength) for each in settings_of(FAMILIES)]
+    tcvae, vae = [("beta_tcvae", each) for each in (4, 2, 8)], [("beta_vae", each) for each in (2, 4, 1)]
+    assert found == [each for pair in zip(tcvae, vae, strict=True) for each in pair]
+    with pytest.raises(ValueError, match=r"families must be of beta_tcvae, .*; got 'gan'"):
+        settings_of(["gan"])
+
+
+def test_steps_fill_the_shares_of_the_minutes(plan):
+    """30 minutes: 630 s for 6 settings of 3 seeds, two at a time, 1 s each and 5 ms a step; 900 s for 10 models."""
+    found = plan(30, {16: 0.025, 32: 0.05, 64: 0.1})
+    assert found.search.steps == pytest.approx((630 - 9) / (9 * 0.025), abs=1)
+    assert (found.final.size, found.final.steps) == (64, pytest.approx((900 - 5) / (5 * 0.1), abs=1))
+    assert (found.final.settings, found.final.multiples, found.final.seeds) == (1, [1.0, 4.0], 5)
+    assert (found.seed, found.latents, found.n_models) == (3, 7, 28)
+
+
+def test_less_time_takes_smaller_images_and_then_fewer_settings(plan):
+    assert plan(30, {16: 0.005, 32: 0.05, 64: 0.2}).final.size == 32
+    small = plan(2, {16: 0.005, 32: 0.5, 64: 2.0})
+    assert (small.final.size, small.final.multiples, small.final.settings) == (16, [1.0], 2)
+    assert len(small.search.settings) == 4, "42 s for 3 seeds, two at a time, of 6 s each"
+    assert small.search.steps >= 1000
+
+
+def test_too_few_minutes_are_refused_with_what_is_needed(plan):
+    with pytest.raises(ValueError, match=r"0\.5 minutes are too few here: give 2 or more"):
+        plan(0.5, {16: 0.005, 32: 0.5, 64: 2.0})
+    with pytest.raises(ValueError, match=r"10 minutes are too few here: give 501 or more"):
+        plan(10, {16: 0.005, 32: 0.5, 64: 2.0}, fixed=True)
+
+
+def test_larger_images_try_the_strength_as_it_is_and_larger():
+    best = [Setting(family="beta_vae", strength=2), Setting(family="vae", strength=1)]
+    final = FinalRound(size=64, steps=1, seeds=5, settings=2, multiples=[1, 4])
+    assert [(each.family, each.strength) for each in final.chosen(best)] == [
+        ("beta_vae", 2),
+        ("beta_vae", 8),
+        ("vae", 1),
+    ]
+
+
+def test_a_plan_is_written_and_read(tmp_path: Path):
+    plan = Plan(
+        minutes=3, size=16, final=FinalRound(size=16, steps=20, seeds=2, settings=1, multiples=[1]),
+        search=SearchRound(size=16, steps=10, seeds=2, settings=settings_of(FAMILIES)),
+    )  # fmt: skip
+    planning.write_plan(plan, tmp_path / "plan.yaml")
+    assert planning.read_plan(tmp_path / "plan.yaml") == plan
+    (tmp_path / "plan.yaml").write_text((tmp_path / "plan.yaml").read_text() + "minuets: 3\n")
+    with pytest.raises(ValueError, match=r"plan\.yaml: minuets: unknown"):
+        planning.read_plan(tmp_path / "plan.yaml")
+
+
+def test_more_minutes_are_more_seeds_of_the_same_models():
+    plan = Plan(
+        minutes=30, size=16, final=FinalRound(size=16, steps=20, seeds=5, settings=1, multiples=[1]),
+        search=SearchRound(size=16, steps=10, seeds=2, settings=settings_of(FAMILIES)),
+    )  # fmt: skip
+    found = longer(plan, 60)
+    assert found.final.seeds == 15, "30 more minutes, where 15 trained 5 seeds"
+    assert found.model_copy(update={"minutes": 30, "final": plan.final}) == plan
+
+
+def test_a_round_is_an_ordinary_study():
+    found = parse(
+        planning.study_of(
+            Path("images.npy"), 64, planning.Round(size=16, steps=300, seeds=2), [4, 5], settings_of(["dip_vae_ii"]),
+            latents=6, options={"device": "cpu"}, name="search",
+        ),
+        "here",
+    )  # fmt: skip
+    assert (found.dataset.name, found.dataset.options) == ("images.npy", {"shrink": 4})
+    assert [each.hyperparameters["lambda_od"] for each in found.families] == [2, 5]
+    assert [each.hyperparameters["lambda_d"] for each in found.families] == [2, 5]
+    assert (found.seeds, found.steps, found.device) == ([4, 5], 300, "cpu")
