@@ -119,6 +119,26 @@ def test_an_index_of_the_codes_alone_is_no_code(
     assert Representation.load(tmp_path / "alone.parquet").codes.shape == CODES.shape
 
 
+def test_a_figure_matches_rows_by_the_column_named(frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> None:
+    codes, labels = frames
+    written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), ".csv")
+
+    def drawn(*given: str) -> str:
+        files = [str(tmp_path / "codes.csv"), *given, "--out", str(tmp_path / "f.svg")]
+        told = CliRunner().invoke(app, ["figure", "information", *files, "--data", str(tmp_path / "f.csv")])
+        assert told.exit_code == 0, told.exception or told.output
+        return (tmp_path / "f.csv").read_text()
+
+    found = drawn("--labels", str(tmp_path / "labels.csv"), "--key", "cell")
+    codes.to_csv(tmp_path / "codes.csv", index=False)
+    labels.sort_index().to_csv(tmp_path / "labels.csv", index=False)
+    assert found == drawn("--labels", str(tmp_path / "labels.csv"))
+    told = CliRunner().invoke(
+        app, ["figure", "information", str(tmp_path / "codes.csv"), "--key", "cell", "--out", "f.svg"]
+    )
+    assert "give --labels, too" in str(told.exception)
+
+
 def test_sparse_codes_have_no_key(tmp_path: Path) -> None:
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_matrix(CODES))
     pd.DataFrame(FACTORS, columns=["a", "b", "c"]).assign(cell=CELLS).to_csv(tmp_path / "labels.csv", index=False)

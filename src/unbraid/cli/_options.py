@@ -52,6 +52,14 @@ LabelTable: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Key: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        help="Column that names the rows, in the tables of codes and of --labels both: rows are matched by it.",
+        show_default=False,
+    ),
+]
 Kinds: TypeAlias = Annotated[
     str | None,
     typer.Option(

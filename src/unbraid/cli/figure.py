@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from unbraid.cli._options import Kinds, LabelTable, Missing, Period, labels_of, listed, pair
+from unbraid.cli._options import Key, Kinds, LabelTable, Missing, Period, labels_of, listed, pair
 from unbraid.cli._paths import found_here
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import check_output, print_table, say
@@ -32,6 +32,7 @@ def figure(
     ] = None,
     factors: Annotated[str | None, typer.Option(metavar="NAMES", help="Comma-separated factors to show.")] = None,
     labels: LabelTable = None,
+    key: Key = None,
     kinds: Kinds = None,
     period: Period = None,
     missing: Missing = None,
@@ -88,8 +89,8 @@ def figure(
     if data is not None:
         check_output("--data", data, ".csv")
     options = dict(pair("--set", text) for text in sets or ())
-    about = labels_of(labels, None, kinds, period, missing)
-    if path and not about.own:
+    about = labels_of(labels, None, kinds, period, missing, key=key)
+    if path and (key is not None or not about.own):
         from unbraid.runs.labelled import read_labelled
 
         source = open_source(read_labelled(found_here(path), about)[0])

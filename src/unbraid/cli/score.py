@@ -14,6 +14,7 @@ from unbraid.cli._options import (
     Csv,
     Html,
     Json,
+    Key,
     Kinds,
     LabelTable,
     Latex,
@@ -53,14 +54,7 @@ def score(
         ),
     ] = None,
     labels: LabelTable = None,
-    key: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="Column that names the rows, in the tables of codes and of --labels both: rows are matched by it.",
-            show_default=False,
-        ),
-    ] = None,
+    key: Key = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
     metrics: Metrics = "standard",
     factors: Annotated[
