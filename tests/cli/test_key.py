@@ -9,6 +9,7 @@ import pytest
 from scipy import sparse
 from typer.testing import CliRunner
 
+import unbraid
 from tests.examples import entangled_codes, grid_factors
 from unbraid import Representation
 from unbraid.cli.app import app
@@ -117,6 +118,20 @@ def test_an_index_of_the_codes_alone_is_no_code(
     assert Representation.load(tmp_path / "alone.csv").codes.shape == CODES.shape
     codes.set_axis(CELLS).to_parquet(tmp_path / "alone.parquet")
     assert Representation.load(tmp_path / "alone.parquet").codes.shape == CODES.shape
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_an_index_of_several_levels_without_names_is_matched_level_by_level(
+    suffix: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+) -> None:
+    codes, labels = frames
+    levels = pd.MultiIndex.from_arrays([[f"trial-{k // 10}" for k in range(len(codes))], np.arange(len(codes)) % 10])
+    codes, labels = codes.set_axis(levels), labels.set_axis(levels[ORDER])
+    score, notes = scored(written(tmp_path, codes, labels, suffix, index=True), tmp_path)
+    assert score == pytest.approx(mig(CODES, FACTORS).score)
+    assert any("by 'index'" in note and "stood in another order" in note for note in notes)
+    assert unbraid.score(codes, labels, metrics="mig")["mig"].score == pytest.approx(score)
+    assert Representation.load(tmp_path / f"codes{suffix}").codes.shape == CODES.shape
 
 
 def test_a_figure_matches_rows_by_the_column_named(frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from unbraid.representation.row_index import match_rows
 from unbraid.storage.checksum import BLANK, KEY, add_checksum
 from unbraid.storage.files import atomic_write
 from unbraid.storage.tables import (
-    UNNAMED,
+    index_columns,
     map_npy,
     names_in,
     read_columns,
@@ -475,8 +475,10 @@ def read_table(path: Path, key: str | None = None) -> tuple[Representation, Any]
 
 def row_names(columns: dict[str, Any], key: str | None) -> Any:
     """Take out of columns what names the rows: the column `key`, without one the index that pandas wrote; or None."""
-    index = {name: columns.pop(name) for name in UNNAMED if name in columns}
-    return next(iter(index.values()), None) if key is None else columns.pop(key, None)
+    levels = [columns.pop(name) for name in index_columns(list(columns))]
+    if key is not None:
+        return columns.pop(key, None)
+    return list(zip(*levels, strict=True)) if len(levels) > 1 else next(iter(levels), None)
 
 
 def read_wide(path: Path) -> Any:
@@ -531,7 +533,8 @@ def _read_csv(path: Path) -> Arrays:
 
 def _read_parquet(path: Path) -> Arrays:
     table = read_parquet(path)
-    columns = [name for name in table.column_names if name not in UNNAMED]
+    index = index_columns(table.column_names)
+    columns = [name for name in table.column_names if name not in index]
     arrays = split_columns({name: _plain(table[name]) for name in columns}, columns)
     described = _object((table.schema.metadata or {}).get(b"unbraid", b"{}"), path)
     if described.get("factor_names") == []:

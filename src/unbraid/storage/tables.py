@@ -10,8 +10,9 @@ import lzma
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from itertools import takewhile
 from math import prod
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -30,8 +31,15 @@ CELL = 8  # bytes of a number in memory
 NO_VALUE = {"", "na", "n/a", "nan", "none", "null"}  # in a .csv file
 
 
-# What the index is called that pandas writes to a .csv or .parquet file, or that it has read and written again.
-UNNAMED = ("", "Unnamed: 0", "__index_level_0__")
+def index_columns(names: Sequence[str]) -> list[str]:
+    """Those that hold an index without a name, level by level, as pandas writes it or has read and written it again."""
+    found: list[str] = []
+    for level in range(len(names)):
+        called = ("",) * (level == 0) + (f"Unnamed: {level}", f"__index_level_{level}__")
+        if not (here := [name for name in called if name in names]):
+            break
+        found.append(here[0])
+    return found
 
 
 def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
@@ -39,7 +47,7 @@ def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
 
     Args:
         path: of the table.
-        index: whether to keep the index that pandas writes, under its name of `UNNAMED`.
+        index: whether to keep the index that pandas writes, under the names of `index_columns`.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -53,7 +61,8 @@ def read_columns(path: str | Path, *, index: bool = False) -> dict[str, Any]:
         return read_csv(path, index=index)
     if suffix == ".parquet":
         table = read_parquet(path)
-        return {name: table[name].to_pandas() for name in table.column_names if index or name not in UNNAMED}
+        left_out = () if index else index_columns(table.column_names)
+        return {name: table[name].to_pandas() for name in table.column_names if name not in left_out}
     if suffix not in TABLES:
         raise ValueError(f"{path}: a table of labels ends in {', '.join(TABLES)}")
     arrays = {"": read_npy(path)} if suffix == ".npy" else read_npz(path) if suffix == ".npz" else read_tensors(path)[0]
@@ -240,7 +249,8 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
     """The columns of a .csv file: floats where every cell is a number or empty, else text with None.
 
     The first line holds names, unless all of it are numbers. Columns are separated by commas, semicolons or tabs. A
-    first column without a name is the index that pandas writes, which is left out unless `index` asks for it.
+    first column without a name is the index that pandas writes, which is left out unless `index` asks for it; so are
+    those next to it, as levels of the index.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -254,6 +264,9 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
         raise ValueError(f"{path}: the file is empty")
     headed = any(_number(cell) is None for cell in lines[0]) or _counts(lines)
     names = [cell.strip() for cell in lines[0]] if headed else [f"factor_{k}" for k in range(len(lines[0]))]
+    levels = len(list(takewhile(lambda name: not name, names)))
+    if levels < len(names):
+        names = [name or f"Unnamed: {k}" if 0 < k < levels else name for k, name in enumerate(names)]
     if len(set(names)) < len(names):
         raise ValueError(f"{path}: two columns have one name: {', '.join(names)}")
     rows = lines[1:] if headed else lines
@@ -261,9 +274,8 @@ def read_csv(path: Path, *, index: bool = False) -> dict[str, Any]:
         if len(row) != len(names):
             raise ValueError(f"{path}: line {number} has {len(row)} cells; the first has {len(names)}")
     columns = {name: _column([row[k] for row in rows]) for k, name in enumerate(names)}
-    if len(columns) > 1 and names[0] in UNNAMED and not index:
-        del columns[names[0]]
-    return columns
+    left_out = index_columns(names) if names[0] in index_columns(names) and not index else []
+    return {name: column for name, column in columns.items() if name not in left_out} or columns
 
 
 def _counts(lines: list[list[str]]) -> bool:
