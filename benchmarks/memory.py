@@ -76,7 +76,10 @@ def ranked(made: Callable[..., Any], n_models: int, **options: Any) -> Case:
 
 CASES: dict[str, tuple[Case, list[tuple[int, int]]]] = {
     "score sae": (scored(dense, "sae"), [(20_000, 512), (5_000, 2_048), (20_000, 1_024)]),
-    "score probes": (scored(dense, ["r2", "irs", "linear_accuracy", "amari", "explicitness"]), [(20_000, 64)]),
+    "score of all": (
+        scored(dense, ["r2", "irs", "linear_accuracy", "amari", "explicitness"]),
+        [(20_000, 64), (10_000, 200)],
+    ),
     "score standard": (scored(dense, "standard"), [(20_000, 20)]),
     "score sparse": (scored(few, "sae"), [(20_000, 4_096), (200_000, 1_024)]),
     "compare 2 sae": (compared(2, "sae"), [(50_000, 50)]),

@@ -7,8 +7,10 @@ import numpy as np
 from unbraid._utils.memory import check_memory
 from unbraid.metrics._shared.inputs import AT_ONCE
 
-COPIES = 5  # in double precision that are held at once, beside the codes themselves: of all codes, or of some columns
-FACTOR = 160  # bytes by row and factor: its levels as columns, and the codes that tell most of it
+# Copies in double precision that are held at once beside the codes themselves, and bytes by row and factor (its levels
+# as columns, the codes that tell most of it): of metrics that read some columns at a time, and of most.
+COPIES, FACTOR = 5, 160
+COPIES_OF_ALL, FACTOR_OF_ALL = 7, 400
 # Metrics that hold some columns in double precision at a time.
 BY_COLUMNS = (
     "mig", "snc", "mcc", "modularity", "med", "sap", "factor_leakage", "jemmig", "mig_sup", "dcimig",
@@ -26,5 +28,6 @@ def check_memory_of_scores(metrics: Iterable[str], codes: np.ndarray, n_factors:
     """
     few = {name.partition("(")[0] for name in metrics} <= {*BY_COLUMNS}
     advice = "give fewer rows" if few else f"give fewer rows, or metrics of single codes ({', '.join(BY_COLUMNS)})"
+    copies, factor = (COPIES, FACTOR) if few else (COPIES_OF_ALL, FACTOR_OF_ALL)
     doubles = min(codes.size, AT_ONCE) if few else codes.size
-    check_memory(codes.nbytes + 8 * COPIES * doubles + FACTOR * len(codes) * n_factors + others, advice)
+    check_memory(codes.nbytes + 8 * copies * doubles + factor * len(codes) * n_factors + others, advice)
