@@ -46,7 +46,7 @@ def fitted(sprites: FactorDataset, images: np.ndarray, tmp_path_factory: pytest.
 @pytest.mark.lengthy
 def test_a_model_is_chosen_and_handed_over(fitted: Fitted, images: np.ndarray):
     assert fitted.run is not None, fitted.choice.reason
-    assert fitted.choice.ranking is not None
+    assert fitted.ranking is not None
     found = load_run(fitted.folder / "model")
     codes = fitted.encode(images)
     np.testing.assert_allclose(found.encode(images), codes)
@@ -56,7 +56,7 @@ def test_a_model_is_chosen_and_handed_over(fitted: Fitted, images: np.ndarray):
         rows = list(csv.reader(file))
     assert rows[0] == ["file", "code_0", "code_1", "code_2", "code_3", "code_4", "code_5"]
     np.testing.assert_allclose([[float(value) for value in row[1:]] for row in rows[1:]], codes, rtol=1e-5, atol=1e-6)
-    assert fitted.choice.ranking.informative.min() >= 2, "a model that was trained for seconds knows both places"
+    assert fitted.ranking.informative.min() >= 2, "a model that was trained for seconds knows both places"
 
 
 @pytest.mark.lengthy

@@ -14,7 +14,9 @@ from unbraid._utils.device import choose_device
 from unbraid._utils.optional import require
 from unbraid.datasets import load
 from unbraid.datasets.base import FactorDataset
+from unbraid.ranking.ranking import Ranking
 from unbraid.runs.run import Run, load_run
+from unbraid.storage.files import atomic_write
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import REPORT, hand_over
 from unbraid.studies.fit.pictures import Pictures, as_bytes, prepare, square
@@ -57,6 +59,11 @@ class Fitted:
     plan: Plan
     choice: Choice
     run: Run | None  # the chosen model; None where nothing was chosen, and `choice.reason` says why
+
+    @property
+    def ranking(self) -> Ranking | None:
+        """Of the models of the last round, by UDR; None where they could not be compared."""
+        return self.choice.ranking
 
     def encode(self, images: ArrayLike) -> FloatArray:
         """Codes (n, n_codes) of images (n, height, width, channels), uint8 or floats from 0 to 1, of any size."""
@@ -230,7 +237,8 @@ class _Training:
             options=self.options, name=name,
         )  # fmt: skip
         file = self.folder / f"{name}.yaml"
-        file.write_text(text, encoding="utf-8")
+        with atomic_write(file) as temporary:
+            temporary.write_text(text, encoding="utf-8")
         study = Study.load(file, self.folder / name)
 
         def told(sent: StudyProgress) -> None:
