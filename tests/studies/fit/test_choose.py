@@ -8,14 +8,14 @@ import numpy as np
 
 from unbraid.representation import Representation
 from unbraid.studies.fit import choose as choosing
-from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
+from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose, free_latents
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.uniform(-1, 1, size=(1000, 5))
 
 
 def candidate(name: str, codes: np.ndarray, setting: str, elbo: float) -> Candidate:
-    run: Any = SimpleNamespace(path=Path(name), codes=codes)
+    run: Any = SimpleNamespace(path=Path(name), codes=lambda: Representation(codes))
     return Candidate(run, setting, elbo)
 
 
@@ -26,7 +26,7 @@ def ranked(monkeypatch, candidates: list[Candidate], untrained: tuple = ()) -> C
     def of_codes(models: Any, **options: Any) -> Any:
         spread = np.full(FACTORS.shape, -3.0)
         return whole(
-            {name: Representation(each.codes, log_variances=spread) for name, each in models.items()}, **options
+            {name: Representation(each.codes().codes, log_variances=spread) for name, each in models.items()}, **options
         )
 
     monkeypatch.setattr(choosing, "rank", of_codes)
@@ -76,3 +76,24 @@ def test_how_sure_it_is_when_two_settings_are_alike():
     assert model == 1.0, "wherever it is drawn it wins"
     # Without run 0, setting "a" has run 1 alone, which loses to run 2 (3/4 of draws) and beats run 3 alone.
     assert abs(setting - (0.75 + 0.25 * 0.25)) < 0.06
+
+
+def test_latents_that_draw_one_curve_are_one_thing():
+    """A half circle of radius 2 and 1: either latent says where on it an image is, but for the turn of one of them."""
+    angle = RNG.uniform(0, np.pi, 1000)
+    curve = np.stack([2 * np.cos(angle), np.sin(angle)], axis=1)
+    assert free_latents(curve) == [0]
+    assert free_latents(np.column_stack([curve, RNG.normal(size=1000)])) == [0, 2]
+    correlated = RNG.normal(size=(1000, 2)) @ np.array([[1.0, 0.8], [0.0, 0.6]])
+    assert sorted(free_latents(correlated)) == [0, 1], "a correlation of .8 leaves .36 of the variance"
+    assert len(free_latents(FACTORS)) == 5
+
+
+def test_a_single_factor_in_two_latents_is_not_chosen(monkeypatch):
+    angle = RNG.uniform(0, np.pi, len(FACTORS))
+    curve = np.stack([2 * np.cos(angle), np.sin(angle)], axis=1)
+    flips = [[1, 1], [-1, 1], [1, -1], [-1, -1]]
+    wide = [np.column_stack([curve * flip, np.zeros((len(FACTORS), 3))]) for flip in flips]
+    found = ranked(monkeypatch, [candidate(f"{i}", each, "one", -1.0) for i, each in enumerate(wide)])
+    assert found.chosen is None
+    assert found.reason.endswith("a single thing varies in these images")

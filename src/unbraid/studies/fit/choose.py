@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.spatial import KDTree
 
 from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.runs.run import Run
@@ -16,6 +17,7 @@ from unbraid.studies.rank import rank
 from unbraid.types import FloatArray
 
 NEAR = 0.95  # of the highest UDR
+NEIGHBOURS, FOLLOWS, N_JUDGED = 10, 0.8, 2000  # samples, share of variance, samples
 DRAWS = 500  # collections of models, drawn anew from those there are
 
 
@@ -69,8 +71,30 @@ def choose(candidates: Sequence[Candidate], untrained: Sequence[FloatArray], see
     elbos = np.array([each.elbo for each in places])
     settings = np.array([each.setting for each in places])
     best = _picked(ranking.scores, elbos, sound)
+    used = places[best].run.codes().codes[:, ranking.latents[best]]
+    if len(free_latents(used)) < 2:
+        reason = "the latents of the best model follow from one another: a single thing varies in these images"
+        return Choice(kept, ranking, None, reason, 0.0, 0.0)
     model, setting = _sureness(ranking.pairs, elbos, sound, settings, best, seed)
     return Choice(kept, ranking, places[best], "", model, setting)
+
+
+def free_latents(codes: FloatArray) -> list[int]:
+    """Columns of codes (n_samples, n_codes) that do not follow from those of more variance among them.
+
+    Two latents may draw one curve between them, as when a single factor of wide range takes both. A latent follows from
+    others where the mean of its `NEIGHBOURS` nearest samples by these explains `FOLLOWS` of its variance.
+    """
+    rows = np.random.default_rng(0).permutation(len(codes))[:N_JUDGED]
+    values = codes[rows] / codes[rows].std(axis=0)
+    free: list[int] = []
+    for place in np.argsort(-codes.var(axis=0), kind="stable").tolist():
+        if free:
+            nearest = np.asarray(KDTree(values[:, free]).query(values[:, free], NEIGHBOURS + 1)[1])[:, 1:]
+            if 1 - ((values[nearest, place].mean(axis=1) - values[:, place]) ** 2).mean() >= FOLLOWS:
+                continue
+        free.append(place)
+    return free
 
 
 def best_settings(choice: Choice) -> list[str]:
