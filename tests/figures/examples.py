@@ -61,5 +61,5 @@ def study_source(folder: Path, n_runs: int = 60) -> Source:
     study = ExampleStudy(frame, folder)
     keep_rankings(study, n_samples=60)
     source = Source(folder, "study")
-    source.__dict__.update(study=study, results=study.results())
+    source.__dict__.update(snapshot=study, results=study.results())
     return source

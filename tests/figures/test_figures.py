@@ -368,5 +368,5 @@ def test_figures_of_a_study_on_disk(tmp_path: Path) -> None:
     source = open_source(tmp_path / "out")
     drawn = draw("boxes", source, {"column": "mig.score"})
     assert table(drawn)["setting"] == ["latents=2", "latents=2", "latents=3", "latents=3"]
-    np.testing.assert_allclose(np.sort(floats(drawn, "mig.score")), np.sort(source.study.results()["mig.score"]))
+    np.testing.assert_allclose(np.sort(floats(drawn, "mig.score")), np.sort(source.results["mig.score"]))
     assert len(draw("similarity", source).data["udr"]) == 12  # each of four models with the other three

@@ -171,7 +171,7 @@ def test_seeds_count_on_within_a_family_and_setting(study, tmp_path):
     (third,) = add(study, files[4:], family="pca", setting={"latents": 3}, names=["third"])
     assert (third.setting, third.seed) == ("latents=3", 0)  # of steps unknown
     row = study.results().set_index("run").loc["mine-0"]
-    assert row["content"] == study.environment().dataset["content"]
+    assert row["content"] == study.part().environment().dataset["content"]
     assert row[["steps", "batch_size", "device", "precision", "unbraid", "seconds"]].isna().all()
 
 

@@ -145,7 +145,7 @@ def test_what_is_kept_of_a_run_is_what_its_folder_holds(tmp_path: Path) -> None:
         precision="float32", device="cpu", out=tmp_path / "runs", processes=0, checkpoint_every=1e6, **settings,
     )  # fmt: skip
     assert all(torch.equal(value, weights[name]) for name, value in alone.modules.state_dict().items())
-    images = study.dataset().images(np.array([0, 5]))
+    images = study.part().dataset().images(np.array([0, 5]))
     assert alone.encode(images).tolist() == load_run(first.path).encode(images).tolist()
     # What can be continued keeps its last checkpoint, however short it was; a run of a study keeps none.
     assert (alone.path / CHECKPOINT).is_file()

@@ -30,6 +30,7 @@ from unbraid.runs.pictures import picture_or_reason, pictures
 from unbraid.runs.run import open_run
 from unbraid.studies.page import page_content, study_data, study_page, table
 from unbraid.studies.page_columns import columns, settings, values
+from unbraid.studies.record import StudyPart
 from unbraid.studies.study import Study
 
 HOSTILE = "<script>alert(1)</script>"
@@ -411,16 +412,17 @@ def test_a_notebook_shows_the_first_runs_of_the_ranking(study: ExampleStudy) -> 
     assert f"and {N_RUNS - 20} more" in fragment
 
 
-def test_a_study_shows_itself_by_that_table(study: ExampleStudy, monkeypatch: pytest.MonkeyPatch) -> None:
-    shown_ = Study(study.config, study.folder, "")
-    monkeypatch.setattr(Study, "results", lambda _: study.frame)
-    assert shown_._repr_html_() == table(study.config.name, study.frame)
-    nowhere = Study(study.config, None, "")
-    assert nowhere._repr_html_() == table(study.config.name, None)
+def test_a_study_shows_itself_by_that_table(
+    study: ExampleStudy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def of(folder: Path | None) -> Study:
+        return Study(study.config, folder, "", {"": StudyPart(study.config, folder, "")})
 
-
-def test_a_notebook_shows_a_study_that_was_not_run(study: ExampleStudy, tmp_path: Path) -> None:
-    assert "not run yet" in Study(study.config, tmp_path / "none", "")._repr_html_()
+    monkeypatch.setattr(StudyPart, "snapshot", lambda _: study)
+    monkeypatch.setattr("unbraid.studies.study.results", lambda _: study.frame)
+    assert of(study.folder)._repr_html_() == table(study.config.name, study.frame)
+    assert of(None)._repr_html_() == of(tmp_path / "none")._repr_html_() == table(study.config.name, None)
+    assert "not run yet" in table(study.config.name, None)
 
 
 # Sizes

@@ -11,7 +11,7 @@ from tests.studies.examples import SMALL
 from unbraid.families.table import FAMILIES
 from unbraid.studies.executors import EXECUTORS
 from unbraid.studies.expand import check_metrics, expand, metric_names
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.record import StudyPart
 from unbraid.studies.schema import OPTIONS, StudyConfig, parse
 from unbraid.studies.store import StudyEnvironment
 
@@ -226,8 +226,8 @@ def test_networks_of_ones_own_are_found_wherever_they_stand() -> None:
         config = study(families=[{"name": "vae", **section}])
         assert config.own_code == [own.format("refusing")]
         with pytest.raises(ValueError, match="names code of its own"):
-            StudyRecord(config.trusting([]), None, "").check_trust()
-        StudyRecord(config.trusting(), None, "").check_trust()
+            StudyPart(config.trusting([]), None, "").check_trust()
+        StudyPart(config.trusting(), None, "").check_trust()
 
 
 def test_the_id_and_the_setting_of_a_run_do_not_depend_on_what_else_the_study_holds():

@@ -25,10 +25,12 @@ from unbraid.metrics._shared.resampling import permutation
 from unbraid.storage import remote
 from unbraid.storage.remote import address_of, local_folder, publish
 from unbraid.studies import store
+from unbraid.studies.added import sample_of
 from unbraid.studies.record import StudyProgress
+from unbraid.studies.results import results
 from unbraid.studies.schema import parse
 from unbraid.studies.several import OWN, read
-from unbraid.studies.study import Studies
+from unbraid.studies.study import open_study
 
 URL = "memory://wide"
 REST = """
@@ -66,7 +68,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_the_table_joins_those_of_ordinary_studies(wide: Path, tmp_path: Path) -> None:
     study = Study.load(wide)
-    assert isinstance(study, Studies)
+    assert list(study.parts) == ["whole", "part"]
     frame = study.results()
     assert frame["label"].tolist() == ["whole"] * 4 + ["part"] * 4
     assert frame["steps"].tolist() == [2] * 4 + [3] * 4
@@ -354,9 +356,9 @@ def test_of_one_dataset_in_a_store_it_is_a_study_by_itself(
     machine("one")
     study = Study.load(written(tmp_path, WIDE.replace("  - {name: pca, latents: 2}\n", "")), out=URL)
     study.run(processes=0)
-    part = study.parts()["part"]
+    part = study.parts["part"]
     assert address_of(part.require_folder()) == f"{URL}/part"
-    part.rank(similarity="lasso")
+    study.rank("part", similarity="lasso")
     assert "part/udr/lasso-all.npz" in stored()
     store.write_failure(part.require_folder(), store.Failure("a", "vae", "", 0, "it broke", 1))
     publish(part.require_folder())
@@ -368,4 +370,22 @@ def test_of_one_dataset_in_a_store_it_is_a_study_by_itself(
         patch.setattr(remote, "pull", lambda *_: pytest.fail("brought up to date while somebody is at work"))
         local_folder(URL)
     machine("two")
-    assert same_but_for_times(Study.load(f"{URL}/part").results(), part.results())
+    assert same_but_for_times(Study.load(f"{URL}/part").results(), results(part.snapshot()))
+    with open_study(f"{URL}/part") as alone:
+        store.write_failure(alone.require_folder(), store.Failure("b", "vae", "", 0, "it broke", 1))
+        assert "failed/b.json" not in {name.removeprefix("part/") for name in stored()}
+    assert "part/failed/b.json" in stored(), "what changed goes up at the end of the block"
+
+
+def test_what_takes_one_dataset_is_told_which(wide: Path) -> None:
+    study = Study.load(wide)
+    assert study.rank("part").runs == Study.load(wide / "part").rank().runs
+    assert [run.id for run in study.snapshot("part").runs] == [run.id for run in study.parts["part"].snapshot().runs]
+    said = "the study is of 2 datasets, whole, part; say dataset='whole', or take the folder of one, such as "
+    for ask in (study.rank, study.snapshot, study.part, lambda: sample_of(study)):
+        with pytest.raises(ValueError, match=f"^{re.escape(said)}{wide}/whole$"):
+            ask()
+    with pytest.raises(ValueError, match="^no dataset 'parts': the study is of 2 datasets"):
+        study.rank("parts")
+    assert len(sample_of(study, "part")) == 12
+    assert Study.load(wide / "part").part("").label == ""

@@ -7,15 +7,6 @@ from typing import TypeVar
 Named = TypeVar("Named")
 
 
-def found_here(path: Path) -> Path:
-    """The path itself; of an address such as s3://bucket/study, the folder here that mirrors it."""
-    if ":/" not in str(path):
-        return path
-    from unbraid.storage.remote import local_folder
-
-    return local_folder(path)
-
-
 def is_study(path: Path) -> bool:
     """Whether a path is the folder or the address of a study."""
     return ":/" in str(path) or (path / "study.yaml").is_file()

@@ -174,8 +174,7 @@ def _of_study(
         within = within or usual_within(frame, by)
         found = compare_groups(frame, by, columns, over=over, within=within, confidence=confidence)
     else:
-        study = opened(path, trust=trust or ())
-        with stage_progress("scoring as many rows") as progress:
+        with opened(path, trust=trust or ()) as study, stage_progress("scoring as many rows") as progress:
             found = study.compare(by, columns, over=over, within=within, confidence=confidence, progress=progress)
     rows = [(each.column, each, each.shift) for each in found.shifts]
     notes = [f"note: {note}" for note in found.notes]

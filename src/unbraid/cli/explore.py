@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from unbraid._utils.optional import require
-from unbraid.cli._paths import found_here
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import say
 
@@ -42,13 +41,15 @@ def explore(
     require("pandas", "table", "unbraid explore")
     from unbraid.explore.server import serve
     from unbraid.explore.site import open_site
+    from unbraid.storage.remote import at_hand
 
     if folder.is_file():
         raise ValueError(f"{folder}: not the folder of a study or a run; unbraid report {folder} makes a page of it")
-    site = open_site(found_here(folder), trusted(trust_code, trust_data))
-    with serve(host, port, site.get, site.post, allow_remote=allow_remote, token=token_urlsafe(16)) as server:
-        try:
-            say(f"{folder} at {server.address} (Ctrl-C ends it)")
-            server.serve_forever()
-        except KeyboardInterrupt:
-            say(f"\nstopped serving {folder}")
+    with at_hand(folder) as here:
+        site = open_site(here, trusted(trust_code, trust_data))
+        with serve(host, port, site.get, site.post, allow_remote=allow_remote, token=token_urlsafe(16)) as server:
+            try:
+                say(f"{folder} at {server.address} (Ctrl-C ends it)")
+                server.serve_forever()
+            except KeyboardInterrupt:
+                say(f"\nstopped serving {folder}")

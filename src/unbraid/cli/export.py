@@ -65,7 +65,8 @@ def _results(path: Path, out: Path, trust: Collection[str]) -> None:
     from unbraid.analysis.merging import write_table
     from unbraid.cli.study import opened
 
-    write_table(opened(path, trust=trust).results(), out)
+    with opened(path, trust=trust) as study:
+        write_table(study.results(), out)
     say(f"wrote {out}")
 
 
@@ -73,7 +74,8 @@ def _records(path: Path, out: Path, organisation: str, trust: Collection[str]) -
     from unbraid.cli.study import opened
     from unbraid.studies.sharing import write_records
 
-    count = write_records(*opened(path, trust=trust).snapshots(), folder=out, organisation=organisation)
+    with opened(path, trust=trust) as study:
+        count = write_records(*study.snapshots(), folder=out, organisation=organisation)
     say(f"wrote {count} records below {out / 'data'}")
 
 

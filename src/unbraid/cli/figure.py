@@ -1,12 +1,12 @@
 """`unbraid figure`: one figure, ready to be printed."""
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from unbraid.cli._options import Key, Kinds, LabelTable, Missing, Period, labels_of, listed, pair
-from unbraid.cli._paths import found_here
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import check_output, print_table, say
 from unbraid.storage.table_formats import Table
@@ -79,6 +79,7 @@ def figure(
     if name is None:
         raise ValueError("give the name of a figure; unbraid figure --list shows them")
     from unbraid.figures import draw, find_figure, open_source
+    from unbraid.storage.remote import at_hand
 
     find_figure(name)
     if (path is None) != example:
@@ -90,13 +91,14 @@ def figure(
         check_output("--data", data, ".csv")
     options = dict(pair("--set", text) for text in sets or ())
     about = labels_of(labels, None, kinds, period, missing, key=key)
-    if path and (key is not None or not about.own):
-        from unbraid.runs.labelled import read_labelled
+    with nullcontext() if path is None else at_hand(path) as here:
+        if here and (key is not None or not about.own):
+            from unbraid.runs.labelled import read_labelled
 
-        source = open_source(read_labelled(found_here(path), about)[0])
-    else:
-        source = open_source(path and found_here(path), trusted(trust_code, trust_data))
-    drawn = draw(name, source, options, width=width, codes=listed(codes), factors=listed(factors), top=top)
+            source = open_source(read_labelled(here, about)[0])
+        else:
+            source = open_source(here, trusted(trust_code, trust_data))
+        drawn = draw(name, source, options, width=width, codes=listed(codes), factors=listed(factors), top=top)
     drawn.save(out, theme=theme)
     if data is not None:
         drawn.save_data(data)

@@ -181,11 +181,9 @@ def _rank_study(
     from unbraid.cli.study import opened
     from unbraid.studies.ranked import rank_parts, setting_medians
 
-    snapshots = opened(folder, trust=trust or ()).snapshots()
-    with stage_progress("reading codes") as progress:
-        found, left_out = rank_parts(
-            snapshots, {name: value for name, value in options.items() if value is not None}, metric, progress=progress
-        )
+    chosen = {name: value for name, value in options.items() if value is not None}
+    with opened(folder, trust=trust or ()) as study, stage_progress("reading codes") as progress:
+        found, left_out = rank_parts(study.snapshots(), chosen, metric, progress=progress)
     for label, reason in left_out.items():
         say(f"{label}: {reason}", err=True)
     table = together({label: each.table for label, each in found.items()})

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from unbraid.cli._paths import found_here
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import check_output, say
@@ -45,17 +44,16 @@ def report(
 
       unbraid report my-study
     """
-    given, path = path, found_here(path)
-    out = out or (path / "report.html" if path.is_dir() else path.with_suffix(".html"))
-    check_output("--out", out, ".html")
-    from unbraid.studies.report import report_page
+    from unbraid.storage.remote import at_hand
 
-    with stage_progress("reading") as progress:
-        html = report_page(path, out.parent, compare=compare, trust=trusted(trust_code, trust_data), progress=progress)
-    with atomic_write(out) as temporary:
-        temporary.write_text(html, encoding="utf-8")
-    if path != given:
-        from unbraid.storage.remote import publish
+    trust = trusted(trust_code, trust_data)
+    with at_hand(path) as here:
+        out = out or (here / "report.html" if here.is_dir() else here.with_suffix(".html"))
+        check_output("--out", out, ".html")
+        from unbraid.studies.report import report_page
 
-        publish(path)
+        with stage_progress("reading") as progress:
+            html = report_page(here, out.parent, compare=compare, trust=trust, progress=progress)
+        with atomic_write(out) as temporary:
+            temporary.write_text(html, encoding="utf-8")
     say(f"wrote {out}")

@@ -1,10 +1,10 @@
 """`unbraid study`: many runs by one file."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -81,26 +81,30 @@ def run(
 
       unbraid study run study.yaml --out s3://bucket/study --executor ray --address auto
     """
-    study = opened(file, out)
     given = {"address": address, "gpus_per_run": gpus_per_run, "processes": processes}
     options = {name: value for name, value in given.items() if value is not None}
-    if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
-        raise ValueError("--address and --gpus-per-run go with --executor ray")
-    if dry_run:
-        from unbraid.studies.estimate import estimate
-        from unbraid.studies.several import naming
-
-        found = []
-        for number, (label, part) in enumerate(study.parts().items()):
-            with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
-                found.append(estimate(part, executor, progress=progress, **options))
-            show([*estimated(found[-1], part.config.name if label else "")], Files())
-        if len(found) > 1:
-            say(in_all(found))
-        return
-    with continuing(), _progress(study.config.name) as report:
-        runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
+    with opened(file, out) as study:
+        if study.config.executor_with(executor, {})[0] != "ray" and options.keys() - {"processes"}:
+            raise ValueError("--address and --gpus-per-run go with --executor ray")
+        if dry_run:
+            _estimate(study, executor, options)
+            return
+        with continuing(), _progress(study.config.name) as report:
+            runs = study.run(executor, retry=retry, retrain=retrain, shard=shard, progress=report, **options)
     say(summary(study, runs, out))
+
+
+def _estimate(study: "Study", executor: str | None, options: Mapping[str, Any]) -> None:
+    from unbraid.studies.estimate import estimate
+    from unbraid.studies.several import naming
+
+    found = []
+    for number, (label, part) in enumerate(study.parts.items()):
+        with naming(number, label), metric_progress(f"measuring {label}".strip()) as progress:
+            found.append(estimate(part, executor, progress=progress, **options))
+        show([*estimated(found[-1], part.config.name if label else "")], Files())
+    if len(found) > 1:
+        say(in_all(found))
 
 
 @contextmanager
@@ -150,11 +154,11 @@ def status(
 
     found = None if again or trust_code else remembered(folder)
     if found is None:
-        study = opened(folder, trust=trust_code or ())
         from unbraid.studies.status import keep_index, study_status
 
-        snapshots = study.snapshots()
-        keep_index(study.require_folder(), snapshots)
+        with opened(folder, trust=trust_code or ()) as study:
+            snapshots = study.snapshots()
+            keep_index(study.require_folder(), snapshots)
         found = [study_status(each) for each in snapshots]
     named = [described(run) | ({"label": of.label} if of.label else {}) for of in found for run in of.runs]
     *rows, _ = (table := counts("", found)).rows
@@ -168,7 +172,8 @@ def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
         from unbraid.analysis.merging import read_table
 
         return read_table(path)
-    return opened(path, trust=trust).results()
+    with opened(path, trust=trust) as study:
+        return study.results()
 
 
 def is_table(path: Path) -> bool:
@@ -176,9 +181,11 @@ def is_table(path: Path) -> bool:
     return path.suffix in (".csv", ".parquet") and not path.is_dir()
 
 
-def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Study":
-    """The study; for every command of this group."""
+@contextmanager
+def opened(path: Path, out: Path | None = None, trust: Collection[str] = ()) -> "Iterator[Study]":
+    """The study; for every command that takes one."""
     require("torch", "train", "unbraid study")
-    from unbraid.studies.study import Study
+    from unbraid.studies.study import open_study
 
-    return Study.load(path, out, trust=trust)
+    with open_study(path, out, trust=trust) as study:
+        yield study

@@ -49,10 +49,9 @@ def add(
     from unbraid.cli.study import opened
     from unbraid.studies.added import add as add_files
 
-    study = opened(folder, trust=trusted(trust_code, trust_data))
     if name is not None and len(name) != len(files):
         raise ValueError(f"--name: {len(name)} names for {len(files)} files")
-    with stage_progress("reading") as progress:
+    with opened(folder, trust=trusted(trust_code, trust_data)) as study, stage_progress("reading") as progress:
         runs = add_files(
             study, files, family=family, setting=_setting(setting), seed=seed, names=name, progress=progress
         )

@@ -36,8 +36,8 @@ def generalisation(
     from unbraid.cli.study import opened
     from unbraid.studies.holdout.results import answered, contents
 
-    study = opened(folder, trust=trust_code or ())
-    snapshots = {each.label: each for each in study.snapshots()}
+    with opened(folder, trust=trust_code or ()) as study:
+        snapshots = {each.label: each for each in study.snapshots()}
     found = {label: content for label, each in snapshots.items() if (content := contents(each))}
     if not found:
         raise ValueError(f"{folder}: the study holds nothing out; give it a section compositional or zero_shot")

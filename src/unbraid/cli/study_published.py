@@ -29,9 +29,11 @@ def published(
     from unbraid.studies.published import beside_published
     from unbraid.studies.results import results
 
+    with opened(folder, trust=trust_code or ()) as study:
+        snapshots = study.snapshots()
     rows: list[dict[str, Any]] = [
         ({"label": each.label} if each.label else {}) | row
-        for each in opened(folder, trust=trust_code or ()).snapshots()
+        for each in snapshots
         for row in beside_published(each, results(each))
     ]
     if not rows:

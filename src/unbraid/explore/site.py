@@ -163,7 +163,7 @@ class StudySite(RunSite):
         return replace(data, headers={"ETag": live["tag"]})
 
     def _snapshot(self) -> StudySnapshot:
-        return Study.load(self.folder, trust=self.trust).alone().snapshot()
+        return Study.load(self.folder, trust=self.trust).snapshot()
 
     def _live(self) -> dict[str, Any]:
         return {"tag": self._tag(), "metrics": ON_DEMAND}
@@ -187,7 +187,7 @@ class StudiesSite:
 
     def get(self, path: str) -> Reply:
         if path == "/":
-            addresses = {label: f"{quote(label)}/" for label in self.study.parts()}
+            addresses = {label: f"{quote(label)}/" for label in self.study.parts}
             about = self.study.config.name, self.study.text, self.study.require_folder()
             return html(studies_page(*about, self.study.results(), addresses))
         label, site, rest = self._site(path)
@@ -201,7 +201,7 @@ class StudiesSite:
 
     def _site(self, path: str) -> tuple[str, StudySite, str]:
         label, slash, rest = path.removeprefix("/").partition("/")
-        if label not in self.study.parts():
+        if label not in self.study.parts:
             raise Refused(404, "no dataset of that name")
         folder = file_within(self.study.require_folder(), label)
         if not (folder / YAML).is_file():
@@ -226,7 +226,7 @@ def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite | StudiesSit
         raise FileNotFoundError(f"{folder}: no such folder")
     if (folder / YAML).is_file():
         study = Study.load(folder, trust=trust)
-        return StudySite(folder, trust) if "" in study.parts() else StudiesSite(study, trust)
+        return StudySite(folder, trust) if "" in study.parts else StudiesSite(study, trust)
     if (folder / CONFIG).is_file():
         return RunSite(folder, trust)
     raise FileNotFoundError(f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG})")

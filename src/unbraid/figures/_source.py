@@ -44,11 +44,11 @@ class Source:
         return open_run(self.path, trust=self.trust)
 
     @cached_property
-    def study(self) -> Any:
-        """The study, which is of one dataset."""
+    def snapshot(self) -> Any:
+        """The study, which is of one dataset, as its folder holds it."""
         from unbraid.studies.study import Study
 
-        return Study.load(self.path, trust=self.trust).alone()
+        return Study.load(self.path, trust=self.trust).snapshot()
 
     @cached_property
     def results(self) -> DataFrame:
@@ -58,7 +58,9 @@ class Source:
             ValueError: there is none yet.
         """
         require("pandas", "table", "figures of a study")
-        frame = self.study.results()
+        from unbraid.studies.results import results
+
+        frame = results(self.snapshot)
         if not len(frame):
             raise ValueError(f"{self.path}: the study has no results yet")
         return with_brief_settings(frame)

@@ -87,7 +87,7 @@ def total_correlation(source: Source, *, x: str = "elbo_terms.total_correlation"
 def similarity(source: Source, *, ranking: str = "") -> Drawn:
     """How alike models are, two by two: the similarities that UDR is the median of."""
     frame = source.results  # first, since it is then that a study ranks its runs
-    folder = source.study.require_folder() / FOLDER
+    folder = source.snapshot.folder / FOLDER
     kept = sorted((each.stem for each in folder.glob("*.npz")), key=lambda name: (name != "lasso", name))
     if not kept:
         raise ValueError(f"{folder}: no ranking of the {len(frame)} runs; see unbraid rank {source.path}")

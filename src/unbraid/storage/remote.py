@@ -90,6 +90,14 @@ def publish(folder: Path) -> None:
 
 
 @contextmanager
+def at_hand(path: str | Path) -> Iterator[Path]:
+    """`local_folder` for as long as the block runs; at its end, what changed in it goes up."""
+    folder = local_folder(path)
+    with changing(folder):
+        yield folder
+
+
+@contextmanager
 def changing(folder: Path) -> Iterator[None]:
     """What the block changes in the folder goes up at its end, where the folder mirrors a store.
 

@@ -22,10 +22,10 @@ from unbraid.storage.trust import Trusted
 from unbraid.studies import store
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.expand import metric_names, setting_of, setting_text
-from unbraid.studies.record import StudyRecord
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.study import Study
 from unbraid.studies.study_ranking import rank_when_done
 from unbraid.types import IntArray, Progress
 
@@ -35,9 +35,10 @@ NAME = re.compile(r"\w[\w.+-]*")
 
 
 def add(
-    study: StudyRecord,
+    study: Study,
     files: Sequence[str | Path],
     *,
+    dataset: str | None = None,
     family: str | None = None,
     setting: Mapping[str, float | int | str] | None = None,
     seed: int | None = None,
@@ -48,6 +49,7 @@ def add(
 
     Args:
         study: with a folder.
+        dataset: label of the dataset, in a study of several.
         files: representation files or codes alone (.npy, .npz, .csv, ...; nothing then tells another order of rows),
             or folders of runs that `unbraid.train` made. Their rows are the images of the study: `sample_of(study)`
             says which, `encode_sample` encodes them.
@@ -66,79 +68,61 @@ def add(
         FileNotFoundError: there is no such file.
         ValueError: it is no representation, or not one of the images of the study in their order; a name is taken.
     """
-    folder, space = study.require_folder(), study.dataset().space
+    part = study.part(dataset)
+    folder, space = part.require_folder(), part.dataset().space
     if not (folder / store.ABOUT).exists():
         raise ValueError(f"{folder}: the study has not started; start it with unbraid study run")
-    study.check_trust()
+    part.check_trust()
     if seed is not None and seed < 0:
         raise ValueError(f"seed must be 0 or more; got {seed}")
     names = [Path(file).stem for file in files] if names is None else list(names)
-    snapshot = study.snapshot()
+    snapshot = part.snapshot()
     _check_names(snapshot, names, files)
     abouts = _abouts(snapshot, [Path(file) for file in files], family, setting, seed)
     checked = [_checked(_load(Path(file)), space, str(file)) for file in files]
-    parts = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
+    begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     with changing(folder):
         try:
-            for number, (part, representation, about) in enumerate(zip(parts, checked, abouts, strict=True)):
+            for number, (working, representation, about) in enumerate(zip(begun, checked, abouts, strict=True)):
                 if progress:
                     progress(f"scoring {names[number]}", number, len(names))
-                shutil.rmtree(part, ignore_errors=True)
-                part.mkdir(parents=True)
-                representation.save(part / ADDED_CODES)
-                store.write_json(part / CONFIG, about)
-                complete_scores(part, metric_names(study.config), held_out=study.config.held_out)
-            for part, name in zip(parts, names, strict=True):
+                shutil.rmtree(working, ignore_errors=True)
+                working.mkdir(parents=True)
+                representation.save(working / ADDED_CODES)
+                store.write_json(working / CONFIG, about)
+                complete_scores(working, metric_names(part.config), held_out=part.config.held_out)
+            for working, name in zip(begun, names, strict=True):
                 store.forget_failure(folder, name)
-                part.rename(folder / store.ADDED / name)
+                working.rename(folder / store.ADDED / name)
         finally:
-            for part in parts:
-                shutil.rmtree(part, ignore_errors=True)
-        snapshot = study.snapshot(around=snapshot.environment, files=snapshot.files)
-        if score_baselines(study, snapshot, progress):
-            snapshot = study.snapshot(around=snapshot.environment, files=snapshot.files)
-        rank_when_done(study, snapshot, progress)
+            for working in begun:
+                shutil.rmtree(working, ignore_errors=True)
+        snapshot = part.snapshot(around=snapshot.environment, files=snapshot.files)
+        if score_baselines(part, snapshot, progress):
+            snapshot = part.snapshot(around=snapshot.environment, files=snapshot.files)
+        rank_when_done(part, snapshot, progress)
         write_results(snapshot)
     runs = {run.id: run for run in snapshot.runs}
     return [runs[name] for name in names]
 
 
-def sample_of(study: StudyRecord) -> IntArray:
+def sample_of(study: Study, dataset: str | None = None) -> IntArray:
     """(n,) positions in the dataset of the images that every run of the study is encoded on, 10 000 at most."""
-    return drawn(len(study.dataset()), N_CODES, 0)
+    return drawn(len(study.part(dataset).dataset()), N_CODES, 0)
 
 
-def encode_sample(encode: Callable[[Any], Any], study: StudyRecord, *, batch_size: int = 256) -> Representation:
+def encode_sample(
+    encode: Callable[[Any], Any], study: Study, *, dataset: str | None = None, batch_size: int = 256
+) -> Representation:
     """What an encoder of one's own makes of the images of the study, ready to be saved and added.
 
     Args:
         encode: images, uint8 (n, height, width, channels), to codes (n, n_codes), or to (codes, log_variances).
         study: of which the images are.
+        dataset: label of the dataset, in a study of several.
         batch_size: images per call.
     """
-    return encoded(encode, study.dataset(), N_CODES, batch_size, 0)
-
-
-def score_added(study: StudyRecord, snapshot: StudySnapshot, progress: Progress) -> bool:
-    """Compute what the scores of added representations lack, since the study asks for more; faults are recorded.
-
-    False where there was nothing to compute.
-    """
-    runs, computed = [run for run in snapshot.runs if run.is_added], False
-    for number, run in enumerate(runs):
-        progress(f"scoring {run.id}", number, len(runs))
-        try:
-            computed |= complete_scores(
-                run.path, metric_names(study.config), held_out=study.config.held_out, retry=True, kept=run.scores
-            )
-        except ValueError as error:
-            failure = store.Failure(run.id, run.family, run.setting, run.seed, str(error), 1)
-            store.write_failure(snapshot.folder, failure)
-            computed = True
-        else:
-            store.forget_failure(snapshot.folder, run.id)
-            computed |= run.state == "failed"
-    return computed
+    return encoded(encode, study.part(dataset).dataset(), N_CODES, batch_size, 0)
 
 
 def _check_names(snapshot: StudySnapshot, names: Sequence[str], files: Sequence[str | Path]) -> None:

@@ -29,7 +29,7 @@ from unbraid.storage.score_file import Decision, SavedScores
 from unbraid.studies import store
 from unbraid.studies.expand import metric_names
 from unbraid.studies.kept_scores import NONE, missing_metrics
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.record import StudyPart
 from unbraid.studies.scores import complete_scores, current_metrics
 from unbraid.studies.snapshot import RunView, StudySnapshot
 from unbraid.types import DataFrame, FloatArray, Progress
@@ -86,7 +86,7 @@ def _networks(config: Mapping[str, Any]) -> dict[str, Any] | None:
     return {"networks": made_by, "settings": dict(settings), "seed": config["seed"], **others}
 
 
-def score_baselines(study: StudyRecord, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
+def score_baselines(study: StudyPart, snapshot: StudySnapshot, progress: Progress | None = None) -> bool:
     """Score the baselines of the finished runs by the study's metrics, as far as that is not done.
 
     False where there was nothing to do: the YAML does not ask for it, or all are scored.
@@ -115,7 +115,7 @@ def _of_study(snapshot: StudySnapshot) -> Iterator[tuple[RunView, StudyBaseline]
                 yield run, each
 
 
-def _score(study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
+def _score(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
     """Its codes, where they are not there yet, and the scores that it lacks."""
     encode, objects = _encoders(study, baseline, run, dataset)
     folder = _folder(study, baseline)
@@ -129,9 +129,7 @@ def _score(study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: F
     complete_scores(folder, metric_names(study.config), held_out=study.config.held_out, retry=True, objects=objects)
 
 
-def _encoders(
-    study: StudyRecord, baseline: StudyBaseline, run: RunView, dataset: FactorDataset
-) -> tuple[Encode, Encode]:
+def _encoders(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> tuple[Encode, Encode]:
     """What makes its codes of the images on which runs are scored, and of whole objects."""
     if baseline.title == UNTRAINED:
         untrained = open_run(run.path, trust=study.trusted).untrained()
@@ -224,7 +222,7 @@ def no_better_runs(frame: DataFrame) -> dict[str, set[str]]:
     return found
 
 
-def _folder(study: StudyRecord, baseline: StudyBaseline) -> Path:
+def _folder(study: StudyPart, baseline: StudyBaseline) -> Path:
     return study.require_folder() / store.BASELINES / baseline.id
 
 

@@ -25,7 +25,7 @@ from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
 from unbraid.studies.executors.ray import asked
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.record import StudyPart
 from unbraid.training.loop import train_here
 from unbraid.training.train import training_of
 
@@ -84,7 +84,7 @@ class Estimate:
 
 
 def estimate(
-    study: StudyRecord,
+    study: StudyPart,
     executor: str | None = None,
     *,
     progress: Callable[[str, int, int], None] | None = None,

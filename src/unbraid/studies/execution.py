@@ -2,8 +2,8 @@
 
 import inspect
 import shutil
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import suggestion
 from unbraid._utils.threads import n_cores
+from unbraid.analysis.merging import write_table
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
@@ -20,7 +21,7 @@ from unbraid.storage.files import atomic_write
 from unbraid.storage.marks import ReadOnce
 from unbraid.storage.remote import LOCK, carried_study, discard, mirror_of
 from unbraid.studies import store
-from unbraid.studies.added import score_added
+from unbraid.studies.added_scores import score_added
 from unbraid.studies.baselines import score_baselines
 from unbraid.studies.executors import EXECUTORS, Outcome, Task, TaskProgress
 from unbraid.studies.expand import StudyEnvironment, check_metrics, check_snapshots, expand, metric_names
@@ -29,9 +30,10 @@ from unbraid.studies.holdout.answers import missing_answers, read_answers
 from unbraid.studies.holdout.results import write_generalisation
 from unbraid.studies.holdout.tasks import held_out_tasks
 from unbraid.studies.published import check_published
-from unbraid.studies.record import StudyProgress, StudyRecord
+from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.results import write_results
 from unbraid.studies.scores import wanted_scores
+from unbraid.studies.several import all_results, naming
 from unbraid.studies.shards import Shard, claimed_shard
 from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_run
 from unbraid.studies.status import keep_index
@@ -56,11 +58,11 @@ class Extra:
 
     # After all tasks: what is to be computed from their runs, some of which may have failed; says whether there was
     # anything. Where that takes long it tells (what is done, done, all).
-    finish: Callable[[StudyRecord, StudySnapshot, Progress], bool]
+    finish: Callable[[StudyPart, StudySnapshot, Progress], bool]
     # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
     # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
     tasks: Callable[
-        [StudyRecord, FactorDataset, StudyEnvironment], tuple[Sequence[Task], Mapping[str, FactorDataset]]
+        [StudyPart, FactorDataset, StudyEnvironment], tuple[Sequence[Task], Mapping[str, FactorDataset]]
     ] = no_tasks
 
 
@@ -89,7 +91,7 @@ LISTENERS: tuple[Callable[["TaskLedger"], AbstractContextManager[Listener]], ...
 class Ready:
     """A study and what it has to do, seen to be possible as far as that can be told before it begins."""
 
-    study: StudyRecord
+    study: StudyPart
     around: StudyEnvironment
     tasks: Sequence[Task]  # done or not
     datasets: Mapping[str, FactorDataset]
@@ -97,7 +99,9 @@ class Ready:
 
 
 def run_study(
-    study: StudyRecord,
+    folder: Path,
+    text: str,
+    parts: Mapping[str, StudyPart],
     executor: str,
     *,
     retry: str | None,
@@ -106,22 +110,58 @@ def run_study(
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> list[RunView]:
-    """What `Study.run` does; arguments as there."""
-    found = ready(study, executor, retrain=retrain, progress=progress, options=options)
-    snapshot = run_ready(found, executor, retry=retry, shard=shard, progress=progress, options=options)
-    keep_index(snapshot.folder, [snapshot])
-    return list(snapshot.runs)
+    """What `Study.run` does, dataset by dataset; what cannot be right of any is said before anything is written.
+
+    Args:
+        folder, text: of the study, the text being its YAML.
+        parts: by label, "" of a study of one dataset, which lies in the folder itself.
+        executor, retry, retrain, shard, progress, options: as there.
+    """
+    told = {label: progress and _of_dataset(progress, label) for label in parts}
+    prepared: dict[str, Ready] = {}
+    for number, (label, part) in enumerate(parts.items()):
+        with naming(number, label):
+            prepared[label] = ready(part, executor, retrain=retrain, progress=told[label], options=options)
+    with ExitStack() as stack:
+        stack.enter_context(terminable())
+        if "" not in parts:
+            for each in prepared.values():
+                needed_disk(each.tasks, each.datasets)
+            stack.enter_context(_home(folder, text, shard))
+        snapshots = [
+            run_ready(each, executor, retry=retry, shard=shard, progress=told[label], options=options)
+            for label, each in prepared.items()
+        ]
+        if "" not in parts:
+            write_table(all_results(snapshots), folder / store.RESULTS)
+    keep_index(folder, snapshots)
+    return [run for each in snapshots for run in each.runs]
+
+
+def _of_dataset(progress: Callable[[StudyProgress], None], label: str) -> Callable[[StudyProgress], None]:
+    return lambda sent: progress(replace(sent, label=label))
+
+
+@contextmanager
+def _home(folder: Path, text: str, shard: Shard | None) -> Iterator[None]:
+    """The folder around those of several datasets, while they are run."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with claim(folder, shard):
+        with atomic_write(folder / store.YAML) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+        with carried_study(folder):
+            yield
 
 
 def ready(
-    study: StudyRecord,
+    study: StudyPart,
     executor: str,
     *,
     retrain: bool,
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> Ready:
-    """The first half of `run_study`, which writes nothing."""
+    """The first half of running one dataset, which writes nothing."""
     if executor not in EXECUTORS:
         raise ValueError(f"unknown executor {executor!r}; {suggestion(executor, EXECUTORS)}")
     known = set(inspect.signature(EXECUTORS[executor]).parameters) - {"tasks", "datasets", "report"}
@@ -151,14 +191,13 @@ def run_ready(
     progress: Callable[[StudyProgress], None] | None,
     options: Mapping[str, Any],
 ) -> StudySnapshot:
-    """The second half of `run_study`; gives the study as it is then."""
+    """The second half of running one dataset; gives the study as it is then."""
     study, planned = found.study, found.planned
     folder, files = study.require_folder(), ReadOnce()
     code = {name: digest for each in planned for name, digest in each.config.get("code", {}).items()}
     around = replace(found.around, code=code)
     tasks = shard.part(found.tasks) if shard else found.tasks
     with ExitStack() as stack:
-        stack.enter_context(terminable())
         begun = (folder / store.ABOUT).exists()
         if begun:
             stack.enter_context(claim(folder, shard))
@@ -190,7 +229,7 @@ def claim(folder: Path, shard: Shard | None) -> AbstractContextManager[None]:
     return claimed_shard(folder / LOCK, shard) if shard else store.claimed(folder)
 
 
-def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:
+def _of_this_version(study: StudyPart, around: StudyEnvironment, *, retrain: bool) -> StudyEnvironment:
     """Raises ValueError where a family gives other weights now than when the study began, unless it is trained anew."""
     present: dict[str, int] = {}
     for name in dict.fromkeys(each.name for each in study.config.families if each.name in FAMILIES):
@@ -204,7 +243,7 @@ def _of_this_version(study: StudyRecord, around: StudyEnvironment, *, retrain: b
     return replace(around, training=present)
 
 
-def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
+def _keep(study: StudyPart, around: StudyEnvironment) -> None:
     folder = study.require_folder()
     with atomic_write(folder / store.YAML) as temporary:
         temporary.write_text(study.text, encoding="utf-8")
@@ -213,7 +252,7 @@ def _keep(study: StudyRecord, around: StudyEnvironment) -> None:
 
 
 def all_tasks(
-    study: StudyRecord, dataset: FactorDataset, around: StudyEnvironment
+    study: StudyPart, dataset: FactorDataset, around: StudyEnvironment
 ) -> tuple[list[Task], dict[str, FactorDataset], list[Planned]]:
     """The tasks of a study, done or not; the images of each; and which of them are the runs of the YAML.
 
@@ -268,7 +307,7 @@ def needed_disk(tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) ->
     return needed + CHECKPOINTS * heaviest * min(n_cores(), len(tasks))
 
 
-def _task(study: StudyRecord, planned: Planned) -> Task:
+def _task(study: StudyPart, planned: Planned) -> Task:
     folder = str(study.require_folder().absolute() / store.RUNS)
     return Task(
         planned.id, planned.config, folder, metric_names(study.config), study.config.held_out,
@@ -282,7 +321,7 @@ class TaskLedger:
 
     def __init__(
         self,
-        study: StudyRecord,
+        study: StudyPart,
         planned: Sequence[Planned],
         tasks: Sequence[Task],
         *,

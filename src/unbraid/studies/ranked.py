@@ -13,7 +13,6 @@ from unbraid.confidence.baselines import ABOVE, MARK
 from unbraid.ranking.ranking import NothingToRank, Ranking
 from unbraid.ranking.suitability import PUBLISHED, Suitability, suitability
 from unbraid.ranking.verdicts import study_verdict
-from unbraid.storage.remote import changing
 from unbraid.storage.table_formats import Cell, Table
 from unbraid.studies.baselines import beside_baselines, no_better_runs, summaries
 from unbraid.studies.results import results
@@ -53,8 +52,7 @@ def rank_parts(
     for snapshot in snapshots:
         chosen = replace(ranking_options(snapshot.config), **options)
         try:
-            with changing(snapshot.folder):
-                ranking = rank_study(snapshot, chosen, progress=progress)
+            ranking = rank_study(snapshot, chosen, progress=progress)
         except NothingToRank as error:
             if not snapshot.label:
                 raise

@@ -1,4 +1,4 @@
-"""What a study is: its YAML, its folder, its runs and how far each is. Every part of a study is told of it by this."""
+"""What a study of one dataset is: its YAML, its folder, and what that holds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from unbraid.studies.index import run_marks
 from unbraid.studies.kept_scores import read_scores
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.scores import wanted_scores
-from unbraid.studies.snapshot import Planned, RunView, StudySnapshot, read_added, read_runs
+from unbraid.studies.snapshot import Planned, StudySnapshot, read_added, read_runs
 from unbraid.studies.store import StudyEnvironment
 from unbraid.training.source import open_dataset, opened_dataset
 from unbraid.types import Progress
@@ -47,14 +47,14 @@ class StudyProgress:
 
 
 @dataclass(frozen=True)
-class StudyRecord:
-    """A study as its YAML and its folder tell it; `unbraid.Study` adds what can be done with it."""
+class StudyPart:
+    """What a study is of one of its datasets: an ordinary study in a folder of its own, which can be opened alone."""
 
     config: StudyConfig
     folder: Path | None
     text: str  # the YAML
-    files: ReadOnce = field(default_factory=ReadOnce, repr=False, compare=False, kw_only=True)  # study.json alone
-    label: str = field(default="", kw_only=True)  # in a study of several datasets
+    label: str = ""  # in a study of several datasets
+    files: ReadOnce = field(default_factory=ReadOnce, repr=False, compare=False)  # study.json alone
 
     @property
     def trusted(self) -> list[Trusted]:
@@ -162,10 +162,6 @@ class StudyRecord:
         asks = self.config.compositional or self.config.zero_shot
         paths = sorted((self.require_folder() / store.RUNS).glob(f"*/{ANSWERS}")) if asks else ()
         return {path.parent.name: files(read_answers, path.parent, ANSWERS) for path in paths}
-
-    def runs(self) -> list[RunView]:
-        """Every run of the YAML and every representation added, with its state."""
-        return list(self.snapshot().runs)
 
     def wanted_scores(self) -> dict[str, Decision]:
         """What the scores of a run must have been decided by; nothing of the user's is imported."""

@@ -6,19 +6,19 @@ What a study promises, each of them promises by itself: it may be opened, ranked
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, field_validator
 
-from unbraid._utils.optional import require
 from unbraid._utils.suggest import suggestion
+from unbraid.analysis.columns import together
 from unbraid.datasets import DATASETS, find
 from unbraid.datasets.described import COMMON_OPTIONS, options_of
 from unbraid.datasets.own import is_path, open_path
 from unbraid.storage.trust import Untrusted
 from unbraid.studies import store
+from unbraid.studies.record import StudyPart
 from unbraid.studies.results import ordered, results
 from unbraid.studies.schema import (
     CompositionalSection,
@@ -81,19 +81,10 @@ class PartsSection(Section):
         return [_long(each) for each in given] if isinstance(given, list) else given
 
 
-@dataclass(frozen=True)
-class Part:
-    """The study of one dataset."""
+def read(path: Path) -> tuple[StudyConfig, str, list[StudyPart]]:
+    """The study in a YAML file, its text, and that of each of its datasets, without folders yet.
 
-    label: str
-    config: StudyConfig
-    text: str  # its YAML
-
-
-def read(path: Path) -> tuple[StudyConfig, str, list[Part]]:
-    """The study in a YAML file, its text, and, where it is of several datasets, the study of each.
-
-    The study is then that of the first dataset, but for what that dataset has in place of the study's own keys.
+    Of several datasets, the study is that of the first, but for what that has in place of the study's own keys.
 
     Raises:
         FileNotFoundError: there is no such file.
@@ -103,7 +94,8 @@ def read(path: Path) -> tuple[StudyConfig, str, list[Part]]:
     text, where = read_text(path), str(path)
     content = mapping(text, where)
     if "datasets" not in content:
-        return checked(StudyConfig, content, where), text, []
+        config = checked(StudyConfig, content, where)
+        return config, text, [StudyPart(config, None, text)]
     if "dataset" in content:
         raise ValueError(f"{where}: dataset and datasets are both given; write one of them")
     sections = checked(PartsSection, content, where).datasets
@@ -117,7 +109,7 @@ def read(path: Path) -> tuple[StudyConfig, str, list[Part]]:
     for section, own, dataset in zip(sections, given, images, strict=True):
         mine = {key: own[key] for key in OWN if own.get(key) is not None}
         one = {**shared, **mine, "name": f"{whole.name} {section.called}", "dataset": dataset}
-        parts.append(Part(section.called, checked(StudyConfig, one, where), written(one)))
+        parts.append(StudyPart(checked(StudyConfig, one, where), None, written(one), section.called))
     return whole, text, parts
 
 
@@ -190,26 +182,19 @@ def check_home(folder: Path) -> None:
 
 
 def all_results(snapshots: Sequence[StudySnapshot]) -> DataFrame:
-    """The results of a study, `joined` where it is of several datasets.
-
-    Args:
-        snapshots: of each of its datasets.
-    """
-    if len(snapshots) == 1 and not snapshots[0].label:
-        return results(snapshots[0])
+    """The results of a study, from those of each of its datasets."""
     return joined({each.label: results(each) for each in snapshots})
 
 
 def joined(tables: Mapping[str, DataFrame]) -> DataFrame:
-    """The results of studies as one table, in their order, with a column `label` before the dataset.
+    """Results of several datasets as one table with a column `label` before the dataset; of one, under "", as they are.
 
     Args:
         tables: by label.
     """
-    rows = []
-    for label, frame in tables.items():
-        for row in frame.to_dict("records"):
-            names = list(row)
-            before = names[: names.index("dataset")]
-            rows.append({**{str(name): row[name] for name in before}, "label": label, **row})
-    return require("pandas", "table", "results of a study").DataFrame(rows, columns=ordered(rows))
+    frame = together(tables)
+    if "" in tables:
+        return frame
+    label, *names = map(str, frame.columns)
+    place = names.index("dataset")
+    return frame.reindex(columns=ordered([[*names[:place], label, *names[place:]]]))

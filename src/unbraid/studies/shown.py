@@ -25,7 +25,7 @@ def summary(study: "Study", runs: "Sequence[RunView]", folder: Path) -> str:
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
-    folders = [part.require_folder() for part in study.parts().values()]
+    folders = [part.require_folder() for part in study.parts.values()]
     beside = {each.id: each.reason for own in folders for each in failed_beside(own, runs)}
     if beside:
         line += f"\n{len(beside)} more failed, of those that see fewer images"

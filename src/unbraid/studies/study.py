@@ -1,30 +1,27 @@
-"""What can be done with a study; nothing else of studies imports this."""
+"""What can be done with a study; nothing else of studies imports this, but what adds to one."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 from unbraid._utils.optional import require
-from unbraid._utils.signals import terminable
 from unbraid.analysis.columns import together
 from unbraid.analysis.comparison import Comparison
-from unbraid.analysis.merging import write_table
 from unbraid.ranking.ranking import Ranking
-from unbraid.storage.files import atomic_write
-from unbraid.storage.remote import carried_study, changing, local_folder
+from unbraid.storage.remote import changing, local_folder
 from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.comparing import compare_runs
-from unbraid.studies.execution import claim, needed_disk, ready, run_ready, run_study
+from unbraid.studies.execution import run_study
 from unbraid.studies.page import table
-from unbraid.studies.record import StudyProgress, StudyRecord
+from unbraid.studies.record import StudyPart, StudyProgress
 from unbraid.studies.results import results
-from unbraid.studies.several import all_results, check_home, naming, read
+from unbraid.studies.schema import StudyConfig
+from unbraid.studies.several import all_results, check_home, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.snapshot import RunView, StudySnapshot
-from unbraid.studies.status import keep_index
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 
@@ -32,8 +29,12 @@ if TYPE_CHECKING:
     import pandas
 
 
-class Study(StudyRecord):
-    """A study and its folder.
+@dataclass(frozen=True)
+class Study:
+    """A study of one dataset or several, and its folder.
+
+    What takes one dataset has the argument `dataset`, its label; in a study of one dataset it is not needed. `config`
+    is that of the first dataset, but for what that has in place of the study's own keys.
 
     Example:
         study = Study.load("study.yaml", out="study/")
@@ -42,9 +43,14 @@ class Study(StudyRecord):
         study.rank().best
     """
 
+    config: StudyConfig
+    folder: Path | None
+    text: str  # the YAML
+    parts: Mapping[str, StudyPart]  # by label; of a study of one dataset under ""
+
     @classmethod
     def load(cls, path: str | Path, out: str | Path | None = None, *, trust: Collection[str] = ()) -> "Study":
-        """Open a study by its YAML file or by its folder; one of several `datasets` is a `Studies`.
+        """Open a study by its YAML file or by its folder.
 
         Networks and metrics of one's own ("my_lab.nets:pair") are executed where the YAML is a file of the user's. The
         copy that a folder holds may be anybody's: what it names is executed only where it is named here as well.
@@ -70,27 +76,45 @@ class Study(StudyRecord):
         config, text, parts = read(file)
         names = None if own else trust
         folder = path if not own else local_folder(out, new=True) if out is not None else None
-        if not parts:
-            study = Study(config.trusting(names), folder, text)
-            study.check_folder()
-            return study
-        studies = {
-            part.label: Study(part.config.trusting(names), folder and folder / part.label, part.text, label=part.label)
+        opened = {
+            part.label: replace(part, config=part.config.trusting(names), folder=folder and folder / part.label)
             for part in parts
         }
-        if folder is not None:
+        if folder is not None and "" not in opened:
             check_home(folder)
-        for each in studies.values():
-            each.check_folder()
-        return Studies(config.trusting(names), folder, text, studies)
+        for part in opened.values():
+            part.check_folder()
+        return Study(config.trusting(names), folder, text, opened)
 
-    def parts(self) -> "Mapping[str, Study]":
-        """The study of each of its datasets, by label; of a study of one dataset that itself, under ""."""
-        return {"": self}
+    def part(self, dataset: str | None = None) -> StudyPart:
+        """What the study is of one dataset.
 
-    def alone(self) -> "Study":
-        """The study itself; ValueError where it is of several datasets, for what takes one."""
-        return self
+        Args:
+            dataset: its label; needed where the study is of several.
+
+        Raises:
+            ValueError: there is no such label, or there are several datasets and none is named.
+        """
+        if dataset is None and len(self.parts) == 1:
+            return next(iter(self.parts.values()))
+        if dataset is not None and dataset in self.parts:
+            return self.parts[dataset]
+        first, known = next(iter(self.parts)), ", ".join(self.parts)
+        said = "" if dataset is None else f"no dataset {dataset!r}: "
+        raise ValueError(
+            f"{said}the study is of {len(self.parts)} datasets, {known}; say dataset={first!r}, or take the folder of "
+            f"one, such as {(self.folder or Path('study')) / first}"
+        )
+
+    def require_folder(self) -> Path:
+        """The folder.
+
+        Raises:
+            ValueError: none was given.
+        """
+        if self.folder is None:
+            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
+        return self.folder
 
     def run(
         self,
@@ -121,17 +145,39 @@ class Study(StudyRecord):
             OSError: no room for the results.
             KeyboardInterrupt: stopped; checkpoints are saved.
         """
+        folder = self.require_folder()
         name, options = self.config.executor_with(executor, options)
         part = None if shard is None else parse_shard(shard)
-        return run_study(self, name, retry=retry, retrain=retrain, shard=part, progress=progress, options=options)
+        return run_study(
+            folder, self.text, self.parts, name, retry=retry, retrain=retrain, shard=part, progress=progress,
+            options=options,
+        )  # fmt: skip
 
-    def results(self) -> "pandas.DataFrame":
-        """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns."""
-        return results(self.snapshot())
+    def snapshot(self, dataset: str | None = None) -> StudySnapshot:
+        """What the folder of a dataset holds now, each file read once.
+
+        Args:
+            dataset: as for `part`.
+
+        Raises:
+            ValueError: the study has no folder, or files in it are damaged.
+        """
+        return self.part(dataset).snapshot()
 
     def snapshots(self) -> list[StudySnapshot]:
-        """What the folders of its datasets hold now, each file read once."""
-        return [part.snapshot() for part in self.parts().values()]
+        """`snapshot` of each dataset."""
+        return [part.snapshot() for part in self.parts.values()]
+
+    def runs(self) -> list[RunView]:
+        """Every run of the YAML and every representation added, with its state."""
+        return [run for snapshot in self.snapshots() for run in snapshot.runs]
+
+    def results(self) -> "pandas.DataFrame":
+        """One row per run (a pandas DataFrame); see `unbraid.studies.results` for the columns.
+
+        Of several datasets a column `label` says which.
+        """
+        return all_results(self.snapshots())
 
     def compare(
         self,
@@ -162,17 +208,16 @@ class Study(StudyRecord):
         """Scores of baselines without training on the images of the study, where its YAML says `baselines: true`.
 
         One row for each random projection, PCA and untrained network: `baseline`, `codes` (how many), `id` (its folder
-        within `baselines/`), `runs` (how many are held against it), and the headline of each metric.
+        within `baselines/`), `runs` (how many are held against it), and the headline of each metric. Of several
+        datasets a column `label` says which.
         """
-        rows = beside_baselines(self.snapshot())
-        columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
-        pandas = require("pandas", "table", "baselines of a study")
-        return pandas.DataFrame([{**row, **row["scores"]} for row in rows], columns=list(columns))
+        return together({each.label: _baselines(each) for each in self.snapshots()})
 
-    def rank(self, *, progress: Progress | None = None, **options: Any) -> Ranking:
+    def rank(self, dataset: str | None = None, *, progress: Progress | None = None, **options: Any) -> Ranking:
         """Rank the finished runs without labels.
 
         Args:
+            dataset: as for `part`.
             progress: called as progress("comparing models", done, all), in models.
             **options: of `RankingOptions`; those not given are as the YAML says.
 
@@ -181,86 +226,31 @@ class Study(StudyRecord):
             ValueError: an option is out of range.
             OSError: the study is in an object store that cannot be written.
         """
-        chosen = replace(ranking_options(self.config), **options)
-        with changing(self.require_folder()):
-            return rank_study(self.snapshot(), chosen, progress=progress)
+        snapshot = self.snapshot(dataset)
+        chosen = replace(ranking_options(snapshot.config), **options)
+        with changing(snapshot.folder):
+            return rank_study(snapshot, chosen, progress=progress)
 
     def _repr_html_(self) -> str:
         known = self.folder is not None and self.folder.is_dir()
-        return table(self.config.name, self.results() if known else None)
-
-
-@dataclass(frozen=True)
-class Studies(Study):
-    """A study of several datasets: one of each, in folders of their own below its folder.
-
-    What takes the images of one dataset, such as a ranking, is asked of that one: `studies.datasets["sprites"].rank()`.
-    `config` is that of the first dataset, but for what that has in place of the study's own keys.
-    """
-
-    datasets: Mapping[str, Study] = field(default_factory=dict)  # by label
-
-    def parts(self) -> Mapping[str, Study]:
-        return self.datasets
-
-    def run(
-        self,
-        executor: str | None = None,
-        *,
-        retry: Literal["failed"] | None = None,
-        retrain: bool = False,
-        shard: str | None = None,
-        progress: Callable[[StudyProgress], None] | None = None,
-        **options: Any,
-    ) -> list[RunView]:
-        """As `Study.run`, dataset by dataset; what cannot be right of any is said before anything is written."""
-        name, options = self.config.executor_with(executor, options)
-        part, folder = None if shard is None else parse_shard(shard), self.require_folder()
-        told = {label: progress and _told(progress, label) for label in self.datasets}
-        prepared = {}
-        for number, (label, study) in enumerate(self.datasets.items()):
-            with naming(number, label):
-                prepared[label] = ready(study, name, retrain=retrain, progress=told[label], options=options)
-        for each in prepared.values():
-            needed_disk(each.tasks, each.datasets)
-        folder.mkdir(parents=True, exist_ok=True)
-        with ExitStack() as stack:
-            stack.enter_context(terminable())
-            stack.enter_context(claim(folder, part))
-            with atomic_write(folder / store.YAML) as temporary:
-                temporary.write_text(self.text, encoding="utf-8")
-            stack.enter_context(carried_study(folder))
-            snapshots = [
-                run_ready(each, name, retry=retry, shard=part, progress=told[label], options=options)
-                for label, each in prepared.items()
-            ]
-            write_table(all_results(snapshots), folder / store.RESULTS)
-        keep_index(folder, snapshots)
-        return [run for each in snapshots for run in each.runs]
-
-    def runs(self) -> list[RunView]:
-        return [run for study in self.datasets.values() for run in study.runs()]
-
-    def results(self) -> "pandas.DataFrame":
-        """One row per run and a column `label`; the other columns are those of the studies of each dataset."""
-        return all_results(self.snapshots())
-
-    def baselines(self) -> "pandas.DataFrame":
-        """As `Study.baselines`, with a column `label`."""
-        return together({label: study.baselines() for label, study in self.datasets.items()})
-
-    def _one_only(self, *_: Any, **__: Any) -> NoReturn:
-        labels = list(self.datasets)
-        one = (self.folder or Path("study")) / labels[0]
-        raise ValueError(
-            f"the study is of {len(labels)} datasets, {', '.join(labels)}; take one of them, such as {one}"
+        return "".join(
+            table(part.config.name, results(part.snapshot()) if known else None) for part in self.parts.values()
         )
 
-    alone = environment = resolve_environment = dataset = rank = _one_only
 
-    def _repr_html_(self) -> str:
-        return "".join(study._repr_html_() for study in self.datasets.values())
+@contextmanager
+def open_study(where: str | Path, out: str | Path | None = None, *, trust: Collection[str] = ()) -> Iterator[Study]:
+    """Open a study for as long as the block runs; at its end, what changed goes up where the study is in a store.
+
+    Args and Raises: as `Study.load`; and OSError where the store cannot be reached any more.
+    """
+    study = Study.load(where, out, trust=trust)
+    with nullcontext() if study.folder is None else changing(study.folder):
+        yield study
 
 
-def _told(progress: Callable[[StudyProgress], None], label: str) -> Callable[[StudyProgress], None]:
-    return lambda sent: progress(replace(sent, label=label))
+def _baselines(snapshot: StudySnapshot) -> "pandas.DataFrame":
+    rows = beside_baselines(snapshot)
+    columns = dict.fromkeys(["baseline", "codes", "id", "runs", *(name for row in rows for name in row["scores"])])
+    pandas = require("pandas", "table", "baselines of a study")
+    return pandas.DataFrame([{**row, **row["scores"]} for row in rows], columns=list(columns))

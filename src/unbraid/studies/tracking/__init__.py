@@ -19,7 +19,7 @@ from unbraid._utils.plugins import Table
 from unbraid._utils.suggest import suggestion
 from unbraid.storage.json_records import read_object
 from unbraid.studies import store
-from unbraid.studies.record import StudyRecord
+from unbraid.studies.record import StudyPart
 from unbraid.studies.snapshot import Planned, RunView
 from unbraid.studies.tracking import mlflow, tensorboard, wandb
 from unbraid.studies.tracking.record import TrackedRun, tracked_run
@@ -51,7 +51,7 @@ class TrackingWarning(UserWarning):
     """A tracker was not told of a run; the run itself is whole."""
 
 
-def check_trackers(study: StudyRecord) -> None:
+def check_trackers(study: StudyPart) -> None:
     """Raises ImportError where a tracker of the study is not installed, ValueError where there is none of its name."""
     for name in study.config.track:
         if name not in TRACKERS:
@@ -64,7 +64,7 @@ def check_trackers(study: StudyRecord) -> None:
 class Tracking:
     """Tells the trackers of a study of every run that ends, and those that can of runs that train."""
 
-    def __init__(self, study: StudyRecord, planned: Mapping[str, Planned]) -> None:
+    def __init__(self, study: StudyPart, planned: Mapping[str, Planned]) -> None:
         self.study, self.folder = study, study.require_folder() / FOLDER
         self.planned = planned if study.config.track else {}
         self.live: dict[str, wandb.Live | None] = {}  # None where the tracker failed
@@ -130,7 +130,7 @@ class Tracking:
 
 
 @contextmanager
-def tracked(study: StudyRecord, planned: Mapping[str, Planned], runs: Iterable[RunView]) -> Iterator[Tracking]:
+def tracked(study: StudyPart, planned: Mapping[str, Planned], runs: Iterable[RunView]) -> Iterator[Tracking]:
     """Tells the trackers of a study of its runs, and first of those that ended and that they do not know yet."""
     tracking = Tracking(study, planned)
     for run in runs if study.config.track else ():
