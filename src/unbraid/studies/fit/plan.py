@@ -275,6 +275,6 @@ def measured(
     with TemporaryDirectory() as folder:
         file = Path(folder) / "study.yaml"
         file.write_text(text, encoding="utf-8")
-        found = estimate(Study.load(file, Path(folder) / "study"), progress=progress)
+        found = estimate(Study.load(file, Path(folder) / "study").part(), progress=progress)
     once = {row.family: row.seconds / row.waiting - row.steps * row.seconds_per_step for row in found.rows}
     return Cost(once, {row.family: row.seconds_per_step for row in found.rows}, found.processes)
