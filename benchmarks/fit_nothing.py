@@ -2,8 +2,9 @@
 
 python benchmarks/fit_nothing.py --tries 3
 
-Images of noise, of shuffled pixels, of one factor, of twenty clusters, of a rotated Gaussian mixture, and the sprites of
-`make demo`, by small models at 16 x 16, four seeds of one setting. A try of all six takes about a minute on two cores.
+Images of noise, of shuffled pixels, of one factor, of twenty clusters, of a rotated Gaussian mixture, and the sprites
+of `make demo`, by small models at 16 x 16, four seeds of one setting. A try of all six takes about a minute on two
+cores.
 """
 
 import argparse
