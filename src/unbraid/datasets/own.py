@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.suggest import suggestion
-from unbraid.datasets._factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
 from unbraid.datasets.containers import npz_names, readable, unpacked_size
+from unbraid.datasets.factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import named_levels
 from unbraid.storage.files import below, check_file, check_unpacked

@@ -11,6 +11,8 @@ from unbraid.datasets import FactorDataset, load
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.runs.run import load_run
 from unbraid.studies.fit.fit import Fitted, OutOfTime
+from unbraid.studies.fit.hand_over import read_labels
+from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting
 
 HERE = {"name": "local", "processes": 0}
@@ -126,6 +128,30 @@ def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Pa
     found = fitting.carry_out(tmp_path, pictures, planned, began=0.0, executor=HERE, device="cpu", report=telling)
     assert len(found.choice.candidates) == 2, "those of the search"
     assert issubclass(OutOfTime, KeyboardInterrupt)
+
+
+LABELS = {
+    "a name": ({"file": ["elsewhere.png"], "x": [1]}, "no name in the column 'file' is that of an image"),
+    "rows": ({"x": [1, 2, 3]}, "labels must have a row for each of the 4000 images, or a column 'file'"),
+    "columns": ({"x": [1, 2], "y": [1]}, "columns must be of one length"),
+    "a file": ("nowhere.csv", "nowhere.csv: no such file"),
+}
+
+
+@pytest.mark.parametrize("given", LABELS)
+def test_labels_that_do_not_fit_are_refused_before_anything_is_trained(images: np.ndarray, tmp_path: Path, given: str):
+    labels, message = LABELS[given]
+    with pytest.raises((ValueError, FileNotFoundError), match=message):
+        unbraid.fit(images, tmp_path, plan=plan(), labels=labels)
+    assert not (tmp_path / "search").exists()
+
+
+def test_labels_of_some_images_are_matched_by_file(tmp_path: Path):
+    names = ("a.png", "b.png", "sub/c.png")
+    pictures = Pictures(tmp_path, "here", 16, 1, names, {}, 0, 0, "")
+    (tmp_path / "labels.csv").write_text("size,file,shape\n2.5,sub/c.png,disc\n1,a.png,box\n7,gone.png,box\n")
+    found = read_labels(tmp_path / "labels.csv", pictures)
+    assert (found.rows, found.columns) == ([2, 0], {"size": [2.5, 1.0], "shape": ["disc", "box"]})
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from unbraid.ranking.ranking import Ranking
 from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import atomic_write
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
-from unbraid.studies.fit.hand_over import REPORT, hand_over
+from unbraid.studies.fit.hand_over import REPORT, hand_over, read_labels
 from unbraid.studies.fit.pictures import Pictures, as_bytes, prepare, square
 from unbraid.studies.fit.plan import (
     FAMILIES,
@@ -166,10 +166,11 @@ def carry_out(
     report: Report,
 ) -> Fitted:
     """Train what a plan says, choose, and hand over; `began` is on the monotonic clock, infinite without a limit."""
+    known = None if labels is None else read_labels(labels, pictures)
     write_plan(plan, folder / FILE)
     choice = train_and_choose(folder, pictures, plan, {"device": device, "executor": executor}, began, report)
     report("writing the report", 0, 1, "")
-    return Fitted(folder, plan, choice, hand_over(folder, pictures, plan, choice, labels=labels))
+    return Fitted(folder, plan, choice, hand_over(folder, pictures, plan, choice, labels=known))
 
 
 def planned_for(

@@ -4,12 +4,14 @@ import csv
 import math
 import shutil
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from unbraid.datasets.factor_table import read_table, table_columns
 from unbraid.metrics import METRICS
 from unbraid.representation import Representation
 from unbraid.runs.onnx import export_onnx
@@ -26,12 +28,18 @@ MODEL, CODES, REPORT, README = "model", "codes.csv", "report.html", "README.md"
 JUDGES = ("mig", "dci_boosted", "mcc")  # by which labels judge the choice afterwards
 
 
-def hand_over(folder: Path, pictures: Pictures, plan: Plan, choice: Choice, *, labels: Any = None) -> Run | None:
-    """Write what the user takes away; returns the chosen model in its new place.
+@dataclass(frozen=True)
+class Labels:
+    """What is known of some of the images."""
 
-    Raises:
-        ValueError: labels that do not fit the images.
-    """
+    rows: list[int]  # which images
+    columns: Mapping[str, list[Any]]  # of each factor, the value of each of them
+
+
+def hand_over(
+    folder: Path, pictures: Pictures, plan: Plan, choice: Choice, *, labels: Labels | None = None
+) -> Run | None:
+    """Write what the user takes away; returns the chosen model in its new place."""
     judged = judge(choice.candidates, pictures, labels) if labels is not None else {}
     run, codes = None, None
     if choice.chosen is not None:
@@ -76,41 +84,43 @@ def write_codes(path: Path, names: Sequence[str], codes: FloatArray) -> None:
         table.writerows([name, *(f"{value:.7g}" for value in row)] for name, row in zip(names, codes, strict=True))
 
 
-def judge(candidates: Sequence[Candidate], pictures: Pictures, labels: Any) -> dict[str, Mapping[str, float]]:
+def read_labels(given: Any, pictures: Pictures) -> Labels:
+    """Labels matched with the images by their column `file`, or without one in the order of the images.
+
+    Args:
+        given: a .csv or .parquet file, or a mapping from name to column.
+        pictures: the images.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ValueError: no name in `file` is that of an image; or there is no such column, and not a row per image.
+    """
+    table = read_table(Path(given)) if isinstance(given, str | Path) else table_columns(
+        {str(name): list(given[name]) for name in given.keys()}, "labels"  # noqa: SIM118 (frames answer to keys())
+    )  # fmt: skip
+    columns = {column.name: list(column.cells) for column in table}
+    places = {name: place for place, name in enumerate(pictures.names)}
+    files = columns.pop("file", list(pictures.names))
+    rows = [places.get(str(name), -1) for name in files]
+    if max(rows, default=-1) < 0:
+        raise ValueError("labels: no name in the column 'file' is that of an image")
+    if any(len(cells) != len(rows) for cells in columns.values()):
+        raise ValueError(f"labels must have a row for each of the {len(rows)} images, or a column 'file'")
+    kept = [place for place, row in enumerate(rows) if row >= 0]
+    known = {name: _numbers([cells[place] for place in kept]) for name, cells in columns.items()}
+    return Labels([rows[place] for place in kept], known)
+
+
+def judge(candidates: Sequence[Candidate], pictures: Pictures, labels: Labels) -> dict[str, Mapping[str, float]]:
     """Scores of each model by labels that had no part in the choice: metric -> run -> score."""
     found: dict[str, dict[str, float]] = {name: {} for name in JUDGES}
     for each in candidates:
-        codes = all_codes(each.run, pictures)
-        card = score(_labelled(codes, pictures, labels), metrics=list(JUDGES))
+        codes = all_codes(each.run, pictures)[labels.rows]
+        card = score(Representation.of(codes, labels.columns), metrics=list(JUDGES))
         for name in JUDGES:
             if name in card:
                 found[name][each.run.path.name] = float(getattr(card[name], METRICS[name].headline))
     return {name: scores for name, scores in found.items() if scores}
-
-
-def _labelled(codes: FloatArray, pictures: Pictures, labels: Any) -> Representation:
-    """Codes with labels, matched by the names of the files where the labels have them."""
-    if isinstance(labels, str | Path):
-        with Path(labels).open(encoding="utf-8", newline="") as file:
-            labels = list(csv.DictReader(file))
-        columns: dict[str, list[Any]] = {name: [row[name] for row in labels] for name in (labels[0] if labels else {})}
-    else:
-        columns = {str(name): list(labels[name]) for name in labels.keys()}  # noqa: SIM118 (frames answer to keys())
-    places = {name: place for place, name in enumerate(pictures.names)}
-    if "file" in columns:
-        rows = [places.get(str(name), -1) for name in columns.pop("file")]
-        missing = sum(row < 0 for row in rows)
-        if missing == len(rows):
-            raise ValueError("labels: none of the names in column 'file' is that of an image")
-    else:
-        rows = list(range(len(pictures.names)))
-    if any(len(values) != len(rows) for values in columns.values()):
-        raise ValueError(f"labels must have one row for each of {len(rows)} images, or a column 'file'")
-    kept = [place for place, row in enumerate(rows) if row >= 0]
-    own = codes[[rows[place] for place in kept]]
-    return Representation.of(
-        own, {name: _numbers([values[place] for place in kept]) for name, values in columns.items()}
-    )
 
 
 def _numbers(values: list[Any]) -> list[Any]:
