@@ -321,7 +321,7 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     store.write_failure(out, store.Failure("0" * 16, "vae", "", 0, "it broke", 1))
     failure = out / "failed" / f"{'0' * 16}.json"
     _without_checksum(failure)
-    found["failure"] = Reader(failure, lambda: store.failures(out), text=True)
+    found["failure"] = Reader(failure, lambda: store.read_failure(out, "0" * 16), text=True)
     added = out / "added" / "mine"
     added.mkdir(parents=True)
     (added / "config.json").write_text(

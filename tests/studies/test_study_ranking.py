@@ -329,7 +329,7 @@ def test_of_six_hardly_trained_models_none_is_the_best_wherever_one_asks(tmp_pat
     assert by_kl.scores.max() > 0.1, "they agree"
     assert by_kl.best is None
     assert "best model: none: none of 6 models has learnt anything" in invoke("rank", tmp_path / "out")
-    page = study_page(study, study.results())
+    page = study_page(study.snapshot(), study.results())
     assert f"best model: none: {ranking.why_none()}" in page
     frame = study.results()
     assert set(frame["collapsed"]) == {"yes"}

@@ -151,7 +151,9 @@ def test_wandb_is_told_while_a_run_trains(study: Study, tmp_path: Path, monkeypa
     monkeypatch.setenv("WANDB_MODE", "online")
     run = study.runs()[0]
     told = opened(tmp_path, YAML.replace("[tensorboard, wandb, mlflow]", "[wandb]"))
-    with tracking.tracked(told) as listener:
+    part = told.part()
+    planned = {each.id: each for each in part.planned()}
+    with tracking.tracked(part, planned, told.runs()) as listener:
         listener.watch(run.id, 0, {})  # nothing to say yet
         assert not said
         for step in (20, 20, 40):
