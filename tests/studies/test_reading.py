@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from tests.studies.examples import SMALL, written
 from unbraid import Study
+from unbraid.storage.marks import SETTLED
 from unbraid.studies.added import add, encode_sample
 
 COUNTING = """
@@ -75,6 +77,7 @@ def opened(folder: Path, *arguments: str) -> Counter[str]:
 def test_each_file_of_a_study_is_read_once(made: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     places = {"OUT": str(made / "out"), "YAML": str(made / "study.yaml")}
     words = (places.get(word, word.replace("NEW", str(tmp_path))) for word in command)
+    time.sleep(SETTLED)  # what was just written may change unseen, and is read again
     counts = {path: n for path, n in opened(made / "out", *words).items() if not Path(path).name.startswith(".")}
     runs = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/runs/*/*.json")}
     abouts = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/study.json")}
