@@ -77,7 +77,9 @@ def opened(folder: Path, *arguments: str) -> Counter[str]:
 def test_each_file_of_a_study_is_read_once(made: Path, tmp_path: Path, command: tuple[str, ...]) -> None:
     places = {"OUT": str(made / "out"), "YAML": str(made / "study.yaml")}
     words = (places.get(word, word.replace("NEW", str(tmp_path))) for word in command)
-    time.sleep(SETTLED)  # what was just written may change unseen, and is read again
+    # What was just written may change unseen, and is read again.
+    youngest = max(path.stat().st_mtime for path in made.glob("out/**/*.json"))
+    time.sleep(max(0.0, youngest + SETTLED - time.time()))
     counts = {path: n for path, n in opened(made / "out", *words).items() if not Path(path).name.startswith(".")}
     runs = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/runs/*/*.json")}
     abouts = {path.relative_to(made / "out").as_posix() for path in made.glob("out/**/study.json")}
