@@ -13,7 +13,7 @@ from unbraid.runs.run import load_run
 from unbraid.studies.fit.fit import Fitted, OutOfTime
 from unbraid.studies.fit.hand_over import read_labels
 from unbraid.studies.fit.pictures import Pictures
-from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting
+from unbraid.studies.fit.plan import FinalRound, Plan, SearchRound, Setting, write_plan
 
 HERE = {"name": "local", "processes": 0}
 SETTINGS = [Setting(family="beta_tcvae", strength=2)]
@@ -130,6 +130,23 @@ def test_what_the_deadline_cuts_off_is_left_out(images: np.ndarray, tmp_path: Pa
     assert issubclass(OutOfTime, KeyboardInterrupt)
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 3}, "has seed 0, not 3; give another folder"),
+        ({"latents": 4}, "has latents 6, not 4"),
+        ({"size": 32}, "has size 16, not 32"),
+        ({"families": ["vae"]}, "has families beta_tcvae, not vae"),
+    ],
+)
+def test_a_folder_with_another_plan_is_not_used_in_silence(
+    images: np.ndarray, tmp_path: Path, options: dict, message: str
+):
+    write_plan(plan(), tmp_path / "plan.yaml")
+    with pytest.raises(ValueError, match=message):
+        unbraid.fit(images, tmp_path, **{"latents": 6, **options})
+
+
 LABELS = {
     "a name": ({"file": ["elsewhere.png"], "x": [1]}, "no name in the column 'file' is that of an image"),
     "rows": ({"x": [1, 2, 3]}, "labels must have a row for each of the 4000 images, or a column 'file'"),
@@ -148,7 +165,7 @@ def test_labels_that_do_not_fit_are_refused_before_anything_is_trained(images: n
 
 def test_labels_of_some_images_are_matched_by_file(tmp_path: Path):
     names = ("a.png", "b.png", "sub/c.png")
-    pictures = Pictures(tmp_path, "here", 16, 1, names, {}, 0, 0, "")
+    pictures = Pictures(tmp_path, "here", "", 16, 1, names, {}, 0, 0, "")
     (tmp_path / "labels.csv").write_text("size,file,shape\n2.5,sub/c.png,disc\n1,a.png,box\n7,gone.png,box\n")
     found = read_labels(tmp_path / "labels.csv", pictures)
     assert (found.rows, found.columns) == ([2, 0], {"size": [2.5, 1.0], "shape": ["disc", "box"]})

@@ -1,6 +1,7 @@
 """Images as people have them, in one array on disk."""
 
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from PIL import Image
 
 from unbraid.datasets import from_array
+from unbraid.studies.fit.hand_over import write_codes
 from unbraid.studies.fit.pictures import FEWEST, IMAGES, prepare, read_pictures
 
 RNG = np.random.default_rng(0)
@@ -136,6 +138,32 @@ def test_the_cache_is_used_again_and_made_anew_where_it_is_damaged(folder: Path,
     assert told
     (cache / "images.json").write_text(json.dumps({"names": 3}))
     assert read_pictures(cache) is None
+
+
+def test_other_images_are_read_anew(folder: Path, tmp_path: Path):
+    """More files, a changed file, another array of the same type: the cache is of none of them."""
+    cache = tmp_path / "cache"
+    first = prepare(folder, cache, 16)
+    Image.fromarray(pixels()[..., 0]).save(folder / "more.png")
+    more = prepare(folder, cache, 16)
+    assert len(more.names) == len(first.names) + 1
+    Image.fromarray(pixels(30, 30)[..., 0]).save(folder / "more.png")
+    assert prepare(folder, cache, 16).digest != more.digest
+    one, other = (RNG.integers(0, 256, (FEWEST, 16, 16, 1), dtype=np.uint8) for _ in range(2))
+    for given in (one, other):
+        np.testing.assert_array_equal(prepare(given, cache, 16).array(), given)
+
+
+def test_a_pipe_is_no_picture_and_a_name_may_be_in_no_encoding(folder: Path, tmp_path: Path):
+    os.mkfifo(folder / "pipe.png")
+    odd = os.fsdecode(b"caf\xe9.png")
+    (folder / odd).write_bytes((folder / "0000.png").read_bytes())
+    found = prepare(folder, tmp_path / "cache", 16)
+    assert found.skipped == {"pipe.png": "it is no file"}
+    assert odd in found.names
+    write_codes(tmp_path / "codes.csv", found.names, np.zeros((len(found.names), 2)))
+    assert b"caf\xe9.png,0,0" in (tmp_path / "codes.csv").read_bytes()
+    assert prepare(folder, tmp_path / "cache", 16) == found
 
 
 def test_arrays_and_datasets_are_taken_as_they_are(tmp_path: Path):

@@ -207,6 +207,7 @@ def planned_for(
     if given is not None:
         return pictures, given
     if kept is not None:
+        _check_kept(kept, folder, size=size, families=families, latents=latents, seed=seed)
         return pictures, kept if kept.minutes >= minutes else longer(kept, minutes)
     return pictures, make_plan(
         pictures.path, pictures.size, minutes, families, fixed_size=size is not None, seed=seed, latents=latents,
@@ -288,6 +289,20 @@ def dataset_at(pictures: Pictures, size: int) -> FactorDataset:
 def called(family: str, hyperparameters: Mapping[str, Any]) -> str:
     """Such as "beta_vae beta=4"."""
     return f"{family} {', '.join(f'{name}={hyperparameters[name]:g}' for name in STRENGTHS[family][0])}".strip()
+
+
+def _check_kept(
+    kept: Plan, folder: Path, *, size: int | None, families: Sequence[str], latents: int, seed: int
+) -> None:
+    """Raises ValueError where the plan that a folder has is another than the one asked for."""
+    planned = list(dict.fromkeys(each.family for each in kept.search.settings))
+    for name, asked, known in (
+        ("size", size, kept.final.size if size else None), ("latents", latents, kept.latents),
+        ("seed", seed, kept.seed),
+        ("families", ", ".join(planned if set(planned) <= set(families) else families), ", ".join(planned)),
+    ):  # fmt: skip
+        if asked != known:
+            raise ValueError(f"{folder / FILE} has {name} {known}, not {asked}; give another folder with out (--out)")
 
 
 def _silent(what: str, done: int, total: int, more: str) -> None:

@@ -77,8 +77,11 @@ def shrunk(images: Any, factor: int) -> Any:
 
 
 def write_codes(path: Path, names: Sequence[str], codes: FloatArray) -> None:
-    """A table with a row per image: its file, and its codes."""
-    with atomic_write(path) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+    """A table with a row per image: its file, and its codes. The name of a file may be no text in any encoding."""
+    with (
+        atomic_write(path) as temporary,
+        temporary.open("w", encoding="utf-8", errors="surrogateescape", newline="") as file,
+    ):
         table = csv.writer(file)
         table.writerow(["file", *(f"code_{number}" for number in range(codes.shape[1]))])
         table.writerows([name, *(f"{value:.7g}" for value in row)] for name, row in zip(names, codes, strict=True))

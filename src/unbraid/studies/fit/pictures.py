@@ -16,6 +16,7 @@ from numpy.lib.format import open_memmap
 from unbraid._utils.optional import require
 from unbraid._utils.threads import n_cores
 from unbraid.datasets.containers import flattened, resized
+from unbraid.datasets.digest import content_digest
 from unbraid.datasets.own import images_of, is_path, pictures_below
 from unbraid.storage.files import atomic_write
 from unbraid.training.source import open_dataset
@@ -37,6 +38,7 @@ class Pictures:
 
     folder: Path  # the cache
     source: str  # where they come from
+    state: str  # digest of what was there: of files their names, lengths and times, of others the images
     size: int  # height and width
     channels: int  # 1 where all are grey
     names: tuple[str, ...]  # of each image: its path below the source, or its number
@@ -85,9 +87,9 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
         OSError: no room for the cache.
     """
     described = str(Path(source).expanduser().resolve()) if isinstance(source, str | Path) else type(source).__name__
-    if (kept := read_pictures(folder)) is not None and (kept.source, kept.size) == (described, size):
+    total, outcomes, state = _images(source, size)
+    if (kept := read_pictures(folder)) is not None and (kept.state, kept.size) == (state, size):
         return kept
-    total, outcomes = _images(source, size)
     if total < FEWEST:
         raise ValueError(f"{described}: {total} images; to find factors of variation takes {FEWEST} or more")
     folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +109,7 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
     finally:
         raw.unlink(missing_ok=True)
     pictures = Pictures(
-        folder, described, size, 1 if grey else 3, tuple(names), skipped, len(names) - len(seen), blank, digest
+        folder, described, state, size, 1 if grey else 3, tuple(names), skipped, len(names) - len(seen), blank, digest
     )
     with atomic_write(folder / ABOUT) as temporary:
         temporary.write_text(json.dumps({**asdict(pictures), "folder": None}, indent=1), encoding="utf-8")
@@ -138,8 +140,8 @@ def square(image: Any, size: int) -> UInt8Array:
     return resized(image.convert("RGB").crop((left, top, left + side, top + side)), (size, size))
 
 
-def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome]]:
-    """How many there are, and each in turn."""
+def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome], str]:
+    """How many there are, each in turn, and what changes with any of them."""
     if isinstance(source, str | Path):
         path = Path(source).expanduser()
         if is_path(str(source), ()) or path.exists():
@@ -147,13 +149,21 @@ def _images(source: Any, size: int) -> tuple[int, Iterator[Outcome]]:
                 raise FileNotFoundError(f"{path}: no such file or folder")
             if path.is_dir() and not (path / "meta.json").exists() and not (path / IMAGES).exists():
                 files = pictures_below(path)
-                return len(files), _read_files(path, files, size)
+                return len(files), _read_files(path, files, size), _state_of(path, files)
         dataset = open_dataset(str(source))
     else:
         dataset = images_of(source)
     if len(dataset.image_shape) != 3:
         raise ValueError("these are rows of a table; `unbraid.fit` takes images")
-    return len(dataset), _read_dataset(dataset, size)
+    return len(dataset), _read_dataset(dataset, size), content_digest(dataset, None)
+
+
+def _state_of(folder: Path, files: tuple[str, ...]) -> str:
+    digest = blake2b(str(folder.resolve()).encode(errors="surrogateescape"), digest_size=16)
+    for name in files:
+        about = (folder / name).stat()
+        digest.update(repr((name, about.st_size, about.st_mtime_ns)).encode())
+    return digest.hexdigest()
 
 
 def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Outcome]:
@@ -173,6 +183,8 @@ def _read_files(folder: Path, files: tuple[str, ...], size: int) -> Iterator[Out
 
 def _opened(path: Path) -> Any:
     """The first frame of a picture file, upright, 8 bits deep."""
+    if not path.is_file():  # to open a pipe would wait for ever
+        raise ValueError("it is no file")
     images, ops = require("PIL.Image", "data", "reading image files"), require("PIL.ImageOps", "data", "images")
     with images.open(path) as image:
         image.load()
