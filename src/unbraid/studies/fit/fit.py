@@ -12,8 +12,6 @@ import numpy as np
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.device import choose_device
 from unbraid._utils.optional import require
-from unbraid.datasets import load
-from unbraid.datasets.base import FactorDataset
 from unbraid.ranking.ranking import Ranking
 from unbraid.runs.run import Run, load_run
 from unbraid.storage.files import atomic_write
@@ -169,8 +167,10 @@ def carry_out(
     known = None if labels is None else read_labels(labels, pictures)
     write_plan(plan, folder / FILE)
     choice = train_and_choose(folder, pictures, plan, {"device": device, "executor": executor}, began, report)
-    report("writing the report", 0, 1, "")
-    return Fitted(folder, plan, choice, hand_over(folder, pictures, plan, choice, labels=known))
+    run = hand_over(
+        folder, pictures, plan, choice, labels=known, progress=lambda what, done, total: report(what, done, total, "")
+    )
+    return Fitted(folder, plan, choice, run)
 
 
 def planned_for(
@@ -265,25 +265,23 @@ def train_and_choose(
     training = _Training(folder, pictures, plan, options, began, report)
     seeds = range(plan.seed, plan.seed + plan.search.seeds)
     found = training.round(SEARCH, plan.search, seeds, plan.search.settings, training.deadline(SEARCH_LIMIT))
-    searched = _choice(found, pictures, plan.search.size, plan.seed)
+    searched = _choice(found, pictures, plan.search.size, plan.seed, report)
     if searched.ranking is not None and not searched.ranking.learnt.any():
         return searched  # larger models of the same settings would not learn either
     by_name = {called(each.family, each.hyperparameters): each for each in plan.search.settings}
     best = [by_name[name] for name in best_settings(searched)] or list(plan.search.settings)
     seeds = range(seeds.stop, seeds.stop + plan.final.seeds)
     final = training.round(STUDY, plan.final, seeds, plan.final.chosen(best), training.deadline(FINAL_LIMIT))
-    return _choice(final, pictures, plan.final.size, plan.seed) if len(final) > 1 else searched
+    return _choice(final, pictures, plan.final.size, plan.seed, report) if len(final) > 1 else searched
 
 
-def _choice(candidates: Sequence[Candidate], pictures: Pictures, size: int, seed: int) -> Choice:
-    dataset = dataset_at(pictures, size)
+def _choice(candidates: Sequence[Candidate], pictures: Pictures, size: int, seed: int, report: Report) -> Choice:
+    dataset = pictures.at(size)
     untrained = [each.run.untrained().representation(dataset).codes for each in candidates[:N_UNTRAINED]]
-    return choose(candidates, untrained if len(untrained) > 1 else [], seed)
-
-
-def dataset_at(pictures: Pictures, size: int) -> FactorDataset:
-    """The images in the cache, shrunk to a size that models see."""
-    return load(str(pictures.path), shrink=pictures.size // size)
+    return choose(
+        candidates, untrained if len(untrained) > 1 else [], seed,
+        lambda done, total: report("comparing models", done, total, f"{done}/{total}"),
+    )  # fmt: skip
 
 
 def called(family: str, hyperparameters: Mapping[str, Any]) -> str:

@@ -22,7 +22,7 @@ from unbraid.studies.fit.choose import Candidate, Choice
 from unbraid.studies.fit.page import fit_page
 from unbraid.studies.fit.pictures import Pictures
 from unbraid.studies.fit.plan import Plan
-from unbraid.types import FloatArray
+from unbraid.types import FloatArray, Progress
 
 MODEL, CODES, REPORT, README = "model", "codes.csv", "report.html", "README.md"
 JUDGES = ("mig", "dci_boosted", "mcc")  # by which labels judge the choice afterwards
@@ -37,14 +37,20 @@ class Labels:
 
 
 def hand_over(
-    folder: Path, pictures: Pictures, plan: Plan, choice: Choice, *, labels: Labels | None = None
+    folder: Path,
+    pictures: Pictures,
+    plan: Plan,
+    choice: Choice,
+    *,
+    labels: Labels | None = None,
+    progress: Progress | None = None,
 ) -> Run | None:
     """Write what the user takes away; returns the chosen model in its new place."""
-    judged = judge(choice.candidates, pictures, labels) if labels is not None else {}
+    judged = judge(choice.candidates, pictures, labels, progress) if labels is not None else {}
     run, codes = None, None
     if choice.chosen is not None:
         run = _copied(choice.chosen.run, folder / MODEL)
-        codes = all_codes(run, pictures)
+        codes = all_codes(run, pictures, progress)
         write_codes(folder / CODES, pictures.names, codes)
         if find_spec("onnx"):
             for part in ("encoder", "decoder"):
@@ -57,23 +63,15 @@ def hand_over(
     return run
 
 
-def all_codes(run: Run, pictures: Pictures) -> FloatArray:
+def all_codes(run: Run, pictures: Pictures, progress: Progress | None = None) -> FloatArray:
     """(n_images, n_codes) of all images, in their order."""
-    images, size = pictures.array(), run.config["dataset"]["image_shape"][0]
+    images = pictures.at(run.config["dataset"]["image_shape"][0])
     parts = []
     for start in range(0, len(images), BATCH):
-        parts.append(run.encode(shrunk(images[start : start + BATCH], pictures.size // size)))
+        if progress:
+            progress("encoding images", start, len(images))
+        parts.append(run.encode(images.images(np.arange(start, min(start + BATCH, len(images))))))
     return np.concatenate(parts)
-
-
-def shrunk(images: Any, factor: int) -> Any:
-    """Images as a model of smaller ones was trained on them."""
-    if factor == 1:
-        return np.array(images)
-    from unbraid.datasets import from_array
-    from unbraid.datasets.shrunk import ShrunkImages
-
-    return ShrunkImages(from_array(np.asarray(images)), factor).images(np.arange(len(images)))
 
 
 def write_codes(path: Path, names: Sequence[str], codes: FloatArray) -> None:
@@ -114,10 +112,14 @@ def read_labels(given: Any, pictures: Pictures) -> Labels:
     return Labels([rows[place] for place in kept], known)
 
 
-def judge(candidates: Sequence[Candidate], pictures: Pictures, labels: Labels) -> dict[str, Mapping[str, float]]:
+def judge(
+    candidates: Sequence[Candidate], pictures: Pictures, labels: Labels, progress: Progress | None = None
+) -> dict[str, Mapping[str, float]]:
     """Scores of each model by labels that had no part in the choice: metric -> run -> score."""
     found: dict[str, dict[str, float]] = {name: {} for name in JUDGES}
-    for each in candidates:
+    for done, each in enumerate(candidates):
+        if progress:
+            progress("scoring by labels", done, len(candidates))
         codes = all_codes(each.run, pictures)[labels.rows]
         card = score(Representation.of(codes, labels.columns), metrics=list(JUDGES))
         for name in JUDGES:

@@ -7,7 +7,6 @@ import numpy as np
 
 from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
-from unbraid.datasets.shrunk import ShrunkImages
 from unbraid.report.images import image_address
 from unbraid.report.rendering import render
 from unbraid.runs.live.decoder import live_models
@@ -53,7 +52,7 @@ def fit_page(
         "notes": list(choice.ranking.notes) if choice.ranking else [],
     }
     if run is not None and codes is not None and choice.chosen is not None:
-        dataset = shown_dataset(pictures, run)
+        dataset = pictures.at(run.config["dataset"]["image_shape"][0])
         live = live_models([run], dataset)
         live["models"][0]["name"] = choice.chosen.setting
         for slider in live["sliders"]:
@@ -68,14 +67,6 @@ def fit_page(
             "explained": explained(run, dataset, len(live_informative(live))),
         }
     return render("fit.html", content)
-
-
-def shown_dataset(pictures: Pictures, run: Run) -> FactorDataset:
-    from unbraid.datasets import from_array
-
-    dataset = from_array(pictures.path)
-    factor = pictures.size // run.config["dataset"]["image_shape"][0]
-    return ShrunkImages(dataset, factor) if factor > 1 else dataset
 
 
 def live_informative(live: Mapping[str, Any]) -> list[dict[str, Any]]:

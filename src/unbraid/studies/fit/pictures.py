@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
@@ -15,12 +15,14 @@ from numpy.lib.format import open_memmap
 
 from unbraid._utils.optional import require
 from unbraid._utils.threads import n_cores
+from unbraid.datasets import load
+from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.containers import flattened, resized
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.own import images_of, is_path, pictures_below
 from unbraid.storage.files import atomic_write
 from unbraid.training.source import open_dataset
-from unbraid.types import UInt8Array
+from unbraid.types import Progress, UInt8Array
 
 IMAGES, ABOUT = "images.npy", "images.json"
 FEWEST = 500  # images
@@ -28,7 +30,6 @@ MOST_BAD = 0.01  # share of files that cannot be read
 SLAB = 256  # images read at a time
 NAMED = 5  # files, in one line
 
-Progress: TypeAlias = Callable[[str, int, int], None]
 Outcome: TypeAlias = tuple[str, UInt8Array | None, str]  # name, image, or why there is none
 
 
@@ -54,6 +55,10 @@ class Pictures:
     def array(self) -> UInt8Array:
         """(n, size, size, channels), read where it lies."""
         return np.load(self.path, mmap_mode="r", allow_pickle=False)
+
+    def at(self, size: int) -> FactorDataset:
+        """The images, shrunk to what models of this size see."""
+        return load(str(self.path), shrink=self.size // size)
 
     def notes(self) -> list[str]:
         """What the user should know of them, a line each."""

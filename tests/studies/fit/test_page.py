@@ -1,0 +1,57 @@
+"""What the page says, by numbers that can be worked out without it."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unbraid.datasets import from_array
+from unbraid.studies.fit.choose import Candidate, Choice
+from unbraid.studies.fit.page import explained, judged_table, latents
+from unbraid.studies.fit.pictures import prepare
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.integers(0, 256, (600, 8, 8, 1), dtype=np.uint8)
+
+
+def of_components(n: int) -> Any:
+    """A model that is the principal components of the images."""
+    pixels = IMAGES.reshape(len(IMAGES), -1) / 255
+    mean, axes = pixels.mean(0), np.linalg.svd(pixels - pixels.mean(0), full_matrices=False)[2][:n]
+    return SimpleNamespace(
+        encode=lambda images: (images.reshape(len(images), -1) / 255 - mean) @ axes.T,
+        decode=lambda codes: (codes @ axes + mean).reshape(-1, 8, 8, 1),
+    )
+
+
+@pytest.mark.parametrize("n", [1, 5, 20])
+def test_principal_components_explain_what_principal_components_explain(n: int):
+    found = explained(of_components(n), from_array(IMAGES), n)
+    assert found["n"] == n
+    assert found["model"] == pytest.approx(found["pca"], abs=2e-3), "pixels are cut to 0 .. 1"
+    assert 0 < found["pca"] < 1
+
+
+def test_the_mean_image_explains_nothing():
+    mean = (IMAGES / 255).mean(0)
+    run: Any = SimpleNamespace(encode=lambda images: images, decode=lambda codes: np.tile(mean, (len(codes), 1, 1, 1)))
+    assert explained(run, from_array(IMAGES), 1)["model"] == pytest.approx(0, abs=1e-9)
+
+
+def test_images_at_the_ends_of_a_latent_are_those_of_least_and_most_code(tmp_path: Path):
+    pictures = prepare(IMAGES.repeat(2, 1).repeat(2, 2), tmp_path, 16)
+    codes = np.stack([RNG.permutation(600), RNG.permutation(600)], axis=1).astype(float)
+    live = {"sliders": [{"informative": True, "codes": [[1]], "kl": ["1"], "strips": [""]}, {"informative": False}]}
+    (found,) = latents(live, pictures, codes)
+    assert found["code"] == 1
+    assert [each["name"] for each in found["low"]] == [str(np.flatnonzero(codes[:, 1] == rank)[0]) for rank in range(6)]
+    assert found["high"][0]["name"] == str(codes[:, 1].argmax())
+
+
+def test_by_labels_the_chosen_model_stands_beside_the_median_and_the_best():
+    models = [Candidate(SimpleNamespace(path=Path(name)), "a", 0.0) for name in "abc"]  # pyright: ignore[reportArgumentType]
+    choice = Choice(tuple(models), None, models[1], "", 1.0, 1.0)
+    (row,) = judged_table(choice, {"mig": {"a": 0.1, "b": 0.4, "c": 0.9}})
+    assert row == {"metric": "mig", "chosen": 0.4, "median": 0.4, "best": 0.9}
