@@ -138,6 +138,13 @@ def test_a_rotation_is_seen_by_those_that_claim_axes() -> None:
     assert all(rotated[name] == pytest.approx(TABLE["perfect"][name], abs=0.01) for name in ("d_lsbd", "explicitness"))
 
 
+@pytest.mark.parametrize(
+    ("page", "said"), [("README.md", "There are {} metrics;"), ("docs/index.md", "with {}\n  published metrics")]
+)
+def test_pages_count_the_metrics_that_there_are(page: str, said: str) -> None:
+    assert said.format(len(MEASURES)) in (ROOT / page).read_text(encoding="utf-8")
+
+
 def test_noise_is_not_nothing_to_some() -> None:
     assert TABLE["noise"]["modularity"] == pytest.approx(0.76, abs=0.005)
     assert TABLE["noise"]["irs"] == pytest.approx(0.35, abs=0.005)
