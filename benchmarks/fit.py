@@ -1,0 +1,153 @@
+"""How good the model is that `unbraid fit` chooses without labels, judged by labels that it never sees.
+
+    python benchmarks/fit.py --out fits --minutes 30 --runs 3
+    python benchmarks/fit.py --out fits --minutes 30 --runs 3 --sets sprites,teapot
+    python benchmarks/fit.py --out fits --minutes 30 --plan    only measure, and write the plans
+
+Five drawn sets of 64 x 64, 10 000 images of each. Beside the chosen model stand the median and the best (by labels) of
+all models that were trained, PCA of the pixels, and what people do today: one beta-VAE with beta = 4 at 64 x 64 for the
+same minutes. Labels judge all images by MIG, DCI (boosted trees) and MCC.
+
+Steps are measured first, for all sets, while the machine has nothing else to do; the plans are then followed however
+long they take, so that other work may go on beside them. What the table `fits/fit.csv` has is not done again, and a fit
+that was stopped goes on. All of it takes 5 sets x 3 runs x (twice the minutes and a bit).
+"""
+
+import argparse
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import unbraid
+from unbraid.datasets import load
+from unbraid.datasets.base import FactorDataset
+from unbraid.metrics import METRICS
+from unbraid.runs.run import Run, load_run
+from unbraid.studies.fit.fit import IMAGES, SEARCH, STUDY, Fitted, called, fit, planned_for
+from unbraid.studies.fit.pictures import Pictures, prepare
+from unbraid.studies.fit.plan import FAMILIES, FILE, measured, write_plan
+from unbraid.training.train import train
+from unbraid.types import FloatArray, IntArray
+
+SETS: Mapping[str, Mapping[str, Any]] = {
+    "sprites": {"name": "sprites"},
+    "shapes3d_rendered": {"name": "shapes3d_rendered"},
+    "teapot": {"name": "teapot"},
+    "cars_rendered": {"name": "cars_rendered"},
+    "upright_sprites": {"name": "sprites", "without": "orientation > 0"},
+}
+N_IMAGES, N_LATENTS, SIZE = 10_000, 10, 64
+JUDGES = ("mig", "dci_boosted", "mcc")
+BETA, STEPS = 4.0, "beta_vae_steps.txt"  # of what people do today
+
+
+def main() -> None:
+    """Plan and fit what is not there yet, and print the table of means."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=30)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--sets", default=",".join(SETS))
+    parser.add_argument("--plan", action="store_true", help="measure and write the plans, and stop")
+    given = parser.parse_args()
+    wanted = [(name, run) for run in range(given.runs) for name in given.sets.split(",")]
+    for name, run in wanted:
+        plan(name, run, given.out / f"{name}-{run}", given.minutes)
+    table = given.out / "fit.csv"
+    for name, run in [] if given.plan else wanted:
+        known = pd.read_csv(table) if table.is_file() else pd.DataFrame({"dataset": [], "run": []})
+        if not ((known["dataset"] == name) & (known["run"] == run)).any():
+            rows = pd.DataFrame(judged(name, run, given.out / f"{name}-{run}"))
+            known = pd.concat([known, rows]) if len(known) else rows
+            known.to_csv(table.with_suffix(".part"), index=False)
+            os.replace(table.with_suffix(".part"), table)
+        print(means(known).to_string(), flush=True)
+
+
+def drawn(name: str, run: int) -> tuple[FactorDataset, IntArray]:
+    """A dataset, and which of its images a run takes."""
+    dataset = load(**SETS[name])
+    return dataset, np.sort(np.random.default_rng(run).permutation(len(dataset))[:N_IMAGES])
+
+
+def plan(name: str, run: int, folder: Path, minutes: float) -> None:
+    """Measure steps, unless that was done, and write down what they allow."""
+    if (folder / STEPS).is_file():
+        return
+    dataset, index = drawn(name, run)
+    pictures, planned = planned_for(
+        dataset.images(index), folder, minutes=minutes, size=None, families=FAMILIES, latents=N_LATENTS,
+        seed=1000 * run, plan=None, device="auto", executor="local", report=lambda *_: None,
+    )  # fmt: skip
+    cost = measured(
+        pictures.path, pictures.size, SIZE, ["beta_vae"], latents=N_LATENTS, options={}, progress=None
+    )  # fmt: skip
+    write_plan(planned, folder / FILE)
+    (folder / STEPS).write_text(str(int(60 * minutes / cost.per_step["beta_vae"])), encoding="utf-8")
+
+
+def judged(name: str, run: int, folder: Path) -> list[dict[str, Any]]:
+    """A fit and all that it is held against, a row each; every model that was trained has one."""
+    dataset, index = drawn(name, run)
+    images, factors, space = dataset.images(index), dataset.space.factors(index), dataset.space
+    fitted = fit(images, folder, plan=folder / FILE)
+    pictures = prepare(images, folder / IMAGES, fitted.plan.size)
+    chosen = fitted.choice.chosen.run.path.name if fitted.choice.chosen else None
+
+    def row(what: str, model: str, codes: FloatArray, **more: Any) -> dict[str, Any]:
+        card = unbraid.score(codes, factors, names=space.names, kinds=space.kinds, metrics=list(JUDGES))
+        scores = {metric: getattr(card[metric], METRICS[metric].headline) for metric in JUDGES}
+        shared = {"dataset": name, "run": run, "minutes": fitted.plan.minutes}
+        return {**shared, "what": what, "model": model, **scores, **more}
+
+    def trained(what: str, model: Run) -> dict[str, Any]:
+        size, config = model.config["dataset"]["image_shape"][0], model.config
+        codes = model.encode(pictures.at(size).images(np.arange(len(index))))
+        elbo = model.held_out()["elbo"].max() if config["hold_out"] else np.nan
+        label = called(config["family"], config["hyperparameters"])
+        return row(what, label, codes, size=size, steps=int(model.status["step"]), elbo=elbo, id=model.path.name)
+
+    rows = [trained("chosen" if each.path.name == chosen else "trained", each) for each in models(fitted)]
+    return [*rows, row("pca", "PCA", pca(images)), trained("beta_vae", today(folder, pictures))]
+
+
+def models(fitted: Fitted) -> list[Run]:
+    """All that were trained, of both rounds."""
+    folders = [each for part in (SEARCH, STUDY) for each in sorted((fitted.folder / part / "runs").glob("*"))]
+    return [load_run(each) for each in folders if not each.suffix]  # what was left unfinished ends in .part
+
+
+def pca(images: Any) -> FloatArray:
+    """(n_images, 10): the first components of the pixels."""
+    from sklearn.decomposition import PCA
+
+    pixels = images.reshape(len(images), -1).astype(np.float32)
+    return PCA(N_LATENTS, svd_solver="randomized", random_state=0).fit_transform(pixels)
+
+
+def today(folder: Path, pictures: Pictures) -> Run:
+    """One beta-VAE at full size for as many steps as the minutes of the plan hold."""
+    steps, source = int((folder / STEPS).read_text()), {"name": str(pictures.path.resolve())}
+    (run,) = train("beta_vae", source, steps=steps, out=folder / "today", beta=BETA, latents=N_LATENTS, network="conv")
+    return run
+
+
+def means(table: pd.DataFrame) -> pd.DataFrame:
+    """Of the runs: the chosen model, the median and the best of all trained, PCA and today's way, by each judge."""
+    known = table[table["what"].isin(["chosen", "trained"])]
+    columns: dict[tuple[str, str], pd.Series] = {}
+    for judge in JUDGES:
+        for what in ("chosen", "pca", "beta_vae"):
+            columns[judge, what] = table[table["what"] == what].groupby("dataset")[judge].mean()
+        by_run = known.groupby(["dataset", "run"])[judge]
+        columns[judge, "median"] = by_run.median().groupby("dataset").mean()
+        columns[judge, "best"] = by_run.max().groupby("dataset").mean()
+    return pd.DataFrame(columns).round(3)
+
+
+if __name__ == "__main__":
+    main()
