@@ -9,7 +9,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from unbraid._utils.current_folder import guard
-from unbraid._version import VERSION
 
 guard("numba.core.config")
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from unbraid.training.continuing import continue_run
     from unbraid.training.train import train
 
-__version__ = VERSION
+__version__: str  # looked up on first use, as the names below
 
 __all__ = [
     "Representation",
@@ -82,6 +81,8 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(_HOMES[name]), name)
     if name in __all__:
         return import_module(f"unbraid.{name}")
+    if name == "__version__":
+        return import_module("unbraid._version").VERSION
     raise AttributeError(f"module 'unbraid' has no attribute {name!r}")
 
 

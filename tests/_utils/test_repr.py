@@ -5,7 +5,8 @@ import pytest
 from rich.table import Table
 
 from unbraid import Representation, score
-from unbraid._utils.repr import printable, with_names
+from unbraid._utils.printable import printable
+from unbraid._utils.repr import with_names
 from unbraid.cli.show import Terminal
 from unbraid.factors import FactorSpace
 from unbraid.figures import draw

@@ -6,6 +6,7 @@ import json
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -140,6 +141,11 @@ def test_python_runs_the_command_as_a_module(monkeypatch: pytest.MonkeyPatch, ca
     monkeypatch.setattr(sys, "argv", ["unbraid", "--version"])
     run_module("unbraid", run_name="__main__")
     assert capsys.readouterr().out == f"unbraid {unbraid.__version__}\n"
+
+
+def test_the_help_waits_for_no_library_that_computes() -> None:
+    code = "import sys, unbraid.cli; print({'numpy', 'yaml', 'importlib.metadata', 'torch'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
 def test_the_example_is_at_hand(unbraid_cli) -> None:

@@ -167,6 +167,7 @@ def test_path(run: Run, root: Path) -> None:
         (["render", "square", "--limit", "3"], "--limit and --png go with --out"),
         (["render", "square", "--set", "n_objects=3"], "dataset 'square' has no option 'n_objects'"),
         (["render", "square", "--set", "seed"], "--set seed: write OPTION=VALUE"),
+        (["render", "square", "--set", "name=dsprites"], "--set name=dsprites: a dataset has no such option"),
         (["render", "square", "--file", "x"], "--file: square is drawn by this package and reads no file"),
         (["render", "square", "--out", "{tmp}/out", "--limit", "0"], "limit must be at least 1; got 0"),
         (["render", "square", "--out", "{tmp}"], "exists already"),

@@ -12,7 +12,7 @@ import pytest
 
 from tests.examples import SPACE, entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, Metric
 from unbraid.metrics._shared.chance import Noise

@@ -1,7 +1,6 @@
 """How results show themselves: in one line in a terminal, as a small table in a notebook, never as whole arrays."""
 
 import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from html import escape
@@ -11,7 +10,6 @@ import numpy as np
 
 WITHIN = 0.05  # p above which a score is not told from its null
 
-_TURNING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # the direction of what follows
 LONGEST = 60  # characters of any one value
 
 
@@ -40,25 +38,6 @@ def told(value: Any) -> str:
         return f"{{{len(value)} entries}}"
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
-
-
-def printable(text: str, *, keep: str = "") -> str:
-    """The text with what would steer a terminal, or is no character, written out: `\\x1b`, `\\ud800`, `\\u202e`.
-
-    Args:
-        text: a name or a line from outside.
-        keep: characters that stay, such as the ends of lines.
-    """
-    if text.isprintable():
-        return text
-    return "".join(
-        letter.encode("unicode_escape").decode() if letter not in keep and _steers(letter) else letter
-        for letter in text
-    )
-
-
-def _steers(letter: str) -> bool:
-    return unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") or letter in _TURNING
 
 
 def with_names(text: str, factors: Sequence[str], codes: Sequence[str] = ()) -> str:

@@ -2,10 +2,12 @@
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from unbraid._utils.repr import printable
-from unbraid.types import DataFrame
+from unbraid._utils.printable import printable
+
+if TYPE_CHECKING:
+    from unbraid.types import DataFrame
 
 Key: TypeAlias = tuple[str, str]  # family and setting
 
@@ -41,7 +43,7 @@ def _everywhere(part: str, family: str, parts: Mapping[Key, list[str]]) -> bool:
     return named == {part} and any(part in own for (other, _), own in parts.items() if other != family)
 
 
-def with_brief_settings(frame: DataFrame) -> DataFrame:
+def with_brief_settings(frame: "DataFrame") -> "DataFrame":
     """The frame to be shown: its column "setting" as `brief_settings` has it, no name with control characters."""
     keys = list(zip(frame["family"].fillna("").astype(str), frame["setting"].fillna("").astype(str), strict=True))
     brief = brief_settings(keys)

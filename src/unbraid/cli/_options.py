@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
-from unbraid._utils.arguments import check_whole
-
 if TYPE_CHECKING:
     from unbraid.runs.labelled import Labels
     from unbraid.scoring.score import Confidence
@@ -121,6 +119,16 @@ def pair(option: str, text: str, wanted: str = "NAME=VALUE") -> tuple[str, str]:
     return name, value
 
 
+def yaml_options(option: str, texts: list[str] | None) -> dict[str, Any]:
+    """Options of a dataset, each given as OPTION=VALUE."""
+    import yaml
+
+    options = dict(pair(option, text, "OPTION=VALUE") for text in texts or ())
+    for name in options.keys() & {"name", "progress"}:
+        raise ValueError(f"{option} {name}={options[name]}: a dataset has no such option")
+    return {name: yaml.safe_load(value) for name, value in options.items()}
+
+
 def number_or_text(text: str) -> float | int | str:
     """A whole number, a number, or the text itself."""
     for kind in (int, float):
@@ -142,6 +150,8 @@ def interval_of(confidence: float | None, resamples: int | None) -> "Confidence 
         return confidence
     if confidence is None:
         raise ValueError("--resamples is for intervals: give --confidence, such as .95")
+    from unbraid._utils.arguments import check_whole
+
     check_whole("--resamples", resamples, 2)
     return confidence, resamples
 

@@ -6,9 +6,9 @@ from contextlib import contextmanager, nullcontext
 from typing import Any, TypeAlias
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid._utils.signals import Terminated
 from unbraid.cli.show import say
 
@@ -41,14 +41,6 @@ def continuing() -> Iterator[None]:
 
 
 @contextmanager
-def drawn_bar(console: Console, *columns: ProgressColumn) -> Iterator[Progress]:
-    """A bar, gone when the work is done; not started without a terminal, as older Rich ends it by an empty line."""
-    bar = Progress(*columns, console=console, transient=True)
-    with bar if console.is_terminal else nullcontext():
-        yield bar
-
-
-@contextmanager
 def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
     """A bar on stderr, gone when the work is done; where that is no terminal, a line now and then.
 
@@ -60,7 +52,8 @@ def progress_bar(what: str, *, left: bool = False) -> Iterator[Show]:
         TextColumn("{task.description}", markup=False), TimeElapsedColumn(),
         *([TextColumn("left"), TimeRemainingColumn()] if left else []),
     )  # fmt: skip
-    with drawn_bar(console, *columns) as bar:
+    bar = Progress(*columns, console=console, transient=True)
+    with bar if console.is_terminal else nullcontext():  # older Rich ends it by an empty line
         task = bar.add_task("starting", total=None, what=printable(what))
         said = time.monotonic()
 
@@ -86,6 +79,16 @@ def stage_progress(first: str) -> Iterator[Callable[[str, int, int], None]]:
     """A bar for one kind of work after the other, told (what is done, done, all)."""
     with progress_bar(first) as show:
         yield lambda what, done, total: show(what, done, total, f"{done}/{total}")
+
+
+@contextmanager
+def reading_progress(what: str, *, megabytes: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar for what is counted: images, or bytes in megabytes."""
+    with progress_bar(what, left=True) as show:
+        if megabytes:
+            yield lambda done, total: show(what, done, total, f"{done / 1e6:,.1f}/{total / 1e6:,.1f} MB")
+        else:
+            yield lambda done, total: show(what, done, total, f"{done:,}/{total:,}")
 
 
 class Pace:

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from unbraid._utils.current_folder import guard
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid._utils.suggest import one_line
-from unbraid._version import VERSION
 from unbraid.cli._commands import Commands, usage
 from unbraid.cli._progress import Interrupted
 from unbraid.cli._trust import untrusted_line
@@ -81,6 +80,8 @@ def _root(
     version: Annotated[bool, typer.Option("--version", help="Show the version and exit.")] = False,
 ) -> None:
     if version:
+        from unbraid._version import VERSION
+
         typer.echo(f"unbraid {VERSION}")
     elif context.invoked_subcommand is None:
         typer.echo(context.get_help())

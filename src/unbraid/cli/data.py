@@ -1,26 +1,19 @@
 """`unbraid data`: what datasets there are, and everything that turns a file or a rule into images."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-import yaml
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from unbraid._utils.repr import printable
 from unbraid.cli._commands import Commands
-from unbraid.cli._options import Csv, Json, Latex, Markdown, pair
-from unbraid.cli._progress import drawn_bar
+from unbraid.cli._options import Csv, Json, Latex, Markdown, yaml_options
+from unbraid.cli._progress import reading_progress
 from unbraid.cli.show import Files, check_output, say, show
 from unbraid.storage.table_formats import Table
 
 if TYPE_CHECKING:
     from unbraid.datasets import FactorDataset
-    from unbraid.datasets.base import ReadingProgress
 
 data_app = typer.Typer(
     cls=Commands,
@@ -131,7 +124,7 @@ def render(
         options.setdefault("cache", True)
     dataset = _opened(name, options)
     if out is not None:
-        with _progress("writing") as report:
+        with reading_progress("writing") as report:
             n_images = export(dataset, out, limit=limit, pictures=png, about=_about(name, dataset), progress=report)
         say(f"wrote {n_images:,} images to {out}")
     elif isinstance(dataset, StoredImages):
@@ -165,7 +158,7 @@ def get(
     chosen = [one for one in files if file in {None, one.name}]
     if not chosen:
         raise ValueError(f"{name} has no file {file!r}; it has {', '.join(one.name for one in files)}")
-    with _progress(chosen[0].name, download=True) as report:
+    with reading_progress(chosen[0].name, megabytes=True) as report:
         path = download(chosen[0], official_folder(), verify=not no_verify, progress=report)
     say(f"{path}\nnext: unbraid data render {name}")
 
@@ -220,7 +213,7 @@ def contact_sheet(
 def _opened(name: str, options: dict[str, Any]) -> "FactorDataset":
     from unbraid.datasets import ChecksumWarning, load
 
-    with _progress("preparing") as report, warnings.catch_warnings():
+    with reading_progress("preparing") as report, warnings.catch_warnings():
         warnings.simplefilter("always", ChecksumWarning)
         return load(name, progress=report, **options)
 
@@ -240,10 +233,7 @@ def _known(name: str) -> dict[str, Any]:
 
 
 def _options(name: str, sets: list[str] | None, file: Path | None, no_verify: bool) -> dict[str, Any]:
-    options: dict[str, Any] = {}
-    for text in sets or ():
-        option, value = pair("--set", text, "OPTION=VALUE")
-        options[option] = yaml.safe_load(value)
+    options = yaml_options("--set", sets)
     if file is not None:
         options["file"] = file
     if no_verify:
@@ -253,14 +243,3 @@ def _options(name: str, sets: list[str] | None, file: Path | None, no_verify: bo
         if known and option in options and option not in known:
             raise ValueError(f"{flag}: {name} is drawn by this package and reads no file")
     return options
-
-
-@contextmanager
-def _progress(what: str, download: bool = False) -> "Iterator[ReadingProgress]":
-    """A bar on stderr, gone when the work is done; silent where stderr is no terminal."""
-    console = Console(stderr=True)
-    counts = DownloadColumn() if download else TaskProgressColumn()
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), counts, TimeRemainingColumn())
-    with drawn_bar(console, *columns) as bar:
-        task = bar.add_task(printable(what), total=None, visible=False)
-        yield lambda done, total: bar.update(task, completed=done, total=total or None, visible=True)

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unbraid._utils.arguments import check_number
 from unbraid._utils.suggest import suggestion
-from unbraid.cli._card import print_card
 from unbraid.cli._options import (
     Csv,
     Html,
@@ -197,6 +195,8 @@ def score(
     if bool(files) == example:
         raise ValueError("give one or more FILEs of codes or runs, or --example for the shipped codes")
     if how_many is not None:
+        from unbraid._utils.arguments import check_number
+
         check_number("--how-many", how_many, above=0)
         confidence = 0.95 if confidence is None else confidence
     to = Files(csv, latex, markdown, json, html)
@@ -248,6 +248,7 @@ def _groups(paths: Sequence[Path], by: str | None) -> list[str] | None:
 
 
 def _show_one(card: "ScoreCard", to: Files, half_width: float | None) -> None:
+    from unbraid.cli._card import print_card
     from unbraid.scoring.tables import score_rows, score_table
 
     cards = called({card.path or "": card})

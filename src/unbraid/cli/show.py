@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid.storage.files import atomic_write
 from unbraid.storage.table_formats import Table, is_bold, plain, table_text
 

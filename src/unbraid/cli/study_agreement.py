@@ -1,7 +1,7 @@
 """`unbraid study agreement`: do metrics agree with each other, with UDR, with generalisation?"""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -9,7 +9,9 @@ from unbraid.cli._options import Csv, Json, Latex, Markdown, listed
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, show
 from unbraid.storage.table_formats import Table, table_of
-from unbraid.types import DataFrame
+
+if TYPE_CHECKING:
+    from unbraid.types import DataFrame
 
 
 def agreement(
@@ -131,7 +133,7 @@ def _two(option: str, text: str) -> tuple[str, str]:
     return names[0], names[1]
 
 
-def _with_elbo(frame: DataFrame, *names: str) -> DataFrame:
+def _with_elbo(frame: "DataFrame", *names: str) -> "DataFrame":
     from unbraid.analysis.by_setting import with_elbo
 
     return with_elbo(frame) if "elbo" in names else frame

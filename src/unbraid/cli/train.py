@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unbraid.cli._options import listed, number_or_text, pair
+from unbraid.cli._options import listed, number_or_text, pair, yaml_options
 from unbraid.cli._progress import Pace, continuing, progress_bar
 from unbraid.cli.show import print_table, say
 from unbraid.storage.table_formats import Table
@@ -82,7 +82,7 @@ def train(
     from unbraid.training.train import train as train_models
 
     given: dict[str, Any] = _settings(sets, inspect.signature(train_models).parameters)
-    source = {"name": images or dataset, **_options(options)}
+    source = {"name": images or dataset, **yaml_options("--data", options)}
     with continuing(), training_progress(family) as report:
         runs = train_models(
             family, source, seeds=chosen, steps=steps, batch_size=batch_size, device=device, precision=precision,
@@ -111,18 +111,6 @@ def _seeds(text: str) -> int | list[int]:
     except ValueError:
         raise ValueError(f"--seeds {text}: write how many (4), or which (0,1,5)") from None
     return numbers[0] if "," not in text and numbers else numbers
-
-
-def _options(options: list[str] | None) -> dict[str, Any]:
-    import yaml
-
-    found: dict[str, Any] = {}
-    for text in options or ():
-        name, value = pair("--data", text, "OPTION=VALUE")
-        if name == "name":
-            raise ValueError(f"--data {text}: write OPTION=VALUE")
-        found[name] = yaml.safe_load(value)
-    return found
 
 
 @contextmanager

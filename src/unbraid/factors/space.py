@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from unbraid._utils.arguments import check_names, check_whole
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid._utils.suggest import suggestion
 from unbraid.types import KIND_WORDS, KINDS, BoolArray, FloatArray, IntArray, Kind
 

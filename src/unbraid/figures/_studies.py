@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid._version import VERSION
 from unbraid.plots import plot_similarity
 from unbraid.ranking.verdicts import group_verdicts, model_verdict

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid.report.rendering import render
 
 ROOM = 1.08  # of the scale of a metric, beyond its farthest interval

@@ -11,7 +11,7 @@ from typing import Any
 
 import jinja2
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 
 
 def render(template: str, content: Mapping[str, Any]) -> str:

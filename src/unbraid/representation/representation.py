@@ -13,7 +13,8 @@ import numpy as np
 from unbraid._utils.arguments import LONGEST_NAME, check_entries, check_names, check_whole
 from unbraid._utils.arrays import as_array, as_full, check_weights, column_names, is_wide, too_large
 from unbraid._utils.optional import require
-from unbraid._utils.repr import Shown, printable
+from unbraid._utils.printable import printable
+from unbraid._utils.repr import Shown
 from unbraid._utils.suggest import suggestion
 from unbraid.representation.labels import check_groups, columns_of, note_on_guesses, read_labels
 from unbraid.representation.row_index import match_rows

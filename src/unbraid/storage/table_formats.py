@@ -7,10 +7,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unbraid.storage.files import atomic_write
-from unbraid.types import DataFrame
+
+if TYPE_CHECKING:
+    from unbraid.types import DataFrame
 
 TEXT_WIDTH = 345.0  # pt, of a page of LaTeX's article
 FORMATS = (".tex", ".md", ".csv", ".json")
@@ -72,7 +74,7 @@ class Table:
         return [dict(zip(heads, row, strict=True)) for row in rows]
 
 
-def table_of(frame: DataFrame) -> Table:
+def table_of(frame: "DataFrame") -> Table:
     """A pandas DataFrame without its index."""
     return Table([str(name) for name in frame.columns], frame.astype(object).to_numpy().tolist())
 

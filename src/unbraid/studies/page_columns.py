@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from unbraid._utils.natural_order import natural
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from unbraid._utils.repr import printable
+from unbraid._utils.printable import printable
 from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.columns import headline_columns, higher_is_better
 from unbraid.analysis.settings import brief_settings
