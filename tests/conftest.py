@@ -6,12 +6,13 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias
 
 import pytest
 
 collect_ignore = ["audited", "sample_plugin"]  # what other processes load by itself
+Cli: TypeAlias = Callable[..., tuple[int, str, str]]
 MEMORY = 80_000_000  # bytes of the shared memory of a node; Ray asks for no less
 
 
@@ -19,6 +20,25 @@ def pytest_configure() -> None:
     # What a shell starts in the background ignores SIGINT and so do its children: nothing could be interrupted.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """Run the command in this process: (exit code, stdout, stderr)."""
+    from unbraid.cli.app import main
+
+    monkeypatch.setenv("COLUMNS", "160")
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["unbraid", *map(str, arguments)])
+        code = 0
+        try:
+            main()
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+        return code, *capsys.readouterr()
+
+    return run
 
 
 @pytest.fixture(scope="session")

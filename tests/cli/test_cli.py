@@ -22,24 +22,6 @@ from unbraid.representation import Representation
 
 
 @pytest.fixture
-def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Run the command in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
-        monkeypatch.setenv("COLUMNS", "160")
-        try:
-            unbraid.cli.app.main()
-            code = 0
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
-
-
-@pytest.fixture
 def codes_file(tmp_path: Path) -> Path:
     factors = np.tile(np.stack(np.unravel_index(np.arange(24), (4, 6)), 1), (10, 1))
     Representation(factors.astype(float)[:, ::-1], factors, names=("size", "hue")).save(tmp_path / "codes.npz")

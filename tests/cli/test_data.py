@@ -4,10 +4,9 @@ import json
 import re
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,13 +15,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import unbraid.cli.app
+from tests.conftest import Cli
 from tests.processes import started
 from unbraid import datasets
 from unbraid.datasets import DATASETS, _table
 from unbraid.datasets.official import mpi3d
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -32,25 +29,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def run(root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+def run(root: Path, unbraid_cli: Cli) -> Cli:
     """Run `unbraid data ...` in this process: (exit code, stdout, stderr)."""
     assert not root.exists()
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", "data", *arguments])
-        monkeypatch.setenv("COLUMNS", "160")
-        try:
-            unbraid.cli.app.main()
-            code = 0
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
+    return partial(unbraid_cli, "data")
 
 
-def test_list_names_every_dataset_and_its_factors(run: Run) -> None:
+def test_list_names_every_dataset_and_its_factors(run: Cli) -> None:
     code, printed, _ = run("list")
     assert code == 0
     for name, row in DATASETS.items():
@@ -60,7 +45,7 @@ def test_list_names_every_dataset_and_its_factors(run: Run) -> None:
         assert ("needs its file" in line) == bool(row.files)
 
 
-def test_list_as_json(run: Run) -> None:
+def test_list_as_json(run: Cli) -> None:
     code, printed, _ = run("list", "--json", "-")
     assert code == 0
     listed = json.loads(printed)
@@ -73,7 +58,7 @@ def test_list_as_json(run: Run) -> None:
 
 
 @pytest.mark.parametrize("name", DATASETS)
-def test_info_tells_of_every_dataset(run: Run, name: str) -> None:
+def test_info_tells_of_every_dataset(run: Cli, name: str) -> None:
     code, printed, _ = run("info", name)
     assert code == 0
     row = DATASETS[name]
@@ -90,7 +75,7 @@ def test_info_tells_of_every_dataset(run: Run, name: str) -> None:
         assert option["help"], f"{name} has an option that its docstring does not describe"
 
 
-def test_render_builds_what_info_then_finds(run: Run, root: Path) -> None:
+def test_render_builds_what_info_then_finds(run: Cli, root: Path) -> None:
     code, printed, _ = run("render", "cars_rendered", "--set", "n_objects=2")
     assert code == 0
     stored = json.loads(run("info", "cars_rendered", "--json", "-")[1])["stored"]
@@ -100,14 +85,14 @@ def test_render_builds_what_info_then_finds(run: Run, root: Path) -> None:
     assert stored[0]["bytes"] > 2 * 96 * 12288
 
 
-def test_render_of_what_is_drawn_on_demand_stores_nothing(run: Run, root: Path) -> None:
+def test_render_of_what_is_drawn_on_demand_stores_nothing(run: Cli, root: Path) -> None:
     code, printed, _ = run("render", "square")
     assert (code, root.exists()) == (0, False)
     assert "drawn when they are asked for" in printed
 
 
 @pytest.mark.parametrize("png", [False, True])
-def test_render_out_writes_images_and_factors(run: Run, tmp_path: Path, png: bool) -> None:
+def test_render_out_writes_images_and_factors(run: Cli, tmp_path: Path, png: bool) -> None:
     out = tmp_path / "out"
     code, printed, _ = run("render", "arrow", "--out", str(out), "--limit", "70", *(["--png"] if png else []))
     assert code == 0
@@ -131,12 +116,12 @@ def test_render_out_writes_images_and_factors(run: Run, tmp_path: Path, png: boo
     assert run("render", "arrow", "--out", str(out))[0] == 2
 
 
-def test_a_whole_export_is_a_grid_again(run: Run, tmp_path: Path) -> None:
+def test_a_whole_export_is_a_grid_again(run: Cli, tmp_path: Path) -> None:
     assert run("render", "flatland", "--out", str(tmp_path / "out"))[0] == 0
     assert datasets.load(str(tmp_path / "out")).space == DATASETS["flatland"].space
 
 
-def test_show_draws_a_sheet_of_its_own_data_too(run: Run, tmp_path: Path) -> None:
+def test_show_draws_a_sheet_of_its_own_data_too(run: Cli, tmp_path: Path) -> None:
     out = tmp_path / "sheet.png"
     code, printed, _ = run("show", "arrow", "--out", str(out), "--columns", "5", "--scale", "1")
     assert (code, printed) == (0, f"wrote {out}\n")
@@ -147,7 +132,7 @@ def test_show_draws_a_sheet_of_its_own_data_too(run: Run, tmp_path: Path) -> Non
     assert run("show", str(tmp_path / "mine"), "--out", str(out))[0] == 0
 
 
-def test_path(run: Run, root: Path) -> None:
+def test_path(run: Cli, root: Path) -> None:
     assert run("path") == (0, f"{root}\n", "")
 
 
@@ -182,7 +167,7 @@ def test_path(run: Run, root: Path) -> None:
     ],
 )
 @pytest.mark.filterwarnings("ignore::unbraid.datasets.ChecksumWarning")
-def test_a_bad_request_is_one_line_and_exit_2(run: Run, tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_a_bad_request_is_one_line_and_exit_2(run: Cli, tmp_path: Path, arguments: list[str], message: str) -> None:
     for name in ("x.npz", "x.h5"):
         (tmp_path / name).write_bytes(b"PK")
     before = sorted(path for path in tmp_path.rglob("*") if "root" not in path.parts)
@@ -195,7 +180,7 @@ def test_a_bad_request_is_one_line_and_exit_2(run: Run, tmp_path: Path, argument
 
 
 @pytest.mark.parametrize("command", ["list", "info", "render", "get", "path", "show"])
-def test_every_command_has_help_with_examples(run: Run, command: str) -> None:
+def test_every_command_has_help_with_examples(run: Cli, command: str) -> None:
     code, printed, _ = run(command, "--help")
     assert code == 0
     assert f"unbraid data {command}" in printed.partition("Examples:")[2]
@@ -211,7 +196,7 @@ def small_mpi3d(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Any:
 
 
 def test_another_checksum_is_a_warning_that_can_be_silenced(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     images = small_mpi3d(monkeypatch, tmp_path / "here")
     file = str(tmp_path / "here" / "mpi3d_toy.npz")
@@ -223,14 +208,14 @@ def test_another_checksum_is_a_warning_that_can_be_silenced(
     assert re.search(r"^rendered +false", run("info", str(tmp_path / "a"))[1], re.MULTILINE)
 
 
-def test_no_verify_says_nothing(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_verify_says_nothing(run: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small_mpi3d(monkeypatch, tmp_path / "here")
     code, printed, error = run("render", "mpi3d_toy", "--file", str(tmp_path / "here" / "mpi3d_toy.npz"), "--no-verify")
     assert (code, error) == (0, "")
     assert "mpi3d_toy: 12 images at" in printed
 
 
-def test_get_downloads_and_says_what_is_next(run: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_get_downloads_and_says_what_is_next(run: Cli, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, Path, bool]] = []
 
     def fake(file: Any, folder: Path, *, verify: bool, progress: Any) -> Path:
@@ -250,7 +235,7 @@ def test_get_downloads_and_says_what_is_next(run: Run, root: Path, monkeypatch: 
     ]
 
 
-def test_a_download_that_fails_is_one_line(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_that_fails_is_one_line(run: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unbraid.datasets.download.PAUSE", 0.0)
     nowhere = replace(DATASETS["coil100"].files[0], address="http://127.0.0.1:9/coil-100.zip")
     rows = MappingProxyType({**DATASETS, "coil100": replace(DATASETS["coil100"], files=(nowhere,))})

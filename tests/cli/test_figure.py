@@ -1,27 +1,18 @@
 """`unbraid figure` as a user meets it."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from tests.conftest import Cli
 from tests.figures.examples import representation
-from unbraid.cli.app import main
 from unbraid.figures import FIGURES
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
-    def call(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["unbraid", "figure", *arguments])
-        monkeypatch.setenv("COLUMNS", "160")
-        code = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        return code, *capsys.readouterr()
-
-    return call
+def run(unbraid_cli: Cli) -> Cli:
+    return partial(unbraid_cli, "figure")
 
 
 def test_figure_and_data_are_written(run, tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import pytest
 import typer
 
 import unbraid
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.cli.app import app
 from unbraid.explore.server import Refused
 from unbraid.explore.site import RunSite, open_site
@@ -144,7 +143,7 @@ def test_the_walk_takes_every_command() -> None:
 
 @pytest.mark.parametrize(("command", "given", "expected"), [(name, *each) for name in WALK for each in WALK[name]])
 def test_no_command_executes_what_a_folder_names(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     theirs: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -172,7 +171,7 @@ def interrupted(*_: object) -> None:
     ],
 )  # fmt: skip
 def test_the_line_says_what_would_be_executed_and_how_to_allow_it(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     theirs: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -194,7 +193,7 @@ def test_the_line_says_what_would_be_executed_and_how_to_allow_it(
 
 
 def test_a_study_is_drawn_and_added_to_by_who_trusts_it(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     theirs: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -220,7 +219,7 @@ def page_says(page: Path, text: str) -> int:
 
 
 def test_whole_objects_are_encoded_by_networks_that_are_trusted_only(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     theirs: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -307,7 +306,7 @@ def poisoned(home: Path, **changes: object) -> Path:
     ],
 )
 def test_what_a_config_says_in_place_of_settings_is_refused(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     theirs: Path,
     home: Path,
     monkeypatch: pytest.MonkeyPatch,

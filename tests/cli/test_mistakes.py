@@ -1,12 +1,11 @@
 """Typical mistakes on the command line: one line that names what was meant, exit code 2, and nothing written."""
 
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import unbraid.cli.app
+from tests.conftest import Cli
 
 
 @pytest.fixture
@@ -101,14 +100,9 @@ MISTAKES = {
 
 
 @pytest.mark.parametrize("words", MISTAKES)
-def test_a_mistake_is_told_in_one_line_what_was_meant(
-    words: str, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mistake_is_told_in_one_line_what_was_meant(words: str, here: Path, unbraid_cli: Cli) -> None:
     before = sorted(here.iterdir())
-    monkeypatch.setattr(sys, "argv", ["unbraid", *words.split()])
-    with pytest.raises(SystemExit) as left:
-        unbraid.cli.app.main()
-    said = capsys.readouterr()
-    assert (left.value.code, said.out, said.err.count("\n")) == (2, "", 1)
-    assert MISTAKES[words] in said.err
+    code, printed, said = unbraid_cli(*words.split())
+    assert (code, printed, said.count("\n")) == (2, "", 1)
+    assert MISTAKES[words] in said
     assert sorted(here.iterdir()) == before

@@ -2,16 +2,15 @@
 
 import json
 import shutil
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.conftest import Cli
 from tests.studies.examples import SMALL
 from unbraid import Study, train
-from unbraid.cli import main
 from unbraid.datasets import DatasetMissing, load
 from unbraid.datasets.export import export
 from unbraid.explore.site import open_site
@@ -19,30 +18,12 @@ from unbraid.runs.objects import objects_of
 from unbraid.runs.run import load_run
 from unbraid.storage.trust import UntrustedData
 
-Cli = Callable[..., tuple[int, str, str]]
-
 
 def changed(text: str, changes: Mapping[str, str]) -> str:
     for old, new in changes.items():
         assert old in text
         text = text.replace(old, new)
     return text
-
-
-@pytest.fixture
-def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Cli:
-    """Run the command in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
-        code = 0
-        try:
-            main()
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        return code, *capsys.readouterr()
-
-    return run
 
 
 @pytest.fixture(scope="module")

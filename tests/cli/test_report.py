@@ -2,7 +2,6 @@
 
 import json
 import shutil
-import sys
 from pathlib import Path
 
 import pytest
@@ -11,23 +10,6 @@ import unbraid
 import unbraid.cli.app
 from tests.training.examples import blocks
 from unbraid.runs.run import Run
-
-
-@pytest.fixture
-def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Run the command in this process: (exit code, stdout, stderr)."""
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
-        try:
-            unbraid.cli.app.main()
-            code = 0
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

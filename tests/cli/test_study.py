@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import SMALL, written
 from unbraid.studies import execution as session
 from unbraid.studies import store
@@ -26,14 +25,14 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def run(unbraid_cli, tmp_path: Path):  # noqa: F811
+def run(unbraid_cli, tmp_path: Path):
     def run(text: str, *options: str) -> tuple[int, str, str]:
         return unbraid_cli("study", "run", str(written(tmp_path, text)), "--out", str(tmp_path / "out"), *options)
 
     return run
 
 
-def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:
     code, printed, _ = run(SMALL)
     out = tmp_path / "out"
     assert code == 0
@@ -63,7 +62,7 @@ def test_run_status_and_export(run, unbraid_cli, tmp_path: Path) -> None:  # noq
     assert "the name must end in .csv or .parquet" in error
 
 
-def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -> None:
     text = SMALL.replace("\nseeds: 2", '\n  - {name: vae, network: "tests.studies.examples:refusing"}\nseeds: 1')
     code, printed, _ = run(text)
     assert code == 0
@@ -77,7 +76,7 @@ def test_what_failed_is_told_and_ends_with_0(run, unbraid_cli, tmp_path: Path) -
     assert "1 runs in the folder are no longer in the YAML; they stay, outside the results" in printed
 
 
-def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:  # noqa: F811
+def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:
     name = "tests.studies.examples:broken"
     line = f"metric {name} failed for 6 of 6 runs: ZeroDivisionError: nothing to divide by"
     out = tmp_path / "out"
@@ -94,7 +93,7 @@ def test_a_metric_that_fails_is_counted_with_its_reason(run, unbraid_cli, tmp_pa
     assert "failed" not in printed
 
 
-def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+def test_scoring_a_run_by_hand_leaves_the_table_of_its_study_alone(run, unbraid_cli, tmp_path: Path) -> None:
     gap = "zero_shot: {held_out: 'y > 5 and x > 5', n_rows: 64}"
     text = SMALL.replace("dci_lasso", "sap, zero_shot").replace("[1, 4]", "1").replace("seeds: 2", f"seeds: 1\n{gap}")
     assert run(text)[0] == 0
@@ -176,7 +175,7 @@ def test_a_metric_that_the_factors_of_the_dataset_do_not_allow_is_refused(run, t
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unbraid_cli, tmp_path) -> None:  # noqa: F811
+def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unbraid_cli, tmp_path) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "thesis.tex").write_text("years of work")
@@ -194,7 +193,7 @@ def test_a_folder_of_another_version_or_of_something_else_is_left_alone(run, unb
     assert sorted(each.name for each in out.iterdir()) == ["study.json", "study.yaml"]
 
 
-def test_what_takes_long_is_told_where_there_is_no_terminal(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:  # noqa: F811
+def test_what_takes_long_is_told_where_there_is_no_terminal(run, unbraid_cli, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr("unbraid.cli._progress.PLAIN_SECONDS", 0.0)
     code, _, told = run(SMALL + "udr: {compare: all, similarity: spearman}\n")
     assert code == 0
@@ -219,7 +218,7 @@ def test_interrupted_it_says_so_in_one_line_with_130(run, monkeypatch) -> None:
 
 
 @pytest.mark.parametrize("command", ["status", "export"])
-def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command) -> None:  # noqa: F811
+def test_a_folder_that_is_no_study_is_named(unbraid_cli, tmp_path: Path, command) -> None:
     options = ["--out", str(tmp_path / "r.csv")] if command == "export" else []
     for folder, said in ((tmp_path, "not the folder of a study"), (tmp_path / "absent", "no such file")):
         group = ["study"] if command == "status" else []

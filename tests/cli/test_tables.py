@@ -9,7 +9,6 @@ import pytest
 import typer.main
 
 import unbraid
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.cli.app import app
 from unbraid.representation import Representation
 from unbraid.scoring.tables import score_table
@@ -59,7 +58,7 @@ def test_codes_are_read_from_files_of_any_kind(home: Path) -> None:
         assert held.names == ()
 
 
-def test_labels_beside_codes_are_scored_as_in_python(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_labels_beside_codes_are_scored_as_in_python(unbraid_cli, home: Path) -> None:
     out = home / "scores.json"
     code, printed, error = unbraid_cli(
         "score", str(home / "codes.npy"), "--labels", str(home / "labels.csv"), "--columns", "shape,hue",
@@ -98,7 +97,7 @@ def test_a_table_may_hold_codes_and_labels_of_text(home: Path) -> None:
         (["--columns", "hue", "--period", "hue"], "write NAME=VALUE"),
     ],
 )
-def test_options_that_fit_no_label_are_one_line(unbraid_cli, home: Path, arguments: list[str], said: str) -> None:  # noqa: F811
+def test_options_that_fit_no_label_are_one_line(unbraid_cli, home: Path, arguments: list[str], said: str) -> None:
     files = ["score", str(home / "codes.npy"), "--labels", str(home / "labels.csv"), "--metrics", "mig"]
     code, _, error = unbraid_cli(*files, *arguments)
     assert code == 2
@@ -106,7 +105,7 @@ def test_options_that_fit_no_label_are_one_line(unbraid_cli, home: Path, argumen
     assert error.count("\n") == 1
 
 
-def test_labels_of_another_length_name_both(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_labels_of_another_length_name_both(unbraid_cli, home: Path) -> None:
     np.save(home / "short.npy", CODES[:-1])
     code, _, error = unbraid_cli("score", str(home / "short.npy"), "--labels", str(home / "labels.csv"))
     assert code == 2
@@ -138,7 +137,7 @@ def test_what_a_header_declares_is_compared_with_the_file(tmp_path: Path, header
     assert said in str(told.value)
 
 
-def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_three_models_in_a_row_each_as_latex(unbraid_cli, home: Path) -> None:
     for seed in range(3):
         noise = np.random.default_rng(seed).normal(0, 2, CODES.shape)
         np.save(home / f"beta_{seed}.npy", CODES + noise)
@@ -192,7 +191,7 @@ def test_a_model_without_a_metric_has_a_dash() -> None:
     assert "±" not in rows[2][2]
 
 
-def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path) -> None:
     (home / "codes").mkdir()
     for group, spread in (("beta1", 4.0), ("beta4", 0.2)):
         for seed in range(3):
@@ -215,27 +214,27 @@ def test_bare_codes_of_groups_are_ranked_without_labels(unbraid_cli, home: Path)
     assert "2 labels for 6 files" in error
 
 
-def test_codes_alone_have_no_scores_and_it_is_said_how_to_get_them(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_codes_alone_have_no_scores_and_it_is_said_how_to_get_them(unbraid_cli, home: Path) -> None:
     code, _, error = unbraid_cli("score", str(home / "codes.npy"))
     assert code == 2
     assert "no factors to score against: give labels" in error
     assert error.count("\n") == 1
 
 
-def test_codes_alone_with_a_posterior_make_a_page_without_factors(unbraid_cli, home: Path) -> None:  # noqa: F811
+def test_codes_alone_with_a_posterior_make_a_page_without_factors(unbraid_cli, home: Path) -> None:
     Representation(CODES / 8, log_variances=np.full(CODES.shape, -1.0)).save(home / "alone.npz")
     code, _, error = unbraid_cli("score", str(home / "alone.npz"), "--html", str(home / "page.html"))
     assert code == 0, error
     assert "total correlation" in (home / "page.html").read_text().lower()
 
 
-def test_help_is_short_too(unbraid_cli) -> None:  # noqa: F811
+def test_help_is_short_too(unbraid_cli) -> None:
     code, printed, _ = unbraid_cli("score", "-h")
     assert code == 0
     assert "--labels" in printed
 
 
-def test_completion_can_be_installed(unbraid_cli) -> None:  # noqa: F811
+def test_completion_can_be_installed(unbraid_cli) -> None:
     assert "--install-completion" in unbraid_cli("--help")[1]
 
 
@@ -250,7 +249,7 @@ def nine(home: Path) -> Path:
     return home / "models"
 
 
-def test_many_models_have_a_row_each_the_best_first_and_means_of_groups(unbraid_cli, nine: Path) -> None:  # noqa: F811
+def test_many_models_have_a_row_each_the_best_first_and_means_of_groups(unbraid_cli, nine: Path) -> None:
     outs = [nine / f"t.{suffix}" for suffix in ("csv", "json", "tex", "md")]
     options = [
         word
@@ -287,7 +286,7 @@ def test_many_models_have_a_row_each_the_best_first_and_means_of_groups(unbraid_
 
 
 @pytest.mark.parametrize(("by", "groups"), [("folder", {"models"}), ("(low|mid|high)", {"low", "mid", "high"})])
-def test_models_are_grouped_by_folders_and_patterns(unbraid_cli, nine: Path, by: str, groups: set[str]) -> None:  # noqa: F811
+def test_models_are_grouped_by_folders_and_patterns(unbraid_cli, nine: Path, by: str, groups: set[str]) -> None:
     code, printed, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--by", by, "--csv", "-")
     assert code == 0, error
     assert {row[by] for row in csv.DictReader(printed.splitlines())} == groups
@@ -300,13 +299,13 @@ def test_models_are_grouped_by_folders_and_patterns(unbraid_cli, nine: Path, by:
         ("(low)", "it does not match"), ("(", "not a pattern"), ("a,b", "2 labels for 9 files"),
     ],
 )  # fmt: skip
-def test_groups_that_are_none_are_refused_in_one_line(unbraid_cli, nine: Path, by: str, said: str) -> None:  # noqa: F811
+def test_groups_that_are_none_are_refused_in_one_line(unbraid_cli, nine: Path, by: str, said: str) -> None:
     code, printed, error = unbraid_cli("score", str(nine), "--metrics", "mig", "--by", by)
     assert (code, printed, error.count("\n")) == (2, "", 1)
     assert said in error
 
 
-def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, nine: Path) -> None:  # noqa: F811
+def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, nine: Path) -> None:
     file = str(nine / "low-0.npz")
     given = ["score", file, "--metrics", "mig,factor_leakage"]
     scores = unbraid.score(Representation.load(file), metrics=["mig", "factor_leakage"])
@@ -325,14 +324,14 @@ def test_a_score_that_is_worse_than_its_bound_is_a_line_and_code_3(unbraid_cli, 
     assert (code, len(error.splitlines())) == (3, 9)
 
 
-def test_a_dash_prints_one_format_and_nothing_else(unbraid_cli, nine: Path) -> None:  # noqa: F811
+def test_a_dash_prints_one_format_and_nothing_else(unbraid_cli, nine: Path) -> None:
     given = ["score", str(nine), "--metrics", "mig"]
     assert unbraid_cli(*given, "--markdown", "-")[1].startswith("| model | mig ↑ |\n")
     assert unbraid_cli(*given, "--latex", "-")[1].startswith("\\begin{tabular}{lr}\n")
     assert json.loads(unbraid_cli(*given, "--json", "-")[1]).keys() == {"unbraid", "models", "cards"}
 
 
-def test_a_file_of_codes_becomes_another_and_a_page(unbraid_cli, nine: Path) -> None:  # noqa: F811
+def test_a_file_of_codes_becomes_another_and_a_page(unbraid_cli, nine: Path) -> None:
     file, page = str(nine / "low-0.npz"), nine / "page.html"
     assert unbraid_cli("export", file, "--out", str(nine / "codes.safetensors"))[0] == 0
     assert (Representation.load(nine / "codes.safetensors").codes == Representation.load(file).codes).all()

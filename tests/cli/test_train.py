@@ -3,14 +3,12 @@
 import errno
 import json
 import signal
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-import unbraid.cli.app
 from tests.processes import forked
 from unbraid import load_run, train
 from unbraid.cli._progress import Pace
@@ -19,23 +17,9 @@ from unbraid.training.workers import WorkerDied
 DENSE = ("--set", "network=dense", "--set", "latents=3", "--batch-size", "8", "--precision", "float32")
 
 
-@pytest.fixture
-def unbraid_cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    """Run the command in this process, its workers in it as well: (exit code, stdout, stderr)."""
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
-        monkeypatch.setenv("COLUMNS", "200")
-        try:
-            unbraid.cli.app.main()
-            code = 0
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return run
 
 
 def test_train_score_and_traverse_by_the_commands_of_the_manual(unbraid_cli, tmp_path: Path) -> None:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.figures import draw
 from unbraid.representation import Representation
 
@@ -35,7 +34,7 @@ def activations(folder: Path, n: int, neurons: int) -> None:
     ("n", "neurons"), [(500, 64), pytest.param(5_000, 512, marks=pytest.mark.slow)], ids=["small", "whole"]
 )
 def test_a_neuroscientist_with_angles_sees_which_neurons(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     n: int,
@@ -76,7 +75,7 @@ def test_a_neuroscientist_with_angles_sees_which_neurons(
 
 
 def test_a_figure_of_labelled_codes_is_that_of_the_representation(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
 ) -> None:
     activations(tmp_path, 60, 14)
@@ -94,7 +93,7 @@ def test_a_figure_of_labelled_codes_is_that_of_the_representation(
 
 
 def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -141,7 +140,7 @@ udr: {similarity: spearman, informative: kl, kl_threshold: 0}
 
 
 def test_an_engineer_ranks_a_sweep_on_pictures_together_with_five_files(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,14 +2,13 @@
 
 import json
 import re
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import unbraid.cli.app
+from tests.conftest import Cli
 from unbraid import Representation
 from unbraid.explore.site import StudySite
 from unbraid.studies.study import Study
@@ -53,16 +52,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str]]:
+def run(unbraid_cli: Cli) -> Callable[..., tuple[int, str]]:
     def run(*arguments: str) -> tuple[int, str]:
-        monkeypatch.setattr(sys, "argv", ["unbraid", *arguments])
-        try:
-            unbraid.cli.app.main()
-            code = 0
-        except SystemExit as leaving:
-            code = int(leaving.code or 0)
-        said = capsys.readouterr()
-        return code, said.out + said.err
+        code, printed, said = unbraid_cli(*arguments)
+        return code, printed + said
 
     return run
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import torch
 
-from tests.cli.test_own_images import Cli, unbraid_cli  # noqa: F401 (a fixture)
+from tests.conftest import Cli
 from tests.training.examples import TINY
 from unbraid import Study, load_run, train
 from unbraid.families.building import Member, completed
@@ -108,7 +108,7 @@ executor: {{name: local, processes: 0}}
 
 
 def test_in_a_study_and_by_the_commands(
-    unbraid_cli: Cli,  # noqa: F811
+    unbraid_cli: Cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -211,7 +211,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], N
 def test_a_family_that_lacks_something_is_refused_before_anything_is_trained(
     case: str,
     module: Callable[[str], None],
-    unbraid_cli: Cli,  # noqa: F811
+    unbraid_cli: Cli,
 ) -> None:
     text, said = BAD_FAMILIES[case]
     module(text)
@@ -228,7 +228,7 @@ def test_a_family_that_lacks_something_is_refused_before_anything_is_trained(
 def test_a_network_that_does_not_fit_is_refused_before_anything_is_trained(
     case: str,
     module: Callable[[str], None],
-    unbraid_cli: Cli,  # noqa: F811
+    unbraid_cli: Cli,
 ) -> None:
     text, said = BAD_NETWORKS[case]
     module(text)
@@ -240,7 +240,7 @@ def test_a_network_that_does_not_fit_is_refused_before_anything_is_trained(
     assert not Path("runs").exists()
 
 
-def test_labels_given_to_a_family_that_takes_none(unbraid_cli: Cli, tmp_path: Path) -> None:  # noqa: F811
+def test_labels_given_to_a_family_that_takes_none(unbraid_cli: Cli, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="vae takes no supervision; it has no hyperparameter 'labels'"):
         train("vae", TINY, out=tmp_path / "runs", labels=10)
     command = ("train", "vae", "square", "--set", "pairs=10", "--out", str(tmp_path / "runs"))

@@ -11,7 +11,6 @@ from scipy import sparse
 from scipy.stats import rankdata
 
 import unbraid._utils.arrays
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid import rank
 from unbraid.metrics import udr, wide_udr
 from unbraid.metrics.udr_wide import Correlation
@@ -88,7 +87,7 @@ def test_memory_grows_with_the_values_that_are_stored(correlation: Correlation) 
     assert (codes != before).nnz == 0
 
 
-def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: F811
+def test_bad_input_is_one_line(unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     codes, files = models(), []
     for place, each in enumerate(codes):
         sparse.save_npz(tmp_path / f"seed{place}.npz", sparse.csr_array(each))

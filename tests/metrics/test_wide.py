@@ -10,7 +10,6 @@ from scipy import sparse
 
 import unbraid._utils.arrays
 import unbraid._utils.memory
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.examples import entangled_codes, grid_factors
 from unbraid import Representation, ScoreCard, score
 from unbraid.metrics import mcc, med, mig, modularity, sap, snc, wide_scores
@@ -173,7 +172,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
 
 
 def test_the_command_scores_a_file_that_is_too_wide(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -271,7 +270,7 @@ def test_a_number_of_sparse_codes_that_is_not_finite_costs_its_own_row(monkeypat
 
 
 def test_the_command_is_strict_with_sparse_codes_too(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

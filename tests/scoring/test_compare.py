@@ -10,7 +10,6 @@ from scipy.stats import t
 from typer.testing import CliRunner
 
 import unbraid
-from tests.cli.test_cli import unbraid_cli  # noqa: F401
 from unbraid import Representation
 from unbraid.cli.app import app
 from unbraid.metrics import irs, mig
@@ -353,7 +352,7 @@ def test_bold_cells_and_a_foot_in_every_format() -> None:
     ],
 )
 def test_bad_usage_is_one_line_and_exit_2(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     tmp_path: Path,
     arguments: list[str],
     message: str,

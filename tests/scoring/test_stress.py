@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid import stress
 from unbraid.metrics import METRICS, NotDefined
 from unbraid.scoring.stress import DEMANDS, Stressed
@@ -146,14 +145,14 @@ def test_metrics_of_the_table_are_held_to_their_own_claims() -> None:
         (("mig", "--json", "no/such/folder.json"), "folder"),
     ],
 )
-def test_bad_input_is_one_line(unbraid_cli, arguments: tuple[str, ...], said: str) -> None:  # noqa: F811
+def test_bad_input_is_one_line(unbraid_cli, arguments: tuple[str, ...], said: str) -> None:
     code, _, error = unbraid_cli("stress", *arguments)
     assert code == 2
     assert said in error
     assert len(error.splitlines()) == 1
 
 
-def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, monkeypatch) -> None:  # noqa: F811
+def test_the_command_prints_and_writes_every_check(unbraid_cli, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("my_lab_stressed.py").write_text("def known(codes, factors):\n    return 0.5\n")
     code, printed, error = unbraid_cli("stress", "my_lab_stressed:known", "med", "--json", "out.json")

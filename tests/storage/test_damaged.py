@@ -1,14 +1,13 @@
 """Files that are damaged, that lie, or are larger than they look: one line that names the file, and nothing written."""
 
 import io
-import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import unbraid.cli.app
+from tests.conftest import Cli
 from tests.processes import forked
 from unbraid import Representation, rank
 from unbraid.datasets.own import open_path
@@ -81,30 +80,23 @@ def test_a_member_that_unpacks_to_the_whole_memory_is_refused(tmp_path: Path) ->
         Representation.load(path)
 
 
-def run(*words: object) -> object:
-    sys.argv = ["unbraid", *map(str, words)]
-    try:
-        unbraid.cli.app.main()
-    except SystemExit as left:
-        return left.code
-    return 0
-
-
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "float16", "int64", "uint64"])
-def test_codes_of_any_numbers_have_a_page(dtype: str, tmp_path: Path) -> None:
+def test_codes_of_any_numbers_have_a_page(dtype: str, tmp_path: Path, unbraid_cli: Cli) -> None:
     codes = (CODES > 0).astype(dtype) if dtype == "bool" else (50 * CODES).astype("int8").astype(dtype)
     np.savez(tmp_path / "codes.npz", codes=codes, factors=FACTORS)
-    assert run("score", tmp_path / "codes.npz", "--metrics", "mig", "--html", tmp_path / "page.html") == 0
+    assert unbraid_cli("score", tmp_path / "codes.npz", "--metrics", "mig", "--html", tmp_path / "page.html")[0] == 0
 
 
-def test_whole_numbers_that_overflow_their_type_are_no_dead_code(tmp_path: Path) -> None:
+def test_whole_numbers_that_overflow_their_type_are_no_dead_code(tmp_path: Path, unbraid_cli: Cli) -> None:
     codes = np.tile(np.array([[-128, 0], [127, 1]], dtype=np.int8), (30, 1))
     np.savez(tmp_path / "codes.npz", codes=codes, factors=FACTORS)
-    assert run("score", tmp_path / "codes.npz", "--metrics", "mig", "--html", tmp_path / "page.html") == 0
+    assert unbraid_cli("score", tmp_path / "codes.npz", "--metrics", "mig", "--html", tmp_path / "page.html")[0] == 0
     assert "None is dead." in (tmp_path / "page.html").read_text()
 
 
-def test_what_fails_while_the_page_is_drawn_leaves_no_scores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_fails_while_the_page_is_drawn_leaves_no_scores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unbraid_cli: Cli
+) -> None:
     np.savez(tmp_path / "codes.npz", codes=CODES, factors=FACTORS)
 
     def broken(_: object) -> str:
@@ -112,7 +104,7 @@ def test_what_fails_while_the_page_is_drawn_leaves_no_scores(tmp_path: Path, mon
 
     monkeypatch.setattr("unbraid.report.page.page", broken)
     outs = ("--json", tmp_path / "a.json", "--html", tmp_path / "a.html", "--csv", tmp_path / "a.csv")
-    assert run("score", tmp_path / "codes.npz", "--metrics", "mig", *outs) == 2
+    assert unbraid_cli("score", tmp_path / "codes.npz", "--metrics", "mig", *outs)[0] == 2
     assert [path.name for path in tmp_path.iterdir()] == ["codes.npz"]
 
 
@@ -150,11 +142,12 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) << 10)
 """
 
 
-def test_a_number_without_end_in_a_study_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_number_without_end_in_a_study_is_one_line(tmp_path: Path, unbraid_cli: Cli) -> None:
     yaml = "name: a\ndataset: {name: square, positions: 4, shrink: 8}\nfamilies: [{name: pca}]\nseeds: 1\n"
     (tmp_path / "study.yaml").write_text(f"{yaml}steps: {'9' * 400}\nbatch_size: 4\n")
-    assert run("study", "run", tmp_path / "study.yaml", "--out", tmp_path / "out", "--dry-run") == 2
-    assert "steps: " in capsys.readouterr().err
+    code, _, said = unbraid_cli("study", "run", tmp_path / "study.yaml", "--out", tmp_path / "out", "--dry-run")
+    assert code == 2
+    assert "steps: " in said
 
 
 @pytest.mark.parametrize("dtype", ["V8", "M8[s]", "c16", "U3"])

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from tests.studies.examples import same_but_for_times, written
 from unbraid import Representation, Study
 from unbraid.analysis.comparison import compare_groups
@@ -107,7 +106,7 @@ def test_what_is_added_to_the_file_is_all_that_is_trained(wide: Path, tmp_path: 
     assert (wide / "more" / "runs").is_dir()
 
 
-def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_path: Path) -> None:  # noqa: F811
+def test_every_command_goes_through_the_datasets(unbraid_cli, wide: Path, tmp_path: Path) -> None:
     def said(command: str, *options: object) -> str:
         group = () if command in ("rank", "compare", "export") else ("study",)
         code, printed, error = unbraid_cli(*group, command, str(wide), *map(str, options))
@@ -179,7 +178,7 @@ def _codes(folder: Path) -> list[Representation]:
 
 
 def test_the_page_of_all_shows_medians_by_dataset_and_leads_to_the_pages_of_each(
-    unbraid_cli,  # noqa: F811
+    unbraid_cli,
     wide: Path,
     tmp_path: Path,
 ) -> None:
@@ -231,7 +230,7 @@ def test_the_explorer_serves_the_page_of_all_and_below_it_the_study_of_each(
             site.get(path)
 
 
-def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+def test_what_cannot_be_right_is_refused_by_its_key_and_nothing_is_written(unbraid_cli, tmp_path: Path) -> None:
     second = "label: part, steps: 3, metrics: [mig]"
     for old, new, said in (
         ("datasets:", "dataset: square\ndatasets:", "dataset and datasets are both given; write one of them"),

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.cli.test_cli import digest, unbraid_cli  # noqa: F401 (a fixture)
+from tests.cli.test_cli import digest
 from unbraid import load_run
 from unbraid.studies.published import check_published
 from unbraid.studies.schema import parse
@@ -89,7 +89,7 @@ def test_a_record_says_what_was_measured_of_what_and_how(study: Study, tmp_path:
     assert [path.name for path in tmp_path.iterdir()] == ["r"]
 
 
-def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_path: Path) -> None:  # noqa: F811
+def test_a_number_of_a_paper_stands_beside_ours(study: Study, unbraid_cli, tmp_path: Path) -> None:
     frame = study.results()
     three, four = (frame[frame["hyper.latents"] == latents].iloc[0] for latents in (3, 4))
     assert three["published.mig.score"] == 0.25

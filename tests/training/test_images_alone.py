@@ -11,7 +11,7 @@ from PIL import Image
 from torch.utils.data import Dataset, IterableDataset
 
 import unbraid
-from tests.cli.test_own_images import Cli, unbraid_cli  # noqa: F401 (a fixture)
+from tests.conftest import Cli
 from tests.training.examples import TINY
 from unbraid import Representation, Study, train
 from unbraid.datasets import from_array, from_torch, load
@@ -262,7 +262,7 @@ def test_a_study_of_pictures_that_asks_for_factors(change: tuple[str, str], said
 
 
 def test_the_commands_on_a_folder_of_pictures(
-    unbraid_cli: Cli,  # noqa: F811
+    unbraid_cli: Cli,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

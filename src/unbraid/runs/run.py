@@ -89,7 +89,7 @@ class Run:
         codes, log_variances = [], []
         for start in range(0, max(len(array), 1), BATCH):
             batch = as_floats(torch.from_numpy(np.ascontiguousarray(array[start : start + BATCH])))
-            means, spreads = self._call(lambda moved: self._family.encode(self.modules, moved, self._settings), batch)
+            means, spreads = self._call(self.encoder(), batch)
             codes.append(means.float().cpu().numpy())
             if spreads is not None:
                 log_variances.append(spreads.float().cpu().numpy())
@@ -125,7 +125,7 @@ class Run:
         images = []
         for start in range(0, max(len(array), 1), BATCH):
             batch = torch.from_numpy(np.ascontiguousarray(array[start : start + BATCH], dtype=np.float32))
-            decoded = self._call(lambda moved: self._family.decode(self.modules, moved, self._settings), batch)
+            decoded = self._call(self.decoder(), batch)
             decoded = decoded.float().cpu()
             images.append((decoded.movedim(1, -1) if decoded.dim() == 4 else decoded).contiguous().numpy())
         return np.concatenate(images)

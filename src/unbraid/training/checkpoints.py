@@ -19,6 +19,7 @@ from unbraid.storage.files import atomic_write
 from unbraid.training.population import Diverged, MemberState
 
 FORMAT = "3"
+PLAIN = ("step", "counts", "seconds", "snapshots", "origin", "held_out", "stopped", "began")  # kept as JSON
 
 
 class CheckpointError(UnbraidError, ValueError):
@@ -61,23 +62,12 @@ def save_checkpoint(path: Path, checkpoint: Checkpoint, facts: Mapping[str, str]
     for name, value in (checkpoint.best or {}).items():
         tensors[f"best/{name}"] = value
     position = {
-        "step": checkpoint.step,
-        "seconds": checkpoint.seconds,
-        "counts": checkpoint.counts,
+        **{name: getattr(checkpoint, name) for name in PLAIN},
         "curves": list(checkpoint.curves),  # the file does not keep the order of tensors
-        "snapshots": checkpoint.snapshots,
-        "origin": checkpoint.origin,
-        "held_out": checkpoint.held_out,
-        "stopped": checkpoint.stopped,
-        "began": checkpoint.began,
         "diverged": [checkpoint.diverged.step, checkpoint.diverged.reason] if checkpoint.diverged else None,
     }
-    metadata = {
-        "format": FORMAT,
-        "progress": json.dumps(position),
-        KEY: BLANK,
-        **{f"is/{k}": v for k, v in facts.items()},
-    }
+    named = {f"is/{name}": value for name, value in facts.items()}
+    metadata = {"format": FORMAT, "progress": json.dumps(position), KEY: BLANK, **named}
     with atomic_write(path) as temporary:
         temporary.write_bytes(save(tensors, metadata))
         add_checksum(temporary)
@@ -107,18 +97,15 @@ def load_checkpoint(path: Path, facts: Mapping[str, str]) -> Checkpoint:
         if (kept := metadata.get(f"is/{name}")) != value:
             raise CheckpointError(f"{path} is of another training: its {name} is {kept}, here it is {value}")
     position = json.loads(metadata["progress"])
-    steps = tensors.pop("curve_steps").tolist()
-    curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
-    pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
+    found = Checkpoint(**{name: position[name] for name in PLAIN})
+    found.origin = tuple(position["origin"]) if position["origin"] else None
+    found.diverged = Diverged(*position["diverged"]) if position["diverged"] else None
+    found.curve_steps = tensors.pop("curve_steps").tolist()
+    found.curves = {name: tensors.pop(f"curve/{name}").tolist() for name in position["curves"]}
+    found.pending = {name: tensors.pop(f"pending/{name}") for name in position["counts"]}
     best = {name.removeprefix("best/"): tensors.pop(name) for name in list(tensors) if name.startswith("best/")}
-    diverged = Diverged(*position["diverged"]) if position["diverged"] else None
-    origin = tuple(position["origin"]) if position.get("origin") else None
-    place = position["step"], tensors, steps, curves, pending, position["counts"]
-    return Checkpoint(
-        *place, diverged, position["seconds"], position.get("snapshots", {}), origin,
-        position.get("held_out", {}), best or None, position.get("stopped", False),
-        position.get("began", path.stat().st_mtime),
-    )  # fmt: skip
+    found.best, found.state = best or None, tensors
+    return found
 
 
 def precision_of(path: Path) -> str | None:

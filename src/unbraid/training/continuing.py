@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from unbraid._utils.arguments import check_whole
 from unbraid.datasets.recorded import check_recorded, of_everywhere
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
@@ -12,7 +13,7 @@ from unbraid.storage.run_files import CHECKPOINT, CONFIG
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
 from unbraid.training.source import Source, opened_dataset
-from unbraid.training.train import TrainingProgress, code_of, seconds_of, train_into, training_of, whole
+from unbraid.training.train import TrainingProgress, code_of, seconds_of, train_into, training_of
 
 
 def continue_run(
@@ -44,7 +45,8 @@ def continue_run(
     """
     begun = run if isinstance(run, Run) else open_run(run)
     plan, member = training_of(begun.config)
-    longer = replace(plan, steps=whole("steps", steps, 1), checkpoint_seconds=seconds_of(checkpoint_every)).resolved()
+    steps, seconds = check_whole("steps", steps, 1), seconds_of(checkpoint_every)
+    longer = replace(plan, steps=steps, checkpoint_seconds=seconds).resolved()
     _check(begun, plan, member, longer)
 
     def read(done: int, total: int) -> None:

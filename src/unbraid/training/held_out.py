@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from unbraid._utils.arguments import check_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.families.base import Family, Settings, code_parts
@@ -68,12 +69,10 @@ def hold_out_of(hold_out: Any, every: Any, patience: Any) -> HoldOut:
     number = isinstance(hold_out, int | float | np.number) and not isinstance(hold_out, bool)
     if not number or not (0 <= hold_out < 1 or (hold_out >= 1 and hold_out == int(hold_out))):
         raise ValueError(f"hold_out must be a fraction of the images (below 1) or their number; got {hold_out!r}")
-    for name, value, low in (("hold_out_every", every, 1), ("patience", patience, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-            raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
+    every, patience = check_whole("hold_out_every", every, 1), check_whole("patience", patience, 0)
     if patience and not hold_out:
         raise ValueError("patience counts evaluations on images kept out of training: give hold_out as well")
-    return HoldOut(float(hold_out), int(every), int(patience))
+    return HoldOut(float(hold_out), every, patience)
 
 
 def check_hold_out(hold_out: HoldOut, family: Family, steps: int) -> None:

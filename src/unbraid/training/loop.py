@@ -5,7 +5,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -147,21 +146,28 @@ def train_here(
         if family.fit is not None:
             return [_fitted(family, member, dataset, context) for member in members]
         plan = _settled(plan, family, members[0], images.whole.image_shape, context, folders)
-        facts = [identity_of(plan, member, dataset) for member in members]
         progress = [
-            load_checkpoint(folder / CHECKPOINT, fact) if folder else Checkpoint()
-            for folder, fact in zip(folders, facts, strict=True)
+            load_checkpoint(folder / CHECKPOINT, identity_of(plan, member, dataset)) if folder else Checkpoint()
+            for folder, member in zip(folders, members, strict=True)
         ]
+
+        def bring_to_the_end(numbers: Sequence[int], stacked: bool | None) -> None:
+            if all(_done(progress[number], plan) for number in numbers):
+                return
+            population = make_population(
+                family, [members[number] for number in numbers], images.seen, context, device=device,
+                precision=dtype_of(plan.precision), stacked=stacked,
+            )  # fmt: skip
+            own = [progress[number] for number in numbers], [folders[number] for number in numbers]
+            _Stretch(plan, population, images, *own, renumbered(report, numbers)).run(asked)
+
         together = len(members)
         try:
-            _bring_to_the_end(plan, members, images, context, progress, folders, facts, report, asked, stacked)
+            bring_to_the_end(range(together), stacked)
         except NotStackable:
             together = 1
             for number in range(len(members)):
-                sent = None if report is None else partial(_sent_by, report, number)
-                one = slice(number, number + 1)
-                given = members[one], images, context, progress[one], folders[one], facts[one], sent, asked
-                _bring_to_the_end(plan, *given, stacked=False)
+                bring_to_the_end([number], stacked=False)
     return [_trained(each, plan.precision, together) for each in progress]
 
 
@@ -181,30 +187,11 @@ def _settled(
     return plan if gains else replace(plan, precision="float32")
 
 
-def _bring_to_the_end(
-    plan: Plan,
-    members: Sequence[Member],
-    images: Divided,
-    context: Context,
-    progress: Sequence[Checkpoint],
-    folders: Sequence[Path | None],
-    facts: Sequence[Mapping[str, str]],
-    report: Callable[[Report], None] | None,
-    asked: Sequence[int],
-    stacked: bool | None,
-) -> None:
-    if all(_done(each, plan) for each in progress):
-        return
-    device = choose_device(plan.device)
-    population = make_population(
-        find_family(plan.family), members, images.seen, context, device=device, precision=dtype_of(plan.precision),
-        stacked=stacked,
-    )  # fmt: skip
-    _Stretch(plan, population, images, progress, folders, facts, report).run(asked)
-
-
-def _sent_by(report: Callable[[Report], None], number: int, sent: Report) -> None:
-    report(replace(sent, members=(number,)))
+def renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int]) -> Callable[[Report], None] | None:
+    """What reports on some members only, by their numbers among all."""
+    if report is None:
+        return None
+    return lambda sent: report(replace(sent, members=tuple(numbers[index] for index in sent.members)))
 
 
 class _Stretch:
@@ -222,11 +209,10 @@ class _Stretch:
         images: Divided,
         progress: Sequence[Checkpoint],
         folders: Sequence[Path | None],
-        facts: Sequence[Mapping[str, str]],
         report: Callable[[Report], None] | None,
     ) -> None:
         self.plan, self.population, self.images, self.report = plan, population, images, report
-        self.progress, self.folders, self.facts = progress, folders, facts
+        self.progress, self.folders = progress, folders
         self.family, self.device = find_family(plan.family), choose_device(plan.device)
         # Where each begins to count. One that had diverged is over for good, and one that is done counts no more.
         self.begins = [plan.steps if _done(each, plan) else each.step for each in progress]
@@ -393,7 +379,8 @@ class _Stretch:
             each.seconds = seconds[index] + elapsed
             folder = self.folders[index]
             if folder and on_disk:
-                save_checkpoint(folder / CHECKPOINT, each, self.facts[index])
+                facts = identity_of(self.plan, self.population.members[index], self.images.whole)
+                save_checkpoint(folder / CHECKPOINT, each, facts)
 
 
 def identity_of(plan: Plan, member: Member, dataset: FactorDataset) -> dict[str, str]:

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -37,33 +37,6 @@ class NotStackable(UnbraidError, ValueError):
     """Members that are to be trained one after the other; raised before any of them has moved."""
 
 
-class Population(Protocol):
-    """Members that take their steps together."""
-
-    context: Context
-
-    @property
-    def members(self) -> tuple[Member, ...]: ...
-
-    def advance(self, step: int) -> Logs:
-        """Take step number `step`, from 0; the mean losses and logs by name, (n_members,) each."""
-        ...
-
-    def diverged(self) -> list[Diverged | None]: ...
-
-    def nbytes(self) -> int:
-        """What the states of all members take."""
-        ...
-
-    def state(self, index: int) -> MemberState:
-        """A copy of a member's tensors, in main memory."""
-        ...
-
-    def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:
-        """Put a member back to where it was, stopped if it had diverged."""
-        ...
-
-
 def make_context(
     family: Family, members: Sequence[Member], dataset: FactorDataset, *, batch_size: int, steps: int
 ) -> Context:
@@ -90,7 +63,7 @@ def make_population(
     device: torch.device,
     precision: torch.dtype = torch.float32,
     stacked: bool | None = None,
-) -> Population:
+) -> "Population":
     """One member alone, several stacked, unless `stacked` says so.
 
     `precision` is that of the arithmetic: bfloat16 keeps parameters, moments and losses in single precision.
@@ -136,6 +109,7 @@ class Alone:
         self.plateaus = _plateaus(family, member)
 
     def advance(self, step: int) -> Logs:
+        """Take step number `step`, from 0; the mean losses and logs by name, (n_members,) each."""
         logs: Logs = {}
         kept: Logs = {}
         for event in _events(self.family, step, self.context):
@@ -189,15 +163,16 @@ class Alone:
         return _named(dict(self.modules.state_dict()), self.first, self.second, self.plateaus)
 
     def nbytes(self) -> int:
+        """What the states of all members take."""
         return sum(value.nbytes for value in self._tensors().values())
 
-    def state(self, index: int) -> MemberState:
-        _check_index(index, 1)
+    def state(self, index: int) -> MemberState:  # noqa: ARG002 (there is but one)
+        """A copy of a member's tensors, in main memory."""
         return {name: value.detach().to("cpu", copy=True).contiguous() for name, value in self._tensors().items()}
 
     @torch.no_grad()
-    def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:
-        _check_index(index, 1)
+    def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:  # noqa: ARG002
+        """Put a member back to where it was, stopped if it had diverged."""
         self._diverged = diverged
         for name, value in self._tensors().items():
             value.copy_(state[name])
@@ -342,17 +317,18 @@ class Stacked:
         return sum(value.nbytes for value in self._tensors().values())
 
     def state(self, index: int) -> MemberState:
-        _check_index(index, len(self.members))
         return {name: value[index].detach().to("cpu", copy=True) for name, value in self._tensors().items()}
 
     @torch.no_grad()
     def load_state(self, index: int, state: MemberState, diverged: Diverged | None = None) -> None:
-        _check_index(index, len(self.members))
         self.known[index] = diverged
         self.alive[index] = diverged is None
         self.flaws[index] = 0
         for name, value in self._tensors().items():
             value[index].copy_(state[name])
+
+
+Population: TypeAlias = Alone | Stacked
 
 
 class _Caller(nn.Module):
@@ -460,8 +436,3 @@ def _spread(alive: Tensor, like: Tensor) -> Tensor:
 def _autocast(device: torch.device, precision: torch.dtype) -> AbstractContextManager[Any]:
     half = precision in (torch.bfloat16, torch.float16)
     return torch.autocast(device.type, precision) if half else nullcontext()
-
-
-def _check_index(index: int, n_members: int) -> None:
-    if not 0 <= index < n_members:
-        raise IndexError(f"member {index} of {n_members}")

@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from unbraid._utils.arguments import check_whole
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings
 from unbraid.models.networks import as_floats
@@ -33,10 +34,9 @@ class Snapshots:
 
 def snapshots_of(n: Any, metrics: str | Sequence[str]) -> Snapshots:
     """Raises ValueError for what is no number of snapshots, and for a metric that does not exist."""
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 0:
-        raise ValueError(f"snapshots must be a whole number, 0 or more; got {n!r}")
+    n = check_whole("snapshots", n, 0)
     names = (metrics,) if isinstance(metrics, str) else tuple(metrics)
-    return Snapshots(int(n), tuple(choose(names)))
+    return Snapshots(n, tuple(choose(names)))
 
 
 def snapshot(

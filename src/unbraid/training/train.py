@@ -12,6 +12,7 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from unbraid._utils.arguments import check_whole
 from unbraid._utils.device import memory_advice, out_of_memory
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import suggestion
@@ -127,7 +128,7 @@ def train(
     family = trusting(family)
     row = find_family(family)
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
-    counts = whole("steps", steps, 1), whole("batch_size", batch_size, 1)
+    counts = check_whole("steps", steps, 1), check_whole("batch_size", batch_size, 1)
     kept = snapshots_of(snapshots, trusting(snapshot_metrics))
     held = hold_out_of(hold_out, hold_out_every, patience)
     plan = Plan(family, *counts, device, precision, held, seconds_of(checkpoint_every), kept).resolved()
@@ -251,20 +252,13 @@ def _listed(value: Any) -> list[Any]:
 
 def _seeds(seeds: int | Sequence[int]) -> list[int]:
     if isinstance(seeds, int | np.integer) and not isinstance(seeds, bool):
-        return list(range(whole("seeds", seeds, 1)))
-    chosen = [whole("a seed", seed, 0) for seed in _listed(seeds)]
+        return list(range(check_whole("seeds", seeds, 1)))
+    chosen = [check_whole("a seed", seed, 0) for seed in _listed(seeds)]
     if not chosen:
         raise ValueError("seeds is empty")
     if max(chosen) > MOST:
         raise ValueError(f"a seed must be {MOST} at most; got {max(chosen)}")
     return chosen
-
-
-def whole(name: str, value: Any, low: int) -> int:
-    """Raises ValueError for what is no whole number, or less than `low`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < low:
-        raise ValueError(f"{name} must be a whole number, {low} or more; got {value!r}")
-    return int(value)
 
 
 def seconds_of(checkpoint_every: Any) -> float:

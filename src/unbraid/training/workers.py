@@ -23,7 +23,7 @@ from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
-from unbraid.training.loop import Plan, Report, Trained, train_here
+from unbraid.training.loop import Plan, Report, Trained, renumbered, train_here
 
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
@@ -80,7 +80,7 @@ def train_members(
     for numbers in packs:
         chosen = [members[number] for number in numbers]
         done = train_here(
-            plan, chosen, dataset, folders=[folders[number] for number in numbers], report=_renumbered(report, numbers)
+            plan, chosen, dataset, folders=[folders[number] for number in numbers], report=renumbered(report, numbers)
         )
         yield from zip(numbers, done, strict=True)
 
@@ -119,12 +119,6 @@ def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
         else:
             packs.append([number])
     return packs + [group[start : start + pack] for group in groups.values() for start in range(0, len(group), pack)]
-
-
-def _renumbered(report: Callable[[Report], None] | None, numbers: Sequence[int]) -> Callable[[Report], None] | None:
-    if report is None:
-        return None
-    return lambda sent: report(replace(sent, members=tuple(numbers[index] for index in sent.members)))
 
 
 def importable() -> list[str]:
