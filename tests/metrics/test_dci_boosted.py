@@ -201,6 +201,12 @@ def test_perfect_codes_are_told_from_luck_by_few_rows() -> None:
     assert dci_boosted(factors, factors).importance.any(axis=0).all()
 
 
+def test_an_importance_below_0_by_rounding_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a code whose only splits gain nothing; it was refused as a negative importance."""
+    monkeypatch.setattr(GradientBoostingClassifier, "feature_importances_", np.array([1.0, -8e-18]))
+    assert dci_boosted(FACTORS[:, :2], FACTORS[:, :2], booster="exact").importance.min() == 0.0
+
+
 @pytest.mark.parametrize(("booster", "scale"), [("histogram", 1e-150), ("histogram", 1e150), ("exact", 1e-6)])
 def test_scale_is_of_no_account(booster: Booster, scale: float) -> None:
     """scikit-learn's trees read single precision, in which values that differ by less than 1e-7 are one."""

@@ -16,7 +16,7 @@ from tests.examples import (
 from unbraid import score
 from unbraid.metrics import NotDefined, dci_lasso, zero_shot
 from unbraid.metrics._shared.inputs import split_rows
-from unbraid.metrics._solvers.forest import regression_forest
+from unbraid.metrics._solvers.forest import fit_forest
 from unbraid.metrics.zero_shot import Gap, Regressor
 from unbraid.types import BoolArray, FloatArray
 
@@ -60,7 +60,7 @@ def test_the_depth_of_a_forest_is_picked_outside_the_gap() -> None:
     train, valid, _ = (rows[~corner(FACTORS[rows])] for rows in split_rows(len(codes), (0.8, 0.1, 0.1), 3))
     for column in range(3):
         values = FACTORS[:, column].astype(float)
-        forest = regression_forest(codes[train], values[train], codes, n_trees=10, seed=3, by="impurity")
+        forest = fit_forest(codes[train], values[train], codes, classify=False, n_trees=10, seed=3)
         squared = (forest.predictions[:, :, 0] - values) ** 2
         depth = squared[:, valid].mean(axis=1).argmin()
         expected = np.sqrt(squared[depth, corner(FACTORS)].mean()) / values[train].std()

@@ -7,14 +7,14 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.chance import zero_chance
+from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
-from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
+from unbraid.metrics._shared.luck import unpredicted
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
-from unbraid.metrics._solvers.forest import Importance, classification_forest, regression_forest
-from unbraid.metrics._solvers.trees import as_seen
+from unbraid.metrics._solvers.forest import Importance
 from unbraid.metrics.dci import DCI, Completeness, Predicted, constant_nrmse, dci_result, target_scale
 from unbraid.types import ArrayLike, FloatArray, Kind
 
@@ -112,45 +112,24 @@ class _Found(NamedTuple):
 
 
 def _one_factor(split: TrainValidTest, column: int, seed: int, importance: Importance, scale: float) -> _Found:
-    codes, values = split.inputs.codes, split.inputs.factors[:, column]
-    others = np.concatenate([split.valid, split.test])
-    known, asked, learnt = codes[split.train], codes[others], values[split.train]
-    if split.inputs.kinds[column] == "categorical":
-        present, classes = as_seen(learnt)
-        forest = classification_forest(
-            known,
-            classes,
-            asked,
-            n_trees=N_TREES,
-            seed=seed,
-            by=importance,
-            n_held_out=N_HELD_OUT,
-            groups=split.groups,
-        )
-        errors = (present[forest.predictions.argmax(axis=2)] != values[others]) + 0.0
-        held_out, truth = forest.out_of_bag, (classes[forest.held_out], np.ones(len(forest.held_out)))
-    else:
-        forest = regression_forest(
-            known,
-            learnt,
-            asked,
-            n_trees=N_TREES,
-            seed=seed,
-            by=importance,
-            n_held_out=N_HELD_OUT,
-            groups=split.groups,
-        )
-        errors = ((forest.predictions[:, :, 0] - values[others]) / scale) ** 2
-        # From the mean: rounding must not drown what varies.
-        centre = mean_and_deviation(values[split.train, None])[0]
-        held_out = (forest.out_of_bag - centre) / scale
-        truth = (np.zeros(len(forest.held_out), dtype=np.int64), (learnt[forest.held_out] - centre) / scale)
-    n_valid = len(split.valid)
-    best = int(np.argmin(errors[:, :n_valid].mean(axis=1)))
-    error = float(errors[best, n_valid:].mean())
-    known_of = beats_luck(held_out[best], truth, split.inputs.n_factors, seed)
-    classified = split.inputs.kinds[column] == "categorical"
-    return _Found(forest.importance[best] * known_of, error if classified else float(np.sqrt(error)), best + 1)
+    rows, n_valid = split.inputs, len(split.valid)
+    centre = float(mean_and_deviation(rows.factors[split.train, column, None])[0][0])
+    forest = factor_forest(
+        split,
+        column,
+        rows.codes,
+        np.concatenate([split.valid, split.test]),
+        centre=centre,
+        scale=scale,
+        n_trees=N_TREES,
+        seed=seed,
+        by=importance,
+    )
+    best = int(np.argmin(forest.errors[:, :n_valid].mean(axis=1)))
+    error = float(forest.errors[best, n_valid:].mean())
+    known = forest.beats_luck(best, rows.n_factors, seed)
+    classified = rows.kinds[column] == "categorical"
+    return _Found(forest.importance[best] * known, error if classified else float(np.sqrt(error)), best + 1)
 
 
 METRIC = Metric(
@@ -159,9 +138,6 @@ METRIC = Metric(
     question="one_factor",
     headline="disentanglement",
     claims=DCI_CLAIMS,
-    best=1.0,
-    higher_is_better=True,
-    range=(0.0, 1.0),
     chance=zero_chance,
     summary="How far each code is about one factor only, by the splits of random forests.",
     limitations="A factor that can hardly be predicted still distributes its full share of importance.",

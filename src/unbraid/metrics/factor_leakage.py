@@ -132,7 +132,6 @@ METRIC = Metric(
     claims={"nm_auc": ("compactness",)},
     best=0.0,
     higher_is_better=False,
-    range=(0.0, 1.0),
     chance=leakage_of_noise,
     summary="How much information codes other than the best have on each factor, relative to the best.",
     limitations="A factor that needs two codes, such as a cyclic one, counts as leaking.",

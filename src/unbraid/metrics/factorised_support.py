@@ -129,7 +129,6 @@ METRIC = Metric(
     factorised_support,
     title="Hausdorff factorised support",
     question="support",
-    headline="score",
     best=0.0,
     higher_is_better=False,
     range=(0.0, math.inf),

@@ -299,7 +299,7 @@ def _svm_worth_in_order(in_order: FloatArray, order: IntArray, marks: IntArray, 
 
 @numba.njit(cache=True)
 def _sums(in_order: FloatArray) -> FloatArray:
-    """`_running_sums`."""
+    """(n + 1, 3): count, sum and sum of squares of the first 0, 1, ... values."""
     sums = np.zeros((len(in_order) + 1, 3))
     for place in range(len(in_order)):
         value = in_order[place]
@@ -324,11 +324,11 @@ def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArra
     balance = PENALTY * len(levels) / (len(present) * counts[present])
     order = np.argsort(values, kind="stable")
     in_order, level_in_order = values[order], levels[order]
-    everyone = _running_sums(in_order)
+    everyone = _sums(in_order)
 
     def margin(label: np.intp, weight: float, rest: float) -> FloatArray:
         own = in_order[level_in_order == label]
-        slope, offset = _separate(in_order, everyone, own, _running_sums(own), weight, rest)
+        slope, offset = _separate(in_order, everyone, own, _sums(own), weight, rest)
         return slope * test + offset
 
     if len(present) == 2:
@@ -339,12 +339,6 @@ def svm_margins(values: FloatArray, levels: IntArray, size: int, test: FloatArra
         # As in liblinear, the class weight applies to the class itself; the rest weighs C.
         margins[label] = margin(label, weight, PENALTY)
     return margins
-
-
-def _running_sums(in_order: FloatArray) -> FloatArray:
-    """(n + 1, 3): count, sum and sum of squares of the first 0, 1, ... values."""
-    powers = np.stack([np.ones_like(in_order), in_order, in_order**2], axis=1)
-    return np.concatenate([np.zeros((1, 3)), np.cumsum(powers, axis=0)])
 
 
 @numba.njit(cache=True)
@@ -431,11 +425,7 @@ METRIC = Metric(
     sap,
     title="Separated attribute predictability",
     question="own_code",
-    headline="score",
     claims={"score": ("compactness",)},
-    best=1.0,
-    higher_is_better=True,
-    range=(0.0, 1.0),
     chance=sap_of_noise,
     summary="How much better the best code alone predicts a factor than the second best.",
     limitations="Sees straight lines only. Two factors may share one code. An SVM on one code misses middle levels.",

@@ -139,7 +139,6 @@ METRIC = Metric(
     tmex,
     title="Test-based measurement exclusivity",
     question="changes",
-    headline="score",
     claims={"score": ("modularity", "compactness")},
     best=0.0,
     higher_is_better=False,

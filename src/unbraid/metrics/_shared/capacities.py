@@ -6,11 +6,11 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.regression import least_squares
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
-from unbraid.metrics._solvers.forest import classification_forest, regression_forest
 from unbraid.metrics._solvers.logistic import softmax, softmax_regression
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics._solvers.trees import as_seen
@@ -50,42 +50,16 @@ def by_forests(split: TrainValidTest, seed: int, n_trees: int) -> Curves:
 def _forest(split: TrainValidTest, column: int, seed: int, n_trees: int) -> tuple[FloatArray, float, FloatArray, bool]:
     # Values that differ by rounding alone are one value: no cut goes between them.
     codes, values = np.round(standardised(split.inputs.codes), DIGITS), split.inputs.factors[:, column]
-    known, asked, learnt, truth = codes[split.train], codes[split.test], values[split.train], values[split.test]
-    at = np.array(DEPTHS) - 1
+    centre, scale = (float(each[0]) for each in mean_and_deviation(values[:, None]))
+    forest = factor_forest(split, column, codes, split.test, centre=centre, scale=scale, n_trees=n_trees, seed=seed)
+    at, truth = np.array(DEPTHS) - 1, values[split.test]
+    losses, baseline = forest.errors[at].mean(axis=1), 1.0
     if split.inputs.kinds[column] == "categorical":
-        present, classes = as_seen(learnt)
-        forest = classification_forest(
-            known,
-            classes,
-            asked,
-            n_trees=n_trees,
-            seed=seed,
-            by="impurity",
-            n_held_out=N_HELD_OUT,
-            groups=split.groups,
-        )
-        losses = (present[forest.predictions[at].argmax(axis=2)] != truth).mean(axis=1)
-        held_out = classes[forest.held_out], np.ones(len(forest.held_out))
-        baseline, centred = _wrong_by_guessing(values), forest.out_of_bag
+        baseline = _wrong_by_guessing(values)
     else:
-        forest = regression_forest(
-            known,
-            learnt,
-            asked,
-            n_trees=n_trees,
-            seed=seed,
-            by="impurity",
-            n_held_out=N_HELD_OUT,
-            groups=split.groups,
-        )
-        centre, scale = (each[0] for each in mean_and_deviation(values[:, None]))
-        missed = (((forest.predictions[at, :, 0] - truth) / scale) ** 2).mean(axis=1)
         varied = (((truth - truth.mean()) / scale) ** 2).mean()
-        losses, baseline = missed / varied if varied > 0 else np.ones(len(at)), 1.0
-        centred = (forest.out_of_bag - centre) / scale
-        held_out = np.zeros(len(forest.held_out), dtype=np.int64), (learnt[forest.held_out] - centre) / scale
-    best = int(losses.argmin())
-    lucky = beats_luck(centred[at[best]], held_out, split.inputs.n_factors, seed)
+        losses = losses / varied if varied > 0 else np.ones(len(at))
+    lucky = forest.beats_luck(at[losses.argmin()], split.inputs.n_factors, seed)
     return losses, baseline, forest.importance[at], lucky
 
 

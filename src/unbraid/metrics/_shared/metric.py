@@ -28,13 +28,13 @@ class Metric:
 
     function: Callable[..., Any]
     title: str
-    headline: str  # the field of the Result that is quoted
-    best: float  # the headline value of a perfect code
-    higher_is_better: bool
-    range: tuple[float, float]  # of the headline; infinities where it is unbounded
     summary: str  # one line: what the number says
     limitations: str  # one line: what it does not see
     source: str  # paper and equation
+    headline: str = "score"  # the field of the Result that is quoted
+    best: float = 1.0  # the headline value of a perfect code
+    higher_is_better: bool = True
+    range: tuple[float, float] = (0.0, 1.0)  # of the headline; infinities where it is unbounded
     chance: Chance | None = None  # what independent noise scores; None where only shuffled rows can tell
     noise_tolerance: float = 0.05  # and 4 spreads: of noise about that, unless a note says that it cannot be read
     version: int = 1  # raised whenever the same input gives another number

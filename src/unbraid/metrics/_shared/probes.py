@@ -26,12 +26,9 @@ from unbraid.metrics._solvers.perceptron import (
 from unbraid.types import FloatArray, IntArray
 
 EPOCHS, BATCH, LEARNING_RATE = 75, 64, 1e-3
-FULL, KNOCKED_OUT, LINEAR, SHUFFLES = (
-    0,
-    1,
-    2,
-    3,
-)  # streams of random numbers, so that no probe depends on which others are trained
+# Streams of random numbers, so that no probe depends on which others are trained.
+FULL, KNOCKED_OUT, LINEAR, SHUFFLES = range(4)
+IMPORTANCE_ROWS = 2000  # rows at most on which codes are shuffled
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,24 +41,20 @@ class Perceptrons:
 
 
 @shared
-def perceptrons(split: TrainTestSplit, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> Perceptrons:
+def perceptrons(split: TrainTestSplit, seed: int) -> Perceptrons:
     """Perceptrons on all codes."""
-    return _train(split, (seed, FULL), [-1] * len(split.sizes), epochs, batch)
+    return _train(split, (seed, FULL), [-1] * len(split.sizes))
 
 
 @shared
-def knocked_out_perceptrons(
-    split: TrainTestSplit, seed: int, alignment: tuple[int, ...], epochs: int = EPOCHS, batch: int = BATCH
-) -> Perceptrons:
+def knocked_out_perceptrons(split: TrainTestSplit, seed: int, alignment: tuple[int, ...]) -> Perceptrons:
     """Perceptrons that each lack one code, alignment[k]. Where this is -1 or a dead code, nothing is lacking."""
     places = {int(code): place for place, code in enumerate(live_codes(split)[0])}
     lacking = [places.get(code, -1) for code in alignment]
-    return _train(split, (seed, KNOCKED_OUT), lacking, epochs, batch)
+    return _train(split, (seed, KNOCKED_OUT), lacking)
 
 
-def _train(
-    split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int], epochs: int, batch: int
-) -> Perceptrons:
+def _train(split: TrainTestSplit, seed: tuple[int, int], knocked_out: Sequence[int]) -> Perceptrons:
     inputs, (levels, names) = _padded_inputs(split), renumbered(split)
     n_live = standardised_codes(split).shape[1]
     # Each from the same seed, so that no factor depends on which others stand before it.
@@ -71,11 +64,11 @@ def _train(
     ]
     labels = [np.ascontiguousarray(column) for column in levels.T]
     rng, step = np.random.default_rng((*seed, SHUFFLES)), 0
-    for _ in range(epochs):
+    for _ in range(EPOCHS):
         order = rng.permutation(split.train)
         for size, hidden, state, label in zip(split.sizes, knocked_out, states, labels, strict=True):
-            perceptron_epoch(inputs, label, order, hidden, size, batch, state, step, LEARNING_RATE)
-        step += -(-len(order) // batch)
+            perceptron_epoch(inputs, label, order, hidden, size, BATCH, state, step, LEARNING_RATE)
+        step += -(-len(order) // BATCH)
     parameters = tuple(state[0].copy() for state in states)
     test = inputs[split.test]
     predicted = [
@@ -108,10 +101,10 @@ def _initial_state(rng: np.random.Generator, n_live: int, size: int, n_inputs: i
     return state
 
 
-def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int, n_rows: int = 2000) -> FloatArray:
+def importance(split: TrainTestSplit, heads: Perceptrons, factor: int, seed: int) -> FloatArray:
     """(n_codes,) how much accuracy on training rows the perceptron of a factor loses when a code is shuffled."""
     rng = np.random.default_rng((seed, FULL))
-    rows = split.train[:n_rows]
+    rows = split.train[:IMPORTANCE_ROWS]
     inputs, levels = _padded_inputs(split)[rows], renumbered(split)[0][rows, factor]
     size, parameters = split.sizes[factor], heads.parameters[factor]
     accuracy = np.mean(perceptron_classes(inputs, -1, size, parameters) == levels)
@@ -153,7 +146,7 @@ def best_linear_predictions(split: TrainTestSplit) -> IntArray:
 
 
 @shared
-def adam_linear_predictions(split: TrainTestSplit, seed: int, epochs: int = EPOCHS, batch: int = BATCH) -> IntArray:
+def adam_linear_predictions(split: TrainTestSplit, seed: int) -> IntArray:
     """(n_test, n_factors) levels that linear heads trained as the paper trains them predict."""
     inputs, (levels, names) = _padded_inputs(split), renumbered(split)
     n_live = standardised_codes(split).shape[1]
@@ -166,8 +159,8 @@ def adam_linear_predictions(split: TrainTestSplit, seed: int, epochs: int = EPOC
     state = np.zeros((3, weights.size), dtype=np.float32)
     state[0] = weights.ravel()
     rng, step = np.random.default_rng((seed, LINEAR, SHUFFLES)), 0
-    for _ in range(epochs):
-        step = linear_epoch(inputs, levels, rng.permutation(split.train), starts, batch, state, step, LEARNING_RATE)
+    for _ in range(EPOCHS):
+        step = linear_epoch(inputs, levels, rng.permutation(split.train), starts, BATCH, state, step, LEARNING_RATE)
     predicted = linear_classes(inputs[split.test], starts, state[0].reshape(weights.shape))
     return np.stack([own[column] for own, column in zip(names, predicted.T, strict=True)], axis=1)
 

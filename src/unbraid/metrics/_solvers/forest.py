@@ -4,7 +4,7 @@ Each tree is grown once, exactly (every value a possible cut) and until its leav
 the tree that would have been grown to depth d. So one growth answers which depth validates best.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 import numba
@@ -44,28 +44,7 @@ class Tree(NamedTuple):
     output: FloatArray  # (n_nodes, n_classes)
 
 
-def regression_forest(
-    codes: FloatArray,
-    values: FloatArray,
-    others: FloatArray,
-    *,
-    n_trees: int,
-    seed: int,
-    by: Importance,
-    n_held_out: int = 0,
-    groups: IntArray | None = None,
-) -> Forest:
-    """Fit codes (n_train, n_codes) to values (n_train,), predict the rows of `others`; squared error.
-
-    Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
-    there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups.
-    """
-    target, centre, unit = _regressed(values)
-    forest = _forest(codes, target, others, n_trees, seed, by, n_held_out, groups)
-    return replace(forest, predictions=forest.predictions * unit + centre, out_of_bag=forest.out_of_bag * unit + centre)
-
-
-def _regressed(values: FloatArray) -> tuple[Target, float, float]:
+def _regressed(values: FloatArray | IntArray) -> tuple[Target, float, float]:
     """Values less a centre, over a unit, so that sums of their squares are finite.
 
     In whole steps, so that sums are exact in any order: codes that part rows alike then tie exactly, and no rounding
@@ -81,32 +60,25 @@ def _regressed(values: FloatArray) -> tuple[Target, float, float]:
     return Target(whole, np.zeros(len(values), dtype=np.int64), 1), centre, unit * largest
 
 
-def classification_forest(
+def fit_forest(
     codes: FloatArray,
-    classes: IntArray,
+    answers: FloatArray | IntArray,
     others: FloatArray,
     *,
+    classify: bool,
     n_trees: int,
     seed: int,
-    by: Importance,
+    by: Importance = "impurity",
     n_held_out: int = 0,
     groups: IntArray | None = None,
 ) -> Forest:
-    """The same for classes 0, 1, ...; Gini impurity."""
-    target = Target(np.zeros(len(classes)), classes.astype(np.int64), int(classes.max()) + 1)
-    return _forest(codes, target, others, n_trees, seed, by, n_held_out, groups)
+    """Fit codes (n_train, n_codes) to answers (n_train,), predict the rows of `others`.
 
-
-def _forest(
-    codes: FloatArray,
-    target: Target,
-    others: FloatArray,
-    n_trees: int,
-    seed: int,
-    by: Importance,
-    n_held_out: int,
-    groups: IntArray | None,
-) -> Forest:
+    Answers are values, split by squared error, or with `classify` classes 0, 1, ..., split by Gini impurity.
+    Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
+    there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups.
+    """
+    target, centre, unit = _classified(answers) if classify else _regressed(answers)
     order, known, asked = in_own_order(codes, others)
     columns = np.ascontiguousarray(known.T)
     sorted_rows = np.argsort(columns, axis=1, kind="stable").astype(np.int32)
@@ -128,7 +100,12 @@ def _forest(
     placed = np.zeros((MAX_DEPTH, codes.shape[1]))
     placed[:, order] = _shares(importance)[:, : len(order)]
     kept = held_out[votes > 0]
-    return Forest(placed, predictions / n_trees, kept, out_of_bag[:, kept] / votes[kept, None])
+    spared = out_of_bag[:, kept] / votes[kept, None]
+    return Forest(placed, predictions / n_trees * unit + centre, kept, spared * unit + centre)
+
+
+def _classified(classes: FloatArray | IntArray) -> tuple[Target, float, float]:
+    return Target(np.zeros(len(classes)), classes.astype(np.int64), int(classes.max()) + 1), 0.0, 1.0
 
 
 def _shares(importance: FloatArray) -> FloatArray:
