@@ -320,7 +320,7 @@ TABLE = FactorTable(("y", "x"), ("cyclic", "ordinal"), np.zeros((243, 2), dtype=
 
 
 @pytest.mark.parametrize(("family", "space", "settings", "reason"), [
-    ("lsbd_vae", STILL, {}, "none of its factors shape, size is cyclic"),
+    ("lsbd_vae", STILL, {}, "none of the factors shape, size is cyclic"),
     ("lsbd_vae", TABLE, {}, "no full grid of factors"),
     ("lsbd_vae", SPACE, {"circles": 1}, "2 cyclic factors .* got circles 1"),
     ("lsbd_vae", SPACE, {"pairs": 500}, "no more disjoint pairs.*; got 500"),

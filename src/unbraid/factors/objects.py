@@ -5,11 +5,11 @@ from math import prod
 import numpy as np
 
 from unbraid._utils.arguments import check_whole, generator
-from unbraid.factors.space import FactorSpace
+from unbraid.factors.space import FactorSpace, Space
 from unbraid.types import IntArray
 
 
-def cyclic_columns(space: FactorSpace) -> list[int]:
+def cyclic_columns(space: Space) -> list[int]:
     """Columns of the cyclic factors.
 
     Raises:

@@ -1,11 +1,11 @@
 """Ada-GVAE and Ada-ML-VAE: trained on pairs of images that share some factors."""
 
-from types import MappingProxyType
+from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from unbraid.factors import Space, weak_pairs
 from unbraid.families.base import (
@@ -16,11 +16,13 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Items,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Settings,
     Supervision,
     Supply,
+    choice,
+    whole,
 )
 from unbraid.families.common import COMMON, DISENTANGLEMENT_LIB, build_vae, decode_vae, encode_vae
 from unbraid.families.supervision import grid_of
@@ -41,9 +43,7 @@ def make_pairs(space: Space, settings: Settings, seed: int) -> Supply:
     return Supply({"pairs": Items(positions)}, {"pairs": settings["pairs"]})
 
 
-def ada_vae_loss(
-    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context, average: Average
-) -> tuple[Tensor, Logs, Logs]:
+def ada_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, context: Context, average: Average) -> LossOutput:
     vae = cast(GaussianVAE, modules["vae"])
     images = batch["pairs"].flatten(0, 1)
     mean, log_variance = (each.unflatten(0, (-1, 2)) for each in vae.encode(images))
@@ -56,72 +56,43 @@ def ada_vae_loss(
     return loss, {**logs, "shared": same.to(loss.dtype).sum(-1).mean()}, {}
 
 
-def ada_gvae_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def ada_gvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     return ada_vae_loss(modules, batch, hyper, context, "arithmetic")
 
 
-def ada_ml_vae_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def ada_ml_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     return ada_vae_loss(modules, batch, hyper, context, "harmonic")
 
-
-HYPERPARAMETERS = MappingProxyType(
-    {
-        **COMMON,
-        "beta": Hyperparameter(1.0, "weight of the KL divergence", 0.0, 1e6),
-        "pairs": Hyperparameter(100_000, "pairs of images, with replacement", 1, 1e8, kind="int", structural=True),
-        "changed": Hyperparameter(
-            0, "factors that may change; 0: drawn for each pair", 0, 1000, kind="int", structural=True
-        ),
-        "rule": Hyperparameter(
-            "one-or-k",
-            "one factor or all of these, each drawn anew; or exactly these, each to another level",
-            kind="choice",
-            choices=("one-or-k", "exact"),
-        ),
-    }
-)
-SUPERVISION = Supervision("pairs", "a full grid of factors", ("pairs",), make_pairs)
-PRESETS = MappingProxyType({"lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "changed": 2},)})
-SOURCE = "Locatello et al. 2020"
-NOTES = (
-    "A batch has as many pairs as hold batch_size images.",
-    "The published training draws pairs without end; here a run has as many as `pairs` says, over and over.",
-)
 
 ADA_GVAE = Family(
     title="Ada-GVAE",
     build=build_vae,
     optimizer_steps=(OptimizerStep("vae", ("vae",), ada_gvae_loss, (PAIRS, NOISE)),),
-    hyperparameters=HYPERPARAMETERS,
+    hyperparameters={
+        **COMMON,
+        "beta": Hyperparameter(1.0, "weight of the KL divergence", 0.0, 1e6),
+        "pairs": whole(100_000, "pairs of images, with replacement", 1, 1e8),
+        "changed": whole(0, "factors that may change; 0: drawn for each pair", 0, 1000),
+        "rule": choice(
+            "one-or-k",
+            "one factor or all of these, each drawn anew; or exactly these, each to another level",
+            "one-or-k",
+            "exact",
+        ),
+    },
     encode=encode_vae,
     decode=decode_vae,
-    source=SOURCE,
-    presets=PRESETS,
-    notes=NOTES,
-    supervision=SUPERVISION,
+    source="Locatello et al. 2020",
+    presets={"lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "changed": 2},)},
+    notes=(
+        "A batch has as many pairs as hold batch_size images.",
+        "The published training draws pairs without end; here a run has as many as `pairs` says, over and over.",
+    ),
+    supervision=Supervision("pairs", "a full grid of factors", ("pairs",), make_pairs),
 )
 
-ADA_ML_VAE = Family(
+ADA_ML_VAE = replace(
+    ADA_GVAE,
     title="Ada-ML-VAE",
-    build=build_vae,
     optimizer_steps=(OptimizerStep("vae", ("vae",), ada_ml_vae_loss, (PAIRS, NOISE)),),
-    hyperparameters=HYPERPARAMETERS,
-    encode=encode_vae,
-    decode=decode_vae,
-    source=SOURCE,
-    presets=PRESETS,
-    notes=NOTES,
-    supervision=SUPERVISION,
 )

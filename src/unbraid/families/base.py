@@ -20,6 +20,7 @@ Settings: TypeAlias = Mapping[str, Any]
 Hyper: TypeAlias = Mapping[str, Any]  # numbers as floats or 0-d tensors, structural values as they are
 Batch: TypeAlias = Mapping[str, Tensor]
 Logs: TypeAlias = dict[str, Tensor]
+LossOutput: TypeAlias = tuple[Tensor, Logs, Logs]  # to be minimised; for the curves; for later optimizer steps
 LogDensity: TypeAlias = Callable[[Tensor], Tensor]  # codes (n, n_codes) -> that of each by itself, (n, n_codes)
 ImageSource: TypeAlias = Callable[[Any], Tensor]  # positions (n,) -> images (n, c, h, w) float in [0, 1]
 
@@ -44,6 +45,16 @@ class Hyperparameter:
     @property
     def is_structural(self) -> bool:
         return self.structural or self.kind in ("choice", "text")
+
+
+def whole(default: int, help: str, low: float, high: float) -> Hyperparameter:
+    """A structural whole number."""
+    return Hyperparameter(default, help, low, high, kind="int", structural=True)
+
+
+def choice(default: str, help: str, *choices: str) -> Hyperparameter:
+    """One of some words; "" among them stands for code of the user's own."""
+    return Hyperparameter(default, help, kind="choice", choices=choices)
 
 
 # How any family is trained; each gets these rows beside its own, or in place of a row its own of the same name.
@@ -226,7 +237,7 @@ class OptimizerStep:
 
     name: str
     trains: tuple[str, ...]
-    loss: Callable[[nn.ModuleDict, Batch, Hyper, Any, Context], tuple[Tensor, Logs, Logs]]
+    loss: Callable[[nn.ModuleDict, Batch, Hyper, Any, Context], LossOutput]
     draws: tuple[Draw, ...]
     adam: Adam = field(default_factory=Adam)
     repeats: int = 1
@@ -262,10 +273,12 @@ class Family:
     version: int = 1  # of what comes out of the same settings; raised whenever a change moves weights, and ids with it
 
     def __post_init__(self) -> None:
-        more = {**TRAINING, **({"beta_warmup": BETA_WARMUP} if "beta" in self.hyperparameters else {})}
-        rows = {**self.hyperparameters, **{name: row for name, row in more.items() if name not in self.hyperparameters}}
+        rows = dict(self.hyperparameters)
         if self.optimizer_steps:
-            object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
+            more = {**TRAINING, "beta_warmup": BETA_WARMUP} if "beta" in rows else TRAINING
+            rows |= {name: row for name, row in more.items() if name not in rows}
+        object.__setattr__(self, "hyperparameters", MappingProxyType(rows))
+        object.__setattr__(self, "presets", MappingProxyType(dict(self.presets)))
 
     @cached_property
     def swept(self) -> frozenset[str]:

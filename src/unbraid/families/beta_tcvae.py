@@ -1,6 +1,5 @@
 """Beta-TCVAE, with a standard normal or a learned prior."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
 from torch import Tensor, nn
@@ -12,9 +11,10 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     LogDensity,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Settings,
+    choice,
 )
 from unbraid.families.common import (
     COMMON,
@@ -39,13 +39,7 @@ def build_beta_tcvae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     return modules
 
 
-def beta_tcvae_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def beta_tcvae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
     loss, logs = beta_tcvae(
         outputs,
@@ -65,7 +59,7 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity | None:
     return modules["prior"] if settings["prior"] == "factorial_flow" else None
 
 
-def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:  # noqa: ARG001
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """Of the flow, where there is one."""
     return cast(FactorialFlow, modules["prior"]).from_base(normal) if settings["prior"] == "factorial_flow" else normal
 
@@ -78,32 +72,23 @@ BETA_TCVAE = Family(
     title="beta-TCVAE",
     build=build_beta_tcvae,
     optimizer_steps=(OptimizerStep("vae", ("vae", "prior"), beta_tcvae_loss, (IMAGES, NOISE)),),
-    hyperparameters=MappingProxyType(
-        {
-            **COMMON,
-            "beta": Hyperparameter(6.0, "weight of the total correlation", 0.0, 1e6),
-            "alpha": Hyperparameter(1.0, "weight of the information between images and latents", 0.0, 1e6),
-            "gamma": Hyperparameter(1.0, "weight of the dimension-wise KL", 0.0, 1e6),
-            "estimator": Hyperparameter(
-                "weighted", "of log q(z) from a batch", kind="choice", choices=("weighted", "stratified")
-            ),
-            "prior": Hyperparameter(
-                "normal",
-                "standard normal, or one learned normalizing flow per latent",
-                kind="choice",
-                choices=("normal", "factorial_flow"),
-            ),
-        }
-    ),
+    hyperparameters={
+        **COMMON,
+        "beta": Hyperparameter(6.0, "weight of the total correlation", 0.0, 1e6),
+        "alpha": Hyperparameter(1.0, "weight of the information between images and latents", 0.0, 1e6),
+        "gamma": Hyperparameter(1.0, "weight of the dimension-wise KL", 0.0, 1e6),
+        "estimator": choice("weighted", "of log q(z) from a batch", "weighted", "stratified"),
+        "prior": choice(
+            "normal", "standard normal, or one learned normalizing flow per latent", "normal", "factorial_flow"
+        ),
+    },
     encode=encode_vae,
     decode=decode_vae,
     log_prior=log_prior,
     draw_prior=draw_prior,
     source="Chen et al. 2018, eq. 2",
     diverges_when_stacked=_strays,
-    presets=MappingProxyType(
-        {"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))}
-    ),
+    presets={"udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 10))},
     notes=(
         "Curves of the three parts are the estimator's: compare them between runs of equal batch and data sizes only.",
     ),

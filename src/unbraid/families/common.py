@@ -1,11 +1,25 @@
 """What the families around the VAE have in common."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from torch import Tensor, nn
 
-from unbraid.families.base import Batch, Context, Draw, Hyper, Hyperparameter, Settings, Value
+from unbraid.families.base import (
+    Batch,
+    Context,
+    Draw,
+    Family,
+    Hyper,
+    Hyperparameter,
+    LossOutput,
+    OptimizerStep,
+    Settings,
+    Value,
+    choice,
+    whole,
+)
 from unbraid.models.gaussian_vae import GaussianVAE, VAEOutputs
 from unbraid.models.networks import Shape, network_pair
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
@@ -15,14 +29,17 @@ NOISE = Draw("noise", "normal", ("latents",))
 
 COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
     {
-        "latents": Hyperparameter(10, "number of latents", 1, 1000, kind="int", structural=True),
-        "network": Hyperparameter(
+        "latents": whole(10, "number of latents", 1, 1000),
+        "network": choice(
             "conv",
             "encoder and decoder; your own as package.module:function",
-            kind="choice",
-            choices=("conv", "dense", "dense_norm", "resnet", ""),
+            "conv",
+            "dense",
+            "dense_norm",
+            "resnet",
+            "",
         ),
-        "likelihood": Hyperparameter("bernoulli", "of the pixels", kind="choice", choices=("bernoulli", "gaussian")),
+        "likelihood": choice("bernoulli", "of the pixels", "bernoulli", "gaussian"),
         "sigma": Hyperparameter(1.0, "standard deviation of Gaussian pixels", 1e-3, 1e3),
         "learning_rate": Hyperparameter(1e-4, "of Adam", 0.0, 1.0),
     }
@@ -33,6 +50,26 @@ COMMON: Mapping[str, Hyperparameter] = MappingProxyType(
 DISENTANGLEMENT_LIB: Mapping[str, Value] = MappingProxyType({"initialisation": "glorot"})
 
 
+def vae_family(
+    title: str,
+    loss: Callable[[nn.ModuleDict, Batch, Hyper, Any, Context], LossOutput],
+    hyperparameters: Mapping[str, Hyperparameter],
+    source: str,
+    presets: Mapping[str, tuple[Mapping[str, Value], ...]] | None = None,
+) -> Family:
+    """A family of Gaussian VAEs that one loss trains, with hyperparameters beside the common ones."""
+    return Family(
+        title=title,
+        build=build_vae,
+        optimizer_steps=(OptimizerStep("vae", ("vae",), loss, (IMAGES, NOISE)),),
+        hyperparameters={**COMMON, **hyperparameters},
+        encode=encode_vae,
+        decode=decode_vae,
+        source=source,
+        presets=presets or {},
+    )
+
+
 def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     """A GaussianVAE under the name "vae"."""
     latents = settings["latents"]
@@ -40,7 +77,7 @@ def build_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     return nn.ModuleDict({"vae": GaussianVAE(encoder, decoder)})
 
 
-def encode_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:  # noqa: ARG001
+def encode_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, Tensor]:
     """Posterior means and log-variances."""
     vae = modules["vae"]
     assert isinstance(vae, GaussianVAE)
@@ -63,11 +100,11 @@ def outputs_and_reconstruction(
     return outputs, negative_log_likelihood(outputs.decoded, batch["images"], likelihood, hyper["sigma"])
 
 
-def always(precision: str, settings: Settings) -> bool:  # noqa: ARG001
+def always(precision: str, settings: Settings) -> bool:
     """For `Family.diverges_when_stacked`."""
     return True
 
 
-def in_half_precision(precision: str, settings: Settings) -> bool:  # noqa: ARG001
+def in_half_precision(precision: str, settings: Settings) -> bool:
     """For `Family.diverges_when_stacked`."""
     return precision != "float32"

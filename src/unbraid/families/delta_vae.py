@@ -16,10 +16,12 @@ from unbraid.families.base import (
     Family,
     Hyper,
     Hyperparameter,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Part,
     Settings,
+    choice,
+    whole,
 )
 from unbraid.families.common import COMMON, in_half_precision
 from unbraid.models.delta_vae import CirclePosterior, DeltaVAE, random_walk
@@ -33,26 +35,14 @@ CIRCULAR: Mapping[str, Hyperparameter] = MappingProxyType(
     {name: each for name, each in COMMON.items() if name != "latents"}
     | {
         "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
-        "circles": Hyperparameter(
-            0, "latents on circles; 0: one per cyclic factor", 0, 100, kind="int", structural=True
-        ),
-        "euclidean": Hyperparameter(
-            -1,
-            f"Gaussian latents; -1: {IDENTITIES} where a factor is not cyclic, else none",
-            -1,
-            1000,
-            kind="int",
-            structural=True,
-        ),
+        "circles": whole(0, "latents on circles; 0: one per cyclic factor", 0, 100),
+        "euclidean": whole(-1, f"Gaussian latents; -1: {IDENTITIES} where a factor is not cyclic, else none", -1, 1000),
         "log_t_low": Hyperparameter(-10.0, "least logarithm of the time t that a circle's posterior spreads", -50, 1),
         "log_t_high": Hyperparameter(-9.0, "largest", -50, 1),
-        "log_t_base": Hyperparameter(
-            "e",
-            "of these logarithms: the authors' code takes e, the paper's table prints powers of ten",
-            kind="choice",
-            choices=("e", "ten"),
+        "log_t_base": choice(
+            "e", "of these logarithms: the authors' code takes e, the paper's table prints powers of ten", "e", "ten"
         ),
-        "walk_steps": Hyperparameter(10, "steps of the random walk", 1, 1000, kind="int", structural=True),
+        "walk_steps": whole(10, "steps of the random walk", 1, 1000),
     }
 )
 
@@ -84,7 +74,7 @@ def bounds(hyper: Hyper, context: Context) -> tuple[Any, Any]:
     return unit * hyper["log_t_low"], unit * hyper["log_t_high"]
 
 
-def encode_delta_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+def encode_delta_vae(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
     """Locations on the circles, cosine and sine of each, then means of the Gaussian latents."""
     posterior = cast(DeltaVAE, modules["vae"]).encode(images, 0.0, 0.0)
     return torch.cat([posterior.location.flatten(-2), posterior.mean], dim=-1), None
@@ -112,13 +102,7 @@ def sample(posterior: CirclePosterior, walk: Tensor, noise: Tensor) -> tuple[Ten
     return points, posterior.mean + noise * torch.exp(0.5 * posterior.log_variance)
 
 
-def delta_vae_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def delta_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     vae = cast(DeltaVAE, modules["vae"])
     posterior = vae.encode(batch["images"], *bounds(hyper, context))
     decoded = vae.decode(*sample(posterior, batch["walk"], batch["noise"]))
@@ -146,11 +130,9 @@ DELTA_VAE = Family(
     diverges_when_stacked=in_half_precision,
     facts=latent_facts,
     parts=circle_parts,
-    presets=MappingProxyType(
-        {
-            "lsbd": ({"circles": 2, "euclidean": 0},),
-            "lsbd_objects": ({"circles": 1, "euclidean": IDENTITIES, "log_t_high": -5.0},),
-        }
-    ),
+    presets={
+        "lsbd": ({"circles": 2, "euclidean": 0},),
+        "lsbd_objects": ({"circles": 1, "euclidean": IDENTITIES, "log_t_high": -5.0},),
+    },
     notes=("Codes are the locations, two per circle, then the means; there are no log-variances.",),
 )

@@ -1,9 +1,8 @@
 """FactorVAE: a VAE and a discriminator that estimates its total correlation."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
-from torch import Tensor, nn
+from torch import nn
 
 from unbraid.families.base import (
     Adam,
@@ -13,9 +12,10 @@ from unbraid.families.base import (
     Family,
     Hyper,
     Hyperparameter,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Settings,
+    whole,
 )
 from unbraid.families.common import (
     COMMON,
@@ -42,25 +42,13 @@ def build_factor_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
     return modules
 
 
-def vae_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
     loss, logs = factor_vae(outputs, reconstruction, modules["discriminator"](outputs.sample), gamma=hyper["gamma"])
     return loss, logs, {"sample": outputs.sample}
 
 
-def of_discriminator(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,  # noqa: ARG001
-    step: Any,  # noqa: ARG001
-    context: Context,  # noqa: ARG001
-) -> tuple[Tensor, Logs, Logs]:
+def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     """Told apart: samples of the VAE's move, and permuted samples of a second batch, encoded after it."""
     mean, log_variance = cast(GaussianVAE, modules["vae"]).encode(batch["second images"])
     sample = mean + batch["second noise"] * (0.5 * log_variance).exp()
@@ -87,26 +75,18 @@ FACTOR_VAE = Family(
             Adam("discriminator_learning_rate", 0.5, 0.9),
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **COMMON,
-            "gamma": Hyperparameter(10.0, "weight of the total correlation", 0.0, 1e6),
-            "discriminator_learning_rate": Hyperparameter(1e-4, "of the discriminator's Adam", 0.0, 1.0),
-            "discriminator_width": Hyperparameter(
-                1000, "units of the discriminator's hidden layers", 1, 1e5, kind="int", structural=True
-            ),
-            "discriminator_depth": Hyperparameter(
-                6, "hidden layers of the discriminator", 1, 100, kind="int", structural=True
-            ),
-        }
-    ),
+    hyperparameters={
+        **COMMON,
+        "gamma": Hyperparameter(10.0, "weight of the total correlation", 0.0, 1e6),
+        "discriminator_learning_rate": Hyperparameter(1e-4, "of the discriminator's Adam", 0.0, 1.0),
+        "discriminator_width": whole(1000, "units of the discriminator's hidden layers", 1, 1e5),
+        "discriminator_depth": whole(6, "hidden layers of the discriminator", 1, 100),
+    },
     encode=encode_vae,
     decode=decode_vae,
     source="Kim and Mnih 2018, algorithm 2",
-    presets=MappingProxyType(
-        {
-            "udr": tuple({**DISENTANGLEMENT_LIB, "gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
-            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "gamma": 1.0},),
-        }
-    ),
+    presets={
+        "udr": tuple({**DISENTANGLEMENT_LIB, "gamma": float(gamma)} for gamma in (10, 20, 30, 40, 50, 100)),
+        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "gamma": 1.0},),
+    },
 )

@@ -1,6 +1,5 @@
 """ForwardVAE: a VAE told which action leads from each image to the next, and which plane the action turns."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -17,11 +16,12 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Items,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Settings,
     Supervision,
     Supply,
+    whole,
 )
 from unbraid.families.common import COMMON, build_vae, in_half_precision
 from unbraid.families.supervision import cyclic_of, grid_of
@@ -64,7 +64,7 @@ def build_forward_vae(shape: Shape, settings: Settings) -> nn.ModuleDict:
 def encode_forward_vae(
     modules: nn.ModuleDict,
     images: Tensor,
-    settings: Settings,  # noqa: ARG001
+    settings: Settings,
 ) -> tuple[Tensor, Tensor]:
     """Posterior means and log-variances."""
     means, log_deviations = _posterior(modules, images)
@@ -82,13 +82,11 @@ def _posterior(modules: nn.ModuleDict, images: Tensor) -> tuple[Tensor, Tensor]:
     return means, log_deviations
 
 
-def decode_forward_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:  # noqa: ARG001
+def decode_forward_vae(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     return cast(GaussianVAE, modules["vae"]).decode(codes).sigmoid()
 
 
-def forward_vae_loss(
-    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context
-) -> tuple[Tensor, Logs, Logs]:
+def forward_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     vae, settings = cast(GaussianVAE, modules["vae"]), context.settings
     images, noise = batch["transitions"], batch["noise"]
     posterior = _posterior(modules, images.flatten(0, 1))
@@ -115,20 +113,14 @@ FORWARD_VAE = Family(
             (Draw("transitions", "given"), Draw("noise", "normal", ("latents",), of="transitions")),
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma"}},
-            "latents": Hyperparameter(
-                0, "number of latents; 0: two per cyclic factor", 0, 1000, kind="int", structural=True
-            ),
-            "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
-            "beta": Hyperparameter(1.0, "weight of the KL at the first step; it falls by 0.5 % a step", 0.0, 1e6),
-            "transitions": Hyperparameter(10_000, "steps of one random walk", 1, 1e8, kind="int", structural=True),
-            "action_step": Hyperparameter(
-                1, "levels that an action moves its factor", 1, 1e6, kind="int", structural=True
-            ),
-        }
-    ),
+    hyperparameters={
+        **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma"}},
+        "latents": whole(0, "number of latents; 0: two per cyclic factor", 0, 1000),
+        "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
+        "beta": Hyperparameter(1.0, "weight of the KL at the first step; it falls by 0.5 % a step", 0.0, 1e6),
+        "transitions": whole(10_000, "steps of one random walk", 1, 1e8),
+        "action_step": whole(1, "levels that an action moves its factor", 1, 1e6),
+    },
     encode=encode_forward_vae,
     decode=decode_forward_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again

@@ -1,7 +1,6 @@
 """InfoGAN with a Wasserstein critic, as in DCI 2018."""
 
 import math
-from types import MappingProxyType
 from typing import Any
 
 from torch import Tensor, nn
@@ -14,9 +13,10 @@ from unbraid.families.base import (
     Family,
     Hyper,
     Hyperparameter,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Settings,
+    choice,
 )
 from unbraid.families.common import COMMON, IMAGES, always
 from unbraid.models.networks import Shape, network_pair, promote
@@ -52,18 +52,12 @@ def decode_info_gan(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -
     return decoded_images(promote(modules["generator"](codes)), settings["likelihood"])
 
 
-def encode_info_gan(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+def encode_info_gan(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
     """Q's means; its variances are 1 and say nothing."""
     return _judged(modules, _spread(images))[1], None
 
 
-def of_critic(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def of_critic(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     codes = _codes("critic", batch, context.settings)
     real = _spread(batch["images"])
     fake = _spread(decode_info_gan(modules, codes, context.settings)).detach()
@@ -80,13 +74,7 @@ def of_critic(
     return loss, logs, {}
 
 
-def of_generator(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def of_generator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     codes = _codes("generator", batch, context.settings)
     scores, means = _judged(modules, _spread(decode_info_gan(modules, codes, context.settings)))
     information = code_information(means, codes, code_entropy=ENTROPY[context.settings["code_prior"]])
@@ -109,7 +97,7 @@ def _codes(move: str, batch: Batch, settings: Settings) -> Tensor:
     return 2 * codes - 1 if settings["code_prior"] == "uniform" else codes
 
 
-def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:  # noqa: ARG001
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """What the generator was given."""
     return 2 * uniform - 1 if settings["code_prior"] == "uniform" else normal
 
@@ -130,24 +118,17 @@ INFO_GAN = Family(
             "generator", ("generator",), of_generator, code_draws("generator"), Adam("learning_rate", 0.0, 0.9)
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {name: each for name, each in COMMON.items() if name != "sigma"}
-        | {
-            "information_weight": Hyperparameter(6.0, "of the bound on the information about codes", 0.0, 1e6),
-            "gradient_weight": Hyperparameter(10.0, "of the gradient penalty", 0.0, 1e6),
-            "code_prior": Hyperparameter(
-                "uniform",
-                "where codes come from: (-1, 1) or the standard normal",
-                kind="choice",
-                choices=("uniform", "normal"),
-            ),
-        }
-    ),
+    hyperparameters={name: each for name, each in COMMON.items() if name != "sigma"}
+    | {
+        "information_weight": Hyperparameter(6.0, "of the bound on the information about codes", 0.0, 1e6),
+        "gradient_weight": Hyperparameter(10.0, "of the gradient penalty", 0.0, 1e6),
+        "code_prior": choice("uniform", "where codes come from: (-1, 1) or the standard normal", "uniform", "normal"),
+    },
     encode=encode_info_gan,
     decode=decode_info_gan,
     draw_prior=draw_prior,
     source="Chen et al. 2016; Gulrajani et al. 2017; DCI 2018 appendix A",
     diverges_when_stacked=always,
-    presets=MappingProxyType({"dci": ({"network": "resnet", "information_weight": 6.0},)}),
+    presets={"dci": ({"network": "resnet", "information_weight": 6.0},)},
     notes=("With likelihood='gaussian' made images are not squashed into [0, 1].",),
 )

@@ -1,10 +1,9 @@
 """LSBD-VAE: a Delta-VAE that is told how the images of some groups come from each other."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
-from torch import Tensor, nn
+from torch import nn
 
 from unbraid.factors import FactorSpace, Series, Space, labelled_pairs, turntables, walks
 from unbraid.families.base import (
@@ -15,11 +14,13 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Items,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Settings,
     Supervision,
     Supply,
+    choice,
+    whole,
 )
 from unbraid.families.common import always
 from unbraid.families.delta_vae import (
@@ -78,13 +79,7 @@ def _series(space: FactorSpace, settings: Settings, seed: int) -> Series:
     return turntables(space, turning[0], settings["turntables"] or None, seed=seed)
 
 
-def group_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def group_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     vae = cast(DeltaVAE, modules["vae"])
     images, turns = batch["groups"].flatten(0, 1), batch["groups turns"]
     posterior = vae.encode(images, *bounds(hyper, context))
@@ -133,31 +128,25 @@ LSBD_VAE = Family(
             turn=alternating(passes, 1),
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **CIRCULAR,
-            "gamma": Hyperparameter(100.0, "weight of L_LSBD, the disorder within groups", 0.0, 1e9),
-            "anchor": Hyperparameter(
-                "samples",
-                "where L_LSBD is taken: at samples, or at locations and means",
-                kind="choice",
-                choices=("samples", "locations"),
-            ),
-            "supervision": Hyperparameter(
-                "pairs",
-                "groups whose transformations are known: disjoint pairs, objects seen from all around, random walks",
-                kind="choice",
-                choices=("pairs", "turntables", "paths"),
-            ),
-            "pairs": Hyperparameter(512, "labelled pairs; 0: unsupervised", 0, 1e8, kind="int", structural=True),
-            "turntables": Hyperparameter(
-                0, "objects seen from all around; 0: all of them", 0, 1e8, kind="int", structural=True
-            ),
-            "paths": Hyperparameter(50, "random walks", 1, 1e6, kind="int", structural=True),
-            "path_length": Hyperparameter(100, "images of each", 2, 1e6, kind="int", structural=True),
-            "path_step": Hyperparameter(3, "levels of each of its steps", 1, 1e6, kind="int", structural=True),
-        }
-    ),
+    hyperparameters={
+        **CIRCULAR,
+        "gamma": Hyperparameter(100.0, "weight of L_LSBD, the disorder within groups", 0.0, 1e9),
+        "anchor": choice(
+            "samples", "where L_LSBD is taken: at samples, or at locations and means", "samples", "locations"
+        ),
+        "supervision": choice(
+            "pairs",
+            "groups whose transformations are known: disjoint pairs, objects seen from all around, random walks",
+            "pairs",
+            "turntables",
+            "paths",
+        ),
+        "pairs": whole(512, "labelled pairs; 0: unsupervised", 0, 1e8),
+        "turntables": whole(0, "objects seen from all around; 0: all of them", 0, 1e8),
+        "paths": whole(50, "random walks", 1, 1e6),
+        "path_length": whole(100, "images of each", 2, 1e6),
+        "path_step": whole(3, "levels of each of its steps", 1, 1e6),
+    },
     encode=encode_delta_vae,
     decode=decode_delta_vae,
     version=2,  # turns of a cyclic factor whose last level is its first again
@@ -171,13 +160,11 @@ LSBD_VAE = Family(
     ),
     facts=subgroup_facts,
     parts=circle_parts,
-    presets=MappingProxyType(
-        {
-            "lsbd_pairs": tuple({"pairs": pairs} for pairs in range(0, 2049, 256)),
-            "lsbd_paths": ({"supervision": "paths"},),
-            "lsbd_objects": ({"supervision": "turntables", "gamma": 1.0, "euclidean": IDENTITIES, "log_t_high": -5.0},),
-        }
-    ),
+    presets={
+        "lsbd_pairs": tuple({"pairs": pairs} for pairs in range(0, 2049, 256)),
+        "lsbd_paths": ({"supervision": "paths"},),
+        "lsbd_objects": ({"supervision": "turntables", "gamma": 1.0, "euclidean": IDENTITIES, "log_t_high": -5.0},),
+    },
     notes=(
         "An epoch is a pass over all groups and one over the images of none (all images, with paths), each with Adam's "
         "moments of its own; a batch has as many groups as hold batch_size images, one at least.",

@@ -1,7 +1,6 @@
 """MTD, a reconstruction: a block of codes for content and one per factor, whose levels are told."""
 
 import math
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -18,18 +17,19 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     LogDensity,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Part,
     Settings,
     Supervision,
     Supply,
+    whole,
 )
+from unbraid.families.blocks import draw_blocks, log_blocks
 from unbraid.families.common import COMMON, build_vae, decode_vae, encode_vae, outputs_and_reconstruction
 from unbraid.families.supervision import named_factors
 from unbraid.models.gaussian_vae import GaussianVAE
 from unbraid.models.networks import Shape
-from unbraid.objectives.divergences import log_mixture, log_standard_normal
 from unbraid.objectives.likelihoods import decoded_images
 from unbraid.objectives.mtd import mtd, swap_loss
 
@@ -75,13 +75,7 @@ def build_mtd(shape: Shape, settings: Settings) -> nn.ModuleDict:
     return modules
 
 
-def mtd_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def mtd_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
     value_means, settings = cast(ValueMeans, modules["value_means"]).split(), context.settings
     swap, extra = torch.zeros_like(reconstruction[0]), {}
@@ -107,27 +101,17 @@ def mtd_loss(
 
 def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     """The content is standard normal; each block comes from the Gaussian of any value of its factor, all alike."""
-    value_means = cast(ValueMeans, modules["value_means"]).split()
+    means = cast(ValueMeans, modules["value_means"]).split()
     spread = 2 * math.log(settings["value_sigma"])
-
-    def density(codes: Tensor) -> Tensor:
-        content, *blocks = codes.split((settings["content"], *[settings["block_size"]] * len(value_means)), dim=-1)
-        pairs = zip(blocks, value_means, strict=True)
-        parts = [log_mixture(block, means, torch.full_like(means, spread)) for block, means in pairs]
-        return torch.cat([log_standard_normal(content), *parts], dim=-1)
-
-    return density
+    log_variances = [torch.full_like(each, spread) for each in means]
+    return lambda codes: log_blocks(codes, settings["content"], means, log_variances)
 
 
 def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """Standard normal content, and for each block the Gaussian of any value of its factor."""
-    codes, start = normal.clone(), settings["content"]
-    for means in cast(ValueMeans, modules["value_means"]).split():
-        block = slice(start, start + settings["block_size"])
-        value = (uniform[:, start] * len(means)).long().clamp(max=len(means) - 1)
-        codes[:, block] = means[value] + settings["value_sigma"] * normal[:, block]
-        start = block.stop
-    return codes
+    means = cast(ValueMeans, modules["value_means"]).split()
+    deviations = [torch.full_like(each, settings["value_sigma"]) for each in means]
+    return draw_blocks(normal, uniform, settings["content"], means, deviations)
 
 
 def swapped(mean: Tensor, value_means: tuple[Tensor, ...], factor: Tensor, value: Tensor, content: int) -> Tensor:
@@ -174,24 +158,20 @@ MTD = Family(
             ),
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **{name: each for name, each in COMMON.items() if name != "latents"},
-            "content": Hyperparameter(4, "size of the content's block", 1, 1000, kind="int", structural=True),
-            "block_size": Hyperparameter(2, "size of each factor's block", 1, 1000, kind="int", structural=True),
-            "factors": Hyperparameter("all", "factors that have a block, such as shape+scale", kind="text"),
-            "labels": Hyperparameter(
-                0, "images to train on, all labelled; 0: all", 0, 1e8, kind="int", structural=True
-            ),
-            "value_speed": Hyperparameter(
-                100.0, "means of values learn this many times as fast as the networks", 1e-3, 1e6, structural=True
-            ),
-            **OBJECTIVE,
-            "swap_weight": Hyperparameter(
-                0.0, "of the swap term, which decodes and encodes once more; 0: without", 0.0, 1e6, structural=True
-            ),
-        }
-    ),
+    hyperparameters={
+        **{name: each for name, each in COMMON.items() if name != "latents"},
+        "content": whole(4, "size of the content's block", 1, 1000),
+        "block_size": whole(2, "size of each factor's block", 1, 1000),
+        "factors": Hyperparameter("all", "factors that have a block, such as shape+scale", kind="text"),
+        "labels": whole(0, "images to train on, all labelled; 0: all", 0, 1e8),
+        "value_speed": Hyperparameter(
+            100.0, "means of values learn this many times as fast as the networks", 1e-3, 1e6, structural=True
+        ),
+        **OBJECTIVE,
+        "swap_weight": Hyperparameter(
+            0.0, "of the swap term, which decodes and encodes once more; 0: without", 0.0, 1e6, structural=True
+        ),
+    },
     encode=encode_vae,
     decode=decode_vae,
     log_prior=log_prior,

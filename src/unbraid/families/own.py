@@ -3,13 +3,10 @@
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
-from torch import Tensor
-
-from unbraid.families.base import Adam, Batch, Context, Family, Hyper, Hyperparameter, Logs, OptimizerStep
-from unbraid.families.common import COMMON, IMAGES, NOISE, build_vae, decode_vae, encode_vae
+from unbraid.families.base import Adam, Batch, Context, Family, Hyper, Hyperparameter, LossOutput, OptimizerStep
+from unbraid.families.common import COMMON, vae_family
 from unbraid.storage.trust import imported
 
 ARGUMENTS = ("modules", "batch", "hyper", "step", "context")  # of a loss
@@ -36,7 +33,7 @@ def own_family(name: str) -> Family:
 
 
 @lru_cache
-def objective_family(objective: Callable[..., tuple[Tensor, Logs, Logs]], name: str) -> Family:
+def objective_family(objective: Callable[..., LossOutput], name: str) -> Family:
     """A VAE that is trained by an objective of the user's.
 
     Raises:
@@ -54,18 +51,10 @@ def objective_family(objective: Callable[..., tuple[Tensor, Logs, Logs]], name: 
             raise ValueError(f"objective {name!r}: {each.name} must be a number by default, and a name of its own")
         own[each.name] = Hyperparameter(float(each.default), "of the objective")
 
-    def loss(modules: Any, batch: Batch, hyper: Hyper, step: Any, context: Context) -> tuple[Tensor, Logs, Logs]:
+    def loss(modules: Any, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
         return objective(modules, batch, hyper, step, context, **{each: hyper[each] for each in own})
 
-    return Family(
-        title=f"VAE by {name}",
-        build=build_vae,
-        optimizer_steps=(OptimizerStep("vae", ("vae",), loss, (IMAGES, NOISE)),),
-        hyperparameters=MappingProxyType({**COMMON, **own}),
-        encode=encode_vae,
-        decode=decode_vae,
-        source=name,
-    )
+    return vae_family(f"VAE by {name}", loss, own, source=name)
 
 
 def _check(row: Family, name: str) -> None:

@@ -1,6 +1,5 @@
 """PartedVAE: latents of their own for what depends on a class; classes may be labelled, for some images."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
 import torch
@@ -17,14 +16,16 @@ from unbraid.families.base import (
     Hyperparameter,
     Items,
     LogDensity,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Part,
     Plateau,
     Settings,
     Supervision,
     Supply,
+    whole,
 )
+from unbraid.families.blocks import draw_blocks, log_blocks
 from unbraid.families.common import COMMON, IMAGES, always
 from unbraid.families.supervision import named_factors
 from unbraid.models.networks import Shape, network_pair, promote
@@ -37,7 +38,6 @@ from unbraid.models.parted_vae import (
     relaxed_classes,
     sharpness,
 )
-from unbraid.objectives.divergences import log_mixture, log_standard_normal
 from unbraid.objectives.likelihoods import decoded_images, negative_log_likelihood
 from unbraid.objectives.parted_vae import class_cross_entropy, parted_vae
 
@@ -103,42 +103,23 @@ def log_prior(modules: nn.ModuleDict, settings: Settings) -> LogDensity:
     """z is standard normal; u of each categorical comes from the Gaussian of any of its classes, all equally often."""
     priors, sizes = cast(ClassPriors, modules["priors"]), settings["sizes"]
     means, log_variances = priors.means.split(sizes), priors.log_variances().split(sizes)
-
-    def density(codes: Tensor) -> Tensor:
-        z, *u = codes.split((settings["latents"], *[settings["class_latents"]] * len(sizes)), dim=-1)
-        parts = [log_mixture(*given) for given in zip(u, means, log_variances, strict=True)]
-        return torch.cat([log_standard_normal(z), *parts], dim=-1)
-
-    return density
+    return lambda codes: log_blocks(codes, settings["latents"], means, log_variances)
 
 
 def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """Standard normal z, and u of each categorical from the Gaussian of any of its classes."""
     priors, sizes = cast(ClassPriors, modules["priors"]), settings["sizes"]
-    codes, start = normal.clone(), settings["latents"]
-    for means, log_variances in zip(priors.means.split(sizes), priors.log_variances().split(sizes), strict=True):
-        block = slice(start, start + settings["class_latents"])
-        chosen = (uniform[:, start] * len(means)).long().clamp(max=len(means) - 1)
-        codes[:, block] = means[chosen] + (0.5 * log_variances[chosen]).exp() * normal[:, block]
-        start = block.stop
-    return codes
+    deviations = (0.5 * priors.log_variances()).exp().split(sizes)
+    return draw_blocks(normal, uniform, settings["latents"], priors.means.split(sizes), deviations)
 
 
-def label_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,  # noqa: ARG001
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def label_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     _, logits = _features_and_logits(modules, batch["labelled"])
     loss = class_cross_entropy(logits, batch["labelled levels"], context.settings["sizes"]).mean()
     return loss, {"cross_entropy": loss}, {}
 
 
-def parted_vae_loss(
-    modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context
-) -> tuple[Tensor, Logs, Logs]:
+def parted_vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     settings, images = context.settings, batch["images"]
     features, logits = _features_and_logits(modules, images)
     chosen = relaxed_classes(logits, batch["class noise"], settings["sizes"])
@@ -197,29 +178,23 @@ PARTED_VAE = Family(
             (IMAGES, Draw("noise", "normal", ("codes",)), Draw("class noise", "uniform", ("n_classes",))),
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **COMMON,
-            "latents": Hyperparameter(5, "size of z, which depends on no class", 1, 1000, kind="int", structural=True),
-            "class_latents": Hyperparameter(1, "size of u for each categorical", 1, 1000, kind="int", structural=True),
-            "classes": Hyperparameter(
-                "categorical",
-                "the categoricals: factors such as shape+hue, all that are categorical, or numbers such as 3+4",
-                kind="text",
-            ),
-            "labels": Hyperparameter(
-                0, "images whose classes are told; 0: unsupervised", 0, 1e8, kind="int", structural=True
-            ),
-            "features": Hyperparameter(
-                256, "of the layer from which classes and latents are read", 1, 1e5, kind="int", structural=True
-            ),
-            "learning_rate": Hyperparameter(5e-4, "of both Adams", 0.0, 1.0),
-            "mask_steps": Hyperparameter(
-                35_000.0, "steps over which masks sharpen, at most half of the training", 1.0, 1e9
-            ),
-            **OBJECTIVE,
-        }
-    ),
+    hyperparameters={
+        **COMMON,
+        "latents": whole(5, "size of z, which depends on no class", 1, 1000),
+        "class_latents": whole(1, "size of u for each categorical", 1, 1000),
+        "classes": Hyperparameter(
+            "categorical",
+            "the categoricals: factors such as shape+hue, all that are categorical, or numbers such as 3+4",
+            kind="text",
+        ),
+        "labels": whole(0, "images whose classes are told; 0: unsupervised", 0, 1e8),
+        "features": whole(256, "of the layer from which classes and latents are read", 1, 1e5),
+        "learning_rate": Hyperparameter(5e-4, "of both Adams", 0.0, 1.0),
+        "mask_steps": Hyperparameter(
+            35_000.0, "steps over which masks sharpen, at most half of the training", 1.0, 1e9
+        ),
+        **OBJECTIVE,
+    },
     encode=encode_parted_vae,
     decode=decode_parted_vae,
     log_prior=log_prior,
@@ -235,9 +210,10 @@ PARTED_VAE = Family(
         Part("z", "gaussian", settings["latents"]),
         *(Part(name, "gaussian", settings["class_latents"]) for name in settings["categoricals"]),
     ),
-    presets=MappingProxyType(
-        {"unsupervised": ({"schedule": "plateau"},), "semi_supervised": ({"schedule": "plateau", "labels": 10_000},)}
-    ),
+    presets={
+        "unsupervised": ({"schedule": "plateau"},),
+        "semi_supervised": ({"schedule": "plateau", "labels": 10_000},),
+    },
     notes=(
         "With labels, a step of cross-entropy on a batch of them comes before every other step; it has moments of Adam "
         "of its own and trains what the classes are read from. Without, nothing differs but that this step is left "

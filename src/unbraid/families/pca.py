@@ -1,13 +1,12 @@
 """Principal components as a family without training."""
 
 from collections.abc import Iterable
-from types import MappingProxyType
 from typing import cast
 
 import torch
 from torch import Tensor, nn
 
-from unbraid.families.base import Context, Family, Hyperparameter, ImageSource, Settings
+from unbraid.families.base import Context, Family, ImageSource, Settings, whole
 from unbraid.families.common import COMMON
 from unbraid.models.networks import Shape
 from unbraid.models.pca import PCA
@@ -33,12 +32,12 @@ def fit_pca(modules: nn.ModuleDict, images: ImageSource, context: Context) -> No
     cast(PCA, modules["pca"]).fit(chunks)
 
 
-def encode_pca(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+def encode_pca(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
     """Coordinates along the components."""
     return cast(PCA, modules["pca"]).encode(images), None
 
 
-def decode_pca(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:  # noqa: ARG001
+def decode_pca(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     """Back into the space of images, not clipped."""
     return cast(PCA, modules["pca"]).decode(codes)
 
@@ -47,14 +46,10 @@ PCA_FAMILY = Family(
     title="Principal component analysis",
     build=build_pca,
     optimizer_steps=(),
-    hyperparameters=MappingProxyType(
-        {
-            "latents": COMMON["latents"],
-            "fit_images": Hyperparameter(
-                20_000, "most images that components are computed from", 2, 1e9, kind="int", structural=True
-            ),
-        }
-    ),
+    hyperparameters={
+        "latents": COMMON["latents"],
+        "fit_images": whole(20_000, "most images that components are computed from", 2, 1e9),
+    },
     encode=encode_pca,
     decode=decode_pca,
     source="Pearson 1901; DCI 2018",

@@ -1,6 +1,5 @@
 """Quessard's environment model: codes of length 1 that actions rotate."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
 from torch import Tensor, nn
@@ -15,12 +14,13 @@ from unbraid.families.base import (
     Hyper,
     Hyperparameter,
     Items,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Part,
     Settings,
     Supervision,
     Supply,
+    whole,
 )
 from unbraid.families.common import COMMON, always
 from unbraid.families.supervision import cyclic_of, grid_of
@@ -30,7 +30,7 @@ from unbraid.objectives.likelihoods import bernoulli_nll
 from unbraid.objectives.quessard import quessard, unroll
 
 
-def action_facts(space: Space, settings: Settings) -> dict[str, Any]:  # noqa: ARG001
+def action_facts(space: Space, settings: Settings) -> dict[str, Any]:
     """Two actions for each cyclic factor: up, down."""
     return {"n_actions": 2 * len(cyclic_of(space))}
 
@@ -51,22 +51,16 @@ def build_quessard(shape: Shape, settings: Settings) -> nn.ModuleDict:
     return nn.ModuleDict({"encoder": encoder, "decoder": decoder, "actions": actions})
 
 
-def encode_quessard(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+def encode_quessard(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
     """Vectors of length 1."""
     return functional.normalize(promote(modules["encoder"](images)), dim=-1), None
 
 
-def decode_quessard(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:  # noqa: ARG001
+def decode_quessard(modules: nn.ModuleDict, codes: Tensor, settings: Settings) -> Tensor:
     return promote(modules["decoder"](codes)).sigmoid()
 
 
-def quessard_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def quessard_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     images, actions = batch["trajectories"], batch["trajectories actions"]
     rotations = cast(ActionRotations, modules["actions"])
     first, _ = encode_quessard(modules, images[:, 0], context.settings)
@@ -84,23 +78,19 @@ QUESSARD = Family(
     optimizer_steps=(
         OptimizerStep("model", ("encoder", "decoder", "actions"), quessard_loss, (Draw("trajectories", "given"),)),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma"}},
-            "latents": Hyperparameter(4, "dimension of the codes", 2, 100, kind="int", structural=True),
-            "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
-            "angle_speed": Hyperparameter(
-                10.0, "the angles learn this many times as fast as the networks", 1e-3, 1e3, structural=True
-            ),
-            "entanglement_weight": Hyperparameter(0.01, "of the planes beside each action's largest", 0.0, 1e6),
-            "trajectories": Hyperparameter(48_000, "random walks", 1, 1e8, kind="int", structural=True),
-            "trajectory_length": Hyperparameter(5, "actions of each", 1, 1e4, kind="int", structural=True),
-            "trajectories_at_once": Hyperparameter(16, "of a step", 1, 1e5, kind="int", structural=True),
-            "action_step": Hyperparameter(
-                1, "levels that an action moves its factor", 1, 1e6, kind="int", structural=True
-            ),
-        }
-    ),
+    hyperparameters={
+        **{name: each for name, each in COMMON.items() if name not in {"likelihood", "sigma"}},
+        "latents": whole(4, "dimension of the codes", 2, 100),
+        "learning_rate": Hyperparameter(1e-3, "of Adam", 0.0, 1.0),
+        "angle_speed": Hyperparameter(
+            10.0, "the angles learn this many times as fast as the networks", 1e-3, 1e3, structural=True
+        ),
+        "entanglement_weight": Hyperparameter(0.01, "of the planes beside each action's largest", 0.0, 1e6),
+        "trajectories": whole(48_000, "random walks", 1, 1e8),
+        "trajectory_length": whole(5, "actions of each", 1, 1e4),
+        "trajectories_at_once": whole(16, "of a step", 1, 1e5),
+        "action_step": whole(1, "levels that an action moves its factor", 1, 1e6),
+    },
     encode=encode_quessard,
     decode=decode_quessard,
     version=2,  # turns of a cyclic factor whose last level is its first again

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.factors import FactorSpace, FactorTable, Space, cyclic_columns
 from unbraid.families.base import Context
 
 
@@ -38,11 +38,10 @@ def cyclic_of(space: Space) -> tuple[str, ...]:
     """
     if isinstance(space, FactorTable) and space.complete is not None:
         space = space.complete
-    names = tuple(name for name, kind in zip(some_factors(space), space.kinds, strict=True) if kind == "cyclic")
-    if not names:
-        raise ValueError(f"none of its factors {', '.join(space.names)} is cyclic; this needs a cyclic factor")
+    some_factors(space)
+    columns = cyclic_columns(space)
     grid_of(space)
-    return names
+    return tuple(space.names[column] for column in columns)
 
 
 def named_factors(space: Space, text: str) -> tuple[str, ...]:

@@ -4,29 +4,14 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from torch import Tensor, nn
+from torch import nn
 
-from unbraid.families.base import Batch, Context, Family, Hyper, Hyperparameter, Logs, OptimizerStep
-from unbraid.families.common import (
-    COMMON,
-    DISENTANGLEMENT_LIB,
-    IMAGES,
-    NOISE,
-    build_vae,
-    decode_vae,
-    encode_vae,
-    outputs_and_reconstruction,
-)
+from unbraid.families.base import Batch, Context, Hyper, Hyperparameter, LossOutput
+from unbraid.families.common import DISENTANGLEMENT_LIB, outputs_and_reconstruction, vae_family
 from unbraid.objectives.beta_vae import beta_vae
 
 
-def vae_loss(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def vae_loss(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     outputs, reconstruction = outputs_and_reconstruction(modules, batch, hyper, context)
     loss, logs = beta_vae(outputs, reconstruction, beta=hyper.get("beta", 1.0))
     return loss, logs, {}
@@ -36,30 +21,22 @@ def vae_loss(
 # pixels from 0 to 1 that is a Gaussian of variance 1/8.
 DCI: Mapping[str, Any] = MappingProxyType({"network": "resnet", "likelihood": "gaussian", "sigma": 8**-0.5})
 
-VAE = Family(
-    title="Variational autoencoder",
-    build=build_vae,
-    optimizer_steps=(OptimizerStep("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
-    hyperparameters=COMMON,
-    encode=encode_vae,
-    decode=decode_vae,
+VAE = vae_family(
+    "Variational autoencoder",
+    vae_loss,
+    {},
     source="Kingma and Welling 2014",
-    presets=MappingProxyType({"dci": (DCI,), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)}),
+    presets={"dci": (DCI,), "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4},)},
 )
 
-BETA_VAE = Family(
-    title="beta-VAE",
-    build=build_vae,
-    optimizer_steps=(OptimizerStep("vae", ("vae",), vae_loss, (IMAGES, NOISE)),),
-    hyperparameters=MappingProxyType({**COMMON, "beta": Hyperparameter(4.0, "weight of the KL divergence", 0.0, 1e6)}),
-    encode=encode_vae,
-    decode=decode_vae,
+BETA_VAE = vae_family(
+    "beta-VAE",
+    vae_loss,
+    {"beta": Hyperparameter(4.0, "weight of the KL divergence", 0.0, 1e6)},
     source="Higgins et al. 2017, eq. 4",
-    presets=MappingProxyType(
-        {
-            "udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
-            "dci": ({**DCI, "beta": 6.0},),
-            "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "beta": 5.0},),
-        }
-    ),
+    presets={
+        "udr": tuple({**DISENTANGLEMENT_LIB, "beta": float(beta)} for beta in (1, 2, 4, 6, 8, 16)),
+        "dci": ({**DCI, "beta": 6.0},),
+        "lsbd": ({**DISENTANGLEMENT_LIB, "latents": 4, "beta": 5.0},),
+    },
 )

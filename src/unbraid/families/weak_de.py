@@ -1,6 +1,5 @@
 """WeakDE: an adversarial autoencoder whose prior becomes one Gaussian per class of the labelled images."""
 
-from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
@@ -19,12 +18,13 @@ from unbraid.families.base import (
     Hyperparameter,
     ImageSource,
     Items,
-    Logs,
+    LossOutput,
     OptimizerStep,
     Part,
     Settings,
     Supervision,
     Supply,
+    whole,
 )
 from unbraid.families.common import COMMON, IMAGES
 from unbraid.families.supervision import named_factors
@@ -88,7 +88,7 @@ def build_weak_de(shape: Shape, settings: Settings) -> nn.ModuleDict:
     )
 
 
-def encode_weak_de(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:  # noqa: ARG001
+def encode_weak_de(modules: nn.ModuleDict, images: Tensor, settings: Settings) -> tuple[Tensor, None]:
     return promote(modules["encoder"](images)), None
 
 
@@ -105,13 +105,7 @@ def since_warmup(step: int, context: Context) -> int | None:
     return step - begin if step >= begin else None
 
 
-def fit_prior(
-    modules: nn.ModuleDict,
-    supply: Supply,
-    images: ImageSource,
-    hyper: Hyper,
-    context: Context,  # noqa: ARG001
-) -> None:
+def fit_prior(modules: nn.ModuleDict, supply: Supply, images: ImageSource, hyper: Hyper, context: Context) -> None:
     """From now on the prior is that of the labelled images as they are encoded now."""
     labelled = supply.items["labelled"]
     parts = np.array_split(labelled.positions, -(-len(labelled.positions) // ENCODED_AT_ONCE))
@@ -120,26 +114,14 @@ def fit_prior(
     cast(ClassPrior, modules["prior"]).fit(codes, classes, float(hyper["spread"]))
 
 
-def of_autoencoder(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,
-    step: Any,  # noqa: ARG001
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def of_autoencoder(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     decoded = promote(modules["decoder"](promote(modules["encoder"](batch["images"]))))
     likelihood = context.settings["likelihood"]
     fit = negative_log_likelihood(decoded, batch["images"], likelihood, hyper["sigma"]).mean()
     return fit, {"reconstruction": fit}, {}
 
 
-def of_relations(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,  # noqa: ARG001
-    step: Any,  # noqa: ARG001
-    context: Context,  # noqa: ARG001
-) -> tuple[Tensor, Logs, Logs]:
+def of_relations(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     prior = cast(ClassPrior, modules["prior"])
     classes = prior.choose(batch["from"])
     before = prior.sample(classes, batch["from noise"])
@@ -147,24 +129,12 @@ def of_relations(
     return relation_loss(promote(modules["relations"](relation_inputs(before))), after), {}, {}
 
 
-def of_generator(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,  # noqa: ARG001
-    step: Any,  # noqa: ARG001
-    context: Context,  # noqa: ARG001
-) -> tuple[Tensor, Logs, Logs]:
+def of_generator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     codes = promote(modules["encoder"](batch["images"]))
     return generator_loss(_judged(modules, codes)), {}, {"codes": codes}
 
 
-def of_discriminator(
-    modules: nn.ModuleDict,
-    batch: Batch,
-    hyper: Hyper,  # noqa: ARG001
-    step: Any,
-    context: Context,
-) -> tuple[Tensor, Logs, Logs]:
+def of_discriminator(modules: nn.ModuleDict, batch: Batch, hyper: Hyper, step: Any, context: Context) -> LossOutput:
     """Told apart: the codes of the generator's move, and samples of the prior of this step."""
     prior = cast(ClassPrior, modules["prior"])
     mixture = prior.sample(prior.choose(batch["prior class"]), batch["prior noise"])
@@ -182,7 +152,7 @@ def _judged(modules: nn.ModuleDict, codes: Tensor) -> Tensor:
 PAIRED = ("relations", "latents")
 
 
-def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:  # noqa: ARG001
+def draw_prior(modules: nn.ModuleDict, settings: Settings, normal: Tensor, uniform: Tensor) -> Tensor:
     """Of the Gaussian of any class that was fitted; uniform on the cube, where the warm-up never ended."""
     prior = cast(ClassPrior, modules["prior"])
     drawn = prior.sample(prior.choose(uniform[:, 0]), normal)
@@ -218,33 +188,22 @@ WEAK_DE = Family(
             Adam("adversarial_learning_rate"),
         ),
     ),
-    hyperparameters=MappingProxyType(
-        {
-            **COMMON,
-            "latents": Hyperparameter(8, "number of latents", 1, 1000, kind="int", structural=True),
-            "classes": Hyperparameter(
-                "all", "factors whose combinations are the classes, such as shape+position_x", kind="text"
-            ),
-            "bins": Hyperparameter(
-                3,
-                "ranges into which the levels of each are cut, if not categorical",
-                2,
-                1e6,
-                kind="int",
-                structural=True,
-            ),
-            "labels": Hyperparameter(20_000, "images whose classes are told", 1, 1e8, kind="int", structural=True),
-            "warmup": Hyperparameter(
-                1 / 6, "fraction of the training after which the prior is fitted", 0.0, 1.0, structural=True
-            ),
-            "spread": Hyperparameter(0.1, "what the covariance of a class is multiplied by", 0.0, 1e3),
-            "adversarial_learning_rate": Hyperparameter(1e-4, "of the Adams of generator and discriminator", 0.0, 1.0),
-            "adversary_width": Hyperparameter(
-                1024, "units of hidden layers of discriminator and relations", 1, 1e5, kind="int", structural=True
-            ),
-            "adversary_depth": Hyperparameter(4, "hidden layers of both", 1, 100, kind="int", structural=True),
-        }
-    ),
+    hyperparameters={
+        **COMMON,
+        "latents": whole(8, "number of latents", 1, 1000),
+        "classes": Hyperparameter(
+            "all", "factors whose combinations are the classes, such as shape+position_x", kind="text"
+        ),
+        "bins": whole(3, "ranges into which the levels of each are cut, if not categorical", 2, 1e6),
+        "labels": whole(20_000, "images whose classes are told", 1, 1e8),
+        "warmup": Hyperparameter(
+            1 / 6, "fraction of the training after which the prior is fitted", 0.0, 1.0, structural=True
+        ),
+        "spread": Hyperparameter(0.1, "what the covariance of a class is multiplied by", 0.0, 1e3),
+        "adversarial_learning_rate": Hyperparameter(1e-4, "of the Adams of generator and discriminator", 0.0, 1.0),
+        "adversary_width": whole(1024, "units of hidden layers of discriminator and relations", 1, 1e5),
+        "adversary_depth": whole(4, "hidden layers of both", 1, 100),
+    },
     encode=encode_weak_de,
     decode=decode_weak_de,
     by_length="its warm-up is a part of all steps",
@@ -254,7 +213,7 @@ WEAK_DE = Family(
     events=(Event(warmup_steps, fit_prior),),
     parts=lambda settings: (Part("z", "point", settings["latents"]),),
     draw_prior=draw_prior,
-    presets=MappingProxyType({"sprites": ({"classes": "shape+position_x+position_y"},)}),
+    presets={"sprites": ({"classes": "shape+position_x+position_y"},)},
     notes=(
         "Samples of the prior are of every class alike; in the published code they are all of the first, by a fault. "
         "Until the warm-up is over the prior is uniform on the cube from -1 to 1.",
