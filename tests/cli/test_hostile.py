@@ -143,13 +143,7 @@ def test_the_walk_takes_every_command() -> None:
 
 @pytest.mark.parametrize(("command", "given", "expected"), [(name, *each) for name in WALK for each in WALK[name]])
 def test_no_command_executes_what_a_folder_names(
-    unbraid_cli,
-    theirs: Path,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    given: str,
-    expected: int,
+    unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch, command: str, given: str, expected: int
 ) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setattr("unbraid.explore.server.Server.serve_forever", interrupted)
@@ -171,11 +165,7 @@ def interrupted(*_: object) -> None:
     ],
 )  # fmt: skip
 def test_the_line_says_what_would_be_executed_and_how_to_allow_it(
-    unbraid_cli,
-    theirs: Path,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    given: str,
+    unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch, given: str
 ) -> None:
     monkeypatch.chdir(home)
     code, printed, error = unbraid_cli(*given.split())
@@ -193,10 +183,7 @@ def test_the_line_says_what_would_be_executed_and_how_to_allow_it(
 
 
 def test_a_study_is_drawn_and_added_to_by_who_trusts_it(
-    unbraid_cli,
-    theirs: Path,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
     assert unbraid_cli("report", "study")[0] == 0
@@ -219,10 +206,7 @@ def page_says(page: Path, text: str) -> int:
 
 
 def test_whole_objects_are_encoded_by_networks_that_are_trusted_only(
-    unbraid_cli,
-    theirs: Path,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
     codes = unbraid.Representation.load("run/codes.safetensors")
@@ -306,12 +290,7 @@ def poisoned(home: Path, **changes: object) -> Path:
     ],
 )
 def test_what_a_config_says_in_place_of_settings_is_refused(
-    unbraid_cli,
-    theirs: Path,
-    home: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    changes: dict[str, object],
-    said: str,
+    unbraid_cli, theirs: Path, home: Path, monkeypatch: pytest.MonkeyPatch, changes: dict[str, object], said: str
 ) -> None:
     text = json.dumps(changes).replace("{marker}", str(theirs / "marker"))
     poisoned(home, **json.loads(text))

@@ -34,11 +34,7 @@ def activations(folder: Path, n: int, neurons: int) -> None:
     ("n", "neurons"), [(500, 64), pytest.param(5_000, 512, marks=pytest.mark.slow)], ids=["small", "whole"]
 )
 def test_a_neuroscientist_with_angles_sees_which_neurons(
-    unbraid_cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    n: int,
-    neurons: int,
+    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, n: int, neurons: int
 ) -> None:
     monkeypatch.chdir(tmp_path)
     activations(tmp_path, n, neurons)
@@ -74,10 +70,7 @@ def test_a_neuroscientist_with_angles_sees_which_neurons(
     assert best["orientation"] < 6 <= best["phase"] < 12
 
 
-def test_a_figure_of_labelled_codes_is_that_of_the_representation(
-    unbraid_cli,
-    tmp_path: Path,
-) -> None:
+def test_a_figure_of_labelled_codes_is_that_of_the_representation(unbraid_cli, tmp_path: Path) -> None:
     activations(tmp_path, 60, 14)
     table = np.loadtxt(tmp_path / "stimuli.csv", delimiter=",", skiprows=1)
     names = ("orientation", "phase", "x", "y")
@@ -93,9 +86,7 @@ def test_a_figure_of_labelled_codes_is_that_of_the_representation(
 
 
 def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(
-    unbraid_cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
@@ -140,9 +131,7 @@ udr: {similarity: spearman, informative: kl, kl_threshold: 0}
 
 
 def test_an_engineer_ranks_a_sweep_on_pictures_together_with_five_files(
-    unbraid_cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Study, add, rank, report: nobody is asked for a label."""
     monkeypatch.chdir(tmp_path)

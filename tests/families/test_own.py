@@ -107,11 +107,7 @@ executor: {{name: local, processes: 0}}
 """
 
 
-def test_in_a_study_and_by_the_commands(
-    unbraid_cli: Cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_in_a_study_and_by_the_commands(unbraid_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
     (tmp_path / "study.yaml").write_text(STUDY)
     folder = str(tmp_path / "study")

@@ -172,9 +172,7 @@ def test_a_card_of_wide_codes_has_the_numbers_of_the_plain_one_and_the_codes_tha
 
 
 def test_the_command_scores_a_file_that_is_too_wide(
-    unbraid_cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
     table = "\n".join(["a,b,c", *(",".join(map(str, row)) for row in FACTORS.tolist())])
@@ -270,9 +268,7 @@ def test_a_number_of_sparse_codes_that_is_not_finite_costs_its_own_row(monkeypat
 
 
 def test_the_command_is_strict_with_sparse_codes_too(
-    unbraid_cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sparse.save_npz(tmp_path / "codes.npz", sparse.csr_array(wide()))
     (tmp_path / "labels.csv").write_text("a\n" + "".join(f"{row[0]}\n" for row in FACTORS), encoding="utf-8")

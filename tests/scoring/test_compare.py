@@ -351,12 +351,7 @@ def test_bold_cells_and_a_foot_in_every_format() -> None:
         (["compare", "{a}", "{b}", "--paired"], "their factors do not match"),
     ],
 )
-def test_bad_usage_is_one_line_and_exit_2(
-    unbraid_cli,
-    tmp_path: Path,
-    arguments: list[str],
-    message: str,
-) -> None:
+def test_bad_usage_is_one_line_and_exit_2(unbraid_cli, tmp_path: Path, arguments: list[str], message: str) -> None:
     GOOD.save(tmp_path / "a.npz")
     model(0.3, 2, 300).save(tmp_path / "b.npz")
     code, printed, error = unbraid_cli(*(each.format(a=tmp_path / "a.npz", b=tmp_path / "b.npz") for each in arguments))

@@ -178,9 +178,7 @@ def _codes(folder: Path) -> list[Representation]:
 
 
 def test_the_page_of_all_shows_medians_by_dataset_and_leads_to_the_pages_of_each(
-    unbraid_cli,
-    wide: Path,
-    tmp_path: Path,
+    unbraid_cli, wide: Path, tmp_path: Path
 ) -> None:
     code, _, error = unbraid_cli("report", str(wide), "--out", str(tmp_path / "all.html"))
     assert code == 0, error

@@ -47,7 +47,7 @@ def test_what_cannot_go_on_is_refused_and_nothing_is_written(short: Run, tmp_pat
 
     assert "has taken 10 steps: steps, in all, must be more; got 10" in refused(short, 10)
     assert "steps must be a whole number, 1 or more; got 12.5" in refused(short, 12.5)
-    assert "was trained on a dataset in memory; give the dataset" in refused(short, dataset=None)
+    assert "was trained on a dataset in memory, which no folder holds; give its images" in refused(short, dataset=None)
     assert "was trained on other images than these" in refused(short, dataset=blocks())
     bare = tmp_path / short.path.name
     shutil.copytree(short.path, bare)

@@ -262,9 +262,7 @@ def test_a_study_of_pictures_that_asks_for_factors(change: tuple[str, str], said
 
 
 def test_the_commands_on_a_folder_of_pictures(
-    unbraid_cli: Cli,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    unbraid_cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("unbraid.training.workers.n_cores", lambda: 0)
     folder = str(saved(tmp_path / "pictures"))

@@ -277,7 +277,6 @@ class Run:
         from unbraid.datasets import load
         from unbraid.datasets.digest import content_digest
         from unbraid.datasets.own import images_of
-        from unbraid.datasets.recorded import check_recorded, of_everywhere
 
         source = self.config["dataset"]
         if isinstance(dataset, str | Path):
@@ -291,11 +290,7 @@ class Run:
                     "others, give unbraid.datasets.from_array(images)"
                 )
             return opened
-        if source["name"] is None:
-            raise ValueError(f"{self.path} was trained on a dataset in memory, which no folder holds; give its images")
-        name = source["name"]
-        check_recorded(name, self.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
-        return load(name, **of_everywhere(source["options"]))
+        return load(**named_images(self))
 
     def codes(self) -> Representation:
         """The representation kept in the folder.
@@ -442,6 +437,22 @@ class Run:
         device = choose_device(self.device)
         with torch.inference_mode(), reproducible(device):
             return function(*(each.to(device) for each in batch))
+
+
+def named_images(run: Run) -> dict[str, Any]:
+    """Name and options of the images of a training.
+
+    Raises:
+        ValueError: they have no name, or it is a path that the user did not give.
+    """
+    from unbraid.datasets.recorded import check_recorded, of_everywhere
+
+    source = run.config["dataset"]
+    name = source["name"]
+    if name is None:
+        raise ValueError(f"{run.path} was trained on a dataset in memory, which no folder holds; give its images")
+    check_recorded(name, run.path / CONFIG, f"give the dataset, or load_run(path, trust=[{name!r}])")
+    return {"name": name, **of_everywhere(source["options"])}
 
 
 def _check_whole(path: Path) -> None:

@@ -10,7 +10,6 @@ from unbraid.confidence.baselines import Baseline
 from unbraid.representation import Representation
 from unbraid.representation.representation import read_wide
 from unbraid.runs.labelled import Labels, read_label_columns, read_labelled
-from unbraid.runs.objects import objects_of
 from unbraid.scoring.card import ScoreCard
 from unbraid.scoring.score import score
 from unbraid.storage.run_files import WEIGHTS
@@ -58,6 +57,10 @@ def check_baselines(paths: Sequence[Path], labels: Labels) -> None:
 
 
 def _orbits(path: Path, held: Representation, trust: Collection[str]) -> Representation:
+    from unbraid.runs.objects import (
+        objects_of,  # what it needs of datasets takes as long to load as a metric to compute
+    )
+
     return objects_of(path, trust=trust)().keep_factors(held.names)
 
 

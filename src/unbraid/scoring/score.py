@@ -26,10 +26,8 @@ from unbraid.scoring.blocks import Blocks, blocks_of
 from unbraid.scoring.card import ON_ERROR, FailedMetric, ScoreCard, Scored, none_computed
 from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
-from unbraid.scoring.encoding import encoded, encoded_objects
 from unbraid.scoring.engine import Gap, score_each
 from unbraid.scoring.memory import check_memory_of_scores
-from unbraid.scoring.pixels import baselines_of
 from unbraid.scoring.uncertainty import with_baselines, with_intervals, with_nulls
 from unbraid.storage.trust import code_of, imported, is_code, trusting
 from unbraid.types import ArrayLike, Progress
@@ -236,6 +234,10 @@ def score_encoder(
     Raises:
         ValueError: `encode` returns another number of rows than it was given.
     """
+    # With the datasets, which take as long to load as a metric does to compute.
+    from unbraid.scoring.encoding import encoded, encoded_objects
+    from unbraid.scoring.pixels import baselines_of
+
     for name, count in (("n_samples", n_samples), ("batch_size", batch_size)):
         check_whole(name, count, 1)
     check_whole("seed", seed, 0)

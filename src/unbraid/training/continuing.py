@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from unbraid._utils.arguments import check_whole
-from unbraid.datasets.recorded import check_recorded, of_everywhere
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
-from unbraid.runs.run import Run, open_run
-from unbraid.storage.run_files import CHECKPOINT, CONFIG
+from unbraid.runs.run import Run, named_images, open_run
+from unbraid.storage.run_files import CHECKPOINT
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
 from unbraid.training.source import Source, opened_dataset
@@ -53,7 +52,7 @@ def continue_run(
         if progress:
             progress(TrainingProgress(1, 0, longer.steps, {}, reading=(done, total)))
 
-    opened, described = opened_dataset(_source(begun) if dataset is None else dataset, read)
+    opened, described = opened_dataset(named_images(begun) if dataset is None else dataset, read)
     if described["content"] != begun.config["dataset"]["content"]:
         raise ValueError(f"{begun.path} was trained on other images than these")
 
@@ -103,13 +102,3 @@ def _check(begun: Run, plan: Plan, member: Member, longer: Plan) -> None:
         raise ValueError(
             f"{begun.path} keeps no {CHECKPOINT}, without which it cannot be continued; runs of studies keep none"
         )
-
-
-def _source(begun: Run) -> Source:
-    """As the run names its images, once that is allowed."""
-    source = begun.config["dataset"]
-    if source["name"] is None:
-        raise ValueError(f"{begun.path} was trained on a dataset in memory; give the dataset")
-    how = f"give the dataset, or load_run(path, trust=[{source['name']!r}])"
-    check_recorded(source["name"], begun.path / CONFIG, how)
-    return {"name": source["name"], **of_everywhere(source["options"])}
