@@ -73,6 +73,9 @@ def test_directions_are_those_of_the_metrics() -> None:
     assert higher_is_better("my_lab.scores:mine.score") is True
     assert higher_is_better("udr.score") is True
     assert higher_is_better("hyper.beta") is None
+    assert higher_is_better("dci_lasso.completeness") is True  # beside the headline, as a score card says
+    assert higher_is_better("dci_lasso.informativeness") is False  # an error
+    assert higher_is_better("mig.ceiling") is None
 
 
 # Agreement

@@ -20,7 +20,6 @@ from unbraid.factors import FactorSpace
 from unbraid.metrics import METRICS, PRESETS
 from unbraid.metrics._shared.inputs import standardised
 from unbraid.metrics._shared.sharing import shared, sharing
-from unbraid.scoring.card import direction
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
 
@@ -87,10 +86,10 @@ def test_a_frame_says_of_every_number_which_way_is_better() -> None:
     said = {(row["metric"], row["name"]): row["direction"] for row in frame.to_dict("records")}
     assert said["dci_lasso", "disentanglement"] == said["dci_lasso", "completeness"] == "higher"
     assert said["dci_lasso", "informativeness"] == said["dci_lasso", "nrmse"] == "lower"  # errors
-    assert direction(METRICS["dci_forest"], "error_rate") is False
-    assert direction(METRICS["dci_forest"], "informativeness") is False  # an error; that of DCI-ES is none
-    assert direction(METRICS["dci_es"], "informativeness") is True
-    assert direction(METRICS["infomec"], "compactness") is True
+    assert METRICS["dci_forest"].direction("error_rate") is False
+    assert METRICS["dci_forest"].direction("informativeness") is False  # an error; that of DCI-ES is none
+    assert METRICS["dci_es"].direction("informativeness") is True
+    assert METRICS["infomec"].direction("compactness") is True
     assert said["factor_leakage", "auc"] == said["factor_leakage", "per_factor"] == "lower"
     assert said["explicitness", "auc"] == "higher"
     assert said["mig", "ceiling"] == ""  # of which there is no better

@@ -48,8 +48,8 @@ def higher_is_better(column: str) -> bool | None:
     """Of a column of results; None where there is no better, as for a hyperparameter."""
     metric, _, value = column.removeprefix(PUBLISHED).removeprefix(BASELINE).rpartition(".")
     known = find_metric(metric)
-    if known is not None and value in (known.headline, HELD_OUT):
-        return known.higher_is_better
+    if known is not None:
+        return known.direction(known.headline if value == HELD_OUT else value)
     if column.endswith("_spread"):
         return None
     if is_code(code_of(metric)) and value == "score":

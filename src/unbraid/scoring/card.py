@@ -34,12 +34,6 @@ from unbraid.storage.score_file import (
 )
 from unbraid.types import DataFrame, FloatArray
 
-# Values beside the headlines of metrics, and which way is better; of others there is no better.
-HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
-LOWER = (
-    "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
-    "total_correlation", "leakage",
-)  # fmt: skip
 ROWS = {**METRICS, **BLOCKED}  # of metrics that a card may hold
 NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
 
@@ -265,7 +259,7 @@ class ScoreCard(Mapping[str, Any]):
             names = self.representation.names
             numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
             for name, factor, number, interval in numbers:
-                higher, headline = direction(scored.metric, name), name == scored.metric.headline
+                higher, headline = scored.metric.direction(name), name == scored.metric.headline
                 null = scored.null if headline else None
                 above = None if null is None else null.above
                 rows.append(
@@ -411,15 +405,6 @@ class ScoreCard(Mapping[str, Any]):
             **({"collapsed": True} if self.representation.tells_nothing() else {}),
             **({"chosen_factors": list(self.chosen_factors)} if self.chosen_factors else {}),
         }
-
-
-def direction(metric: Metric, name: str) -> bool | None:
-    """Whether higher is better of a value of a metric's result; None where there is no better."""
-    if name in (metric.headline, "per_factor", "auc"):
-        return metric.higher_is_better
-    if name in HIGHER or name in metric.claims:
-        return True
-    return False if name in LOWER else None
 
 
 def load_beside(path: str | Path) -> "ScoreCard":

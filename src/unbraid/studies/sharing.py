@@ -19,7 +19,6 @@ from uuid import UUID
 from unbraid._version import VERSION
 from unbraid.analysis.columns import higher_is_better
 from unbraid.metrics._shared.arguments import arguments_of, find_metric
-from unbraid.scoring.card import direction
 from unbraid.storage.score_file import SavedInput, SavedIntervals
 from unbraid.studies.results import results
 from unbraid.studies.snapshot import RunView, StudySnapshot
@@ -161,12 +160,10 @@ def _rows(scored: SavedInput) -> dict[str, str]:
 
 def _better(metric: str, name: str, decided: Mapping[str, Any]) -> bool | None:
     """Whether higher is better of a value; None of what is no score."""
-    if metric == "udr":
-        return higher_is_better(f"{metric}.{name}") if name == "score" else None
-    if metric not in decided:
+    if metric not in decided and (metric, name) != ("udr", "score"):
         return None
     known = find_metric(metric)
-    return direction(known, name) if known is not None else higher_is_better(f"{metric}.{name}")
+    return higher_is_better(f"{metric}.{name}") if known is None else known.direction(name)
 
 
 def _metric_config(metric: str, name: str, better: bool, decided: Mapping[str, Any]) -> dict[str, Any]:

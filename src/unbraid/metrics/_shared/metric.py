@@ -22,6 +22,14 @@ DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",
 GRID = "resampled rows would leave gaps in the grid that it needs"
 
 
+# Values beside the headlines of metrics, and which way is better; of others there is no better.
+HIGHER = ("completeness", "mean_accuracy", "train_accuracy", "drop", "smallest_plane_angle")
+LOWER = (
+    "informativeness", "nrmse", "error_rate", "error", "ordinary", "nm_auc", "mean", "norm_mean", "index_code_mi",
+    "total_correlation", "leakage",
+)  # fmt: skip
+
+
 @dataclass(frozen=True)
 class Metric:
     """One row: how to call a metric, how to read its headline value, and which laws it obeys."""
@@ -64,6 +72,14 @@ class Metric:
     def name(self) -> str:
         """By which it is asked for."""
         return self.title if self.own else self.function.__name__
+
+    def direction(self, value: str) -> bool | None:
+        """Whether higher is better of a value of its result; None where there is no better."""
+        if value in (self.headline, "per_factor", "auc"):
+            return self.higher_is_better
+        if value in HIGHER or value in self.claims:
+            return True
+        return False if value in LOWER else None
 
     @property
     def needs_factors(self) -> bool:
