@@ -10,7 +10,8 @@ import pytest
 
 from unbraid.analysis.by_setting import quartiles, setting_means, trend
 from unbraid.analysis.comparison import compare_groups
-from unbraid.analysis.merging import merge_tables, read_table, without_columns, write_table
+from unbraid.analysis.merging import merge_tables, read_table, without_columns
+from unbraid.storage.table_formats import save_frame
 
 RULES = {"mig": {"version": 2}}
 
@@ -71,7 +72,7 @@ def test_tables_merge_in_any_order_all_at_once_or_one_by_one(tmp_path: Path) -> 
         "t.csv",
         "t.parquet",
     ):  # ids that look like numbers, names like missing ones
-        write_table(whole, tmp_path / name)
+        save_frame(whole, tmp_path / name)
         again = merge_tables({"1": read_table(tmp_path / name)})
         pd.testing.assert_frame_equal(again, whole, check_exact=True)
 
@@ -165,7 +166,7 @@ def test_what_is_no_table_of_a_study_is_one_line(tmp_path: Path) -> None:
 
 def test_a_flipped_bit_of_a_table_is_never_another_number(tmp_path: Path) -> None:
     path = tmp_path / "table.parquet"
-    write_table(A, path)
+    save_frame(A, path)
     whole = path.read_bytes()
     pd.testing.assert_frame_equal(read_table(path), A, check_dtype=False)
     pd.testing.assert_frame_equal(pd.read_parquet(path), A, check_dtype=False)  # an ordinary file to all others

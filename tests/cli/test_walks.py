@@ -10,6 +10,7 @@ from PIL import Image
 
 from unbraid.figures import draw
 from unbraid.representation import Representation
+from unbraid.storage.table_formats import comma_separated
 
 
 def activations(folder: Path, n: int, neurons: int) -> None:
@@ -82,7 +83,7 @@ def test_a_figure_of_labelled_codes_is_that_of_the_representation(unbraid_cli, t
         "--period", "orientation=pi,phase=2pi", "--out", str(tmp_path / "f.svg"), "--data", str(tmp_path / "f.csv"),
     )  # fmt: skip
     assert code == 0, error
-    assert (tmp_path / "f.csv").read_text() == draw("important-codes", held).csv()
+    assert (tmp_path / "f.csv").read_text() == comma_separated(draw("important-codes", held).table)
 
 
 def test_an_engineer_without_labels_ranks_forty_files_in_three_groups(

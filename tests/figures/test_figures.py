@@ -15,6 +15,7 @@ from matplotlib.collections import PolyCollection
 from tests.figures.examples import SPACE, codes_source, objects_source, representation, run_source, study_source
 from unbraid.figures import FIGURES, Drawn, Source, draw, open_source
 from unbraid.metrics import d_lsbd, mig
+from unbraid.storage.table_formats import comma_separated, save_table
 from unbraid.studies.study import Study
 
 Plain = Callable[[str, str], Drawn]
@@ -41,7 +42,7 @@ def plain(sources: dict[str, Source]) -> Plain:
 
 
 def table(drawn: Drawn) -> dict[str, list[str]]:
-    rows = list(csv.DictReader(io.StringIO(drawn.csv())))
+    rows = list(csv.DictReader(io.StringIO(comma_separated(drawn.table))))
     return {name: [row[name] for row in rows] for name in drawn.data}
 
 
@@ -345,11 +346,11 @@ def test_names_are_text_whatever_they_hold(tmp_path: Path) -> None:
 
 def test_data_is_written_whole_and_reads_back_exactly(plain: Plain, tmp_path: Path) -> None:
     drawn = plain("kl", "codes")
-    drawn.save_data(tmp_path / "kl.csv")
-    assert (tmp_path / "kl.csv").read_text(encoding="utf-8") == drawn.csv()
+    save_table(tmp_path / "kl.csv", drawn.table)
+    assert (tmp_path / "kl.csv").read_text(encoding="utf-8") == comma_separated(drawn.table)
     assert floats(drawn, "kl").tolist() == list(map(float, drawn.data["kl"]))  # to the last digit
-    with pytest.raises(ValueError, match=r"kl.txt: the data of a figure is saved as .csv"):
-        drawn.save_data(tmp_path / "kl.txt")
+    with pytest.raises(ValueError, match=r"kl.txt: a table is saved as "):
+        save_table(tmp_path / "kl.txt", drawn.table)
 
 
 STUDY = """

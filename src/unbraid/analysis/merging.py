@@ -1,4 +1,4 @@
-"""Tables of results as files, and several of them as one: nothing lost, nothing mixed, whatever their order."""
+"""Tables of results read, and several of them as one: nothing lost, nothing mixed, whatever their order."""
 
 import csv
 import json
@@ -14,11 +14,11 @@ from unbraid._utils.suggest import suggestion
 from unbraid.analysis.columns import N_ROWS
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.arguments import find_metric
-from unbraid.storage.files import atomic_write, check_file
-from unbraid.storage.tables import read_parquet, write_frame
+from unbraid.storage.files import check_file
+from unbraid.storage.tables import read_parquet
 from unbraid.types import DataFrame
 
-__all__ = ["merge_tables", "read_table", "without_columns", "write_table"]
+__all__ = ["merge_tables", "read_table", "without_columns"]
 
 Row: TypeAlias = dict[str, Any]  # cells that are not missing, by column
 
@@ -85,27 +85,6 @@ def _cells(name: str, cells: list[str | None]) -> list[Any]:
         return cells if name in TEXTS else [None if cell is None else float(cell) for cell in cells]
     except ValueError:
         return list(cells)
-
-
-def write_table(frame: DataFrame, path: Path) -> None:
-    """Write a table as .csv or .parquet; whole or not at all.
-
-    Raises:
-        ValueError: another suffix.
-        FileNotFoundError: the folder does not exist.
-    """
-    check_suffix(path)
-    with atomic_write(path) as temporary:
-        if path.suffix == ".csv":
-            frame.to_csv(temporary, index=False)
-        else:
-            write_frame(frame, temporary)
-
-
-def check_suffix(path: Path) -> None:
-    """Raises ValueError where no table can be written under this name."""
-    if path.suffix not in (".csv", ".parquet"):
-        raise ValueError(f"{path}: results are written as .csv or .parquet")
 
 
 def merge_tables(tables: Mapping[str, DataFrame], *, prefer_first: bool = False) -> DataFrame:

@@ -62,11 +62,11 @@ def export(
 
 
 def _results(path: Path, out: Path, trust: Collection[str]) -> None:
-    from unbraid.analysis.merging import write_table
     from unbraid.cli.study import opened
+    from unbraid.storage.table_formats import save_frame
 
     with opened(path, trust=trust) as study:
-        write_table(study.results(), out)
+        save_frame(study.results(), out)
     say(f"wrote {out}")
 
 

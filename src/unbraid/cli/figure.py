@@ -9,7 +9,7 @@ import typer
 from unbraid.cli._options import Key, Kinds, LabelTable, Missing, Period, labels_of, listed, pair
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import check_output, print_table, say
-from unbraid.storage.table_formats import Table
+from unbraid.storage.table_formats import Table, save_table
 
 
 def figure(
@@ -101,7 +101,7 @@ def figure(
         drawn = draw(name, source, options, width=width, codes=listed(codes), factors=listed(factors), top=top)
     drawn.save(out, theme=theme)
     if data is not None:
-        drawn.save_data(data)
+        save_table(data, drawn.table)
     for written in filter(None, (out, data)):
         say(f"wrote {written}")
     if drawn.caption:

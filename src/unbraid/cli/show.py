@@ -1,6 +1,5 @@
 """Where commands show what they found: on the terminal, and in the files of --csv, --latex, --markdown and --json."""
 
-import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -18,7 +17,7 @@ from rich.text import Text
 
 from unbraid._utils.printable import printable
 from unbraid.storage.files import atomic_write
-from unbraid.storage.table_formats import Table, is_bold, plain, table_text
+from unbraid.storage.table_formats import Table, is_bold, json_text, plain, table_text
 
 UNCUT = 10_000  # characters of a line that goes into a pipe or a file
 STDOUT = Path("-")
@@ -99,7 +98,7 @@ def show(
         if suffix == ".html":
             texts[path] = html or ""
         elif suffix == ".json" and content is not None:
-            texts[path] = json.dumps(content, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+            texts[path] = json_text(content)
         else:
             texts[path] = table_text((rows if suffix in (".csv", ".json") else paper) or first, suffix)
     for path, text in texts.items():

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from unbraid.cli._trust import TrustCode
-from unbraid.cli.show import say
+from unbraid.cli.show import check_output, say
 
 
 def merge(
@@ -36,15 +36,16 @@ def merge(
 
       unbraid study merge study-a/ study-b/ table.csv --without udr --out all.csv
     """
-    from unbraid.analysis.merging import check_suffix, merge_tables, without_columns, write_table
+    from unbraid.analysis.merging import merge_tables, without_columns
     from unbraid.cli.study import results_of
+    from unbraid.storage.table_formats import save_frame
 
-    check_suffix(out)
+    check_output("--out", out, ".csv", ".parquet")
     if len({str(path) for path in tables}) < len(tables):
         raise ValueError("one of the tables is given twice")
     frames = {str(path): results_of(path, trust_code or ()) for path in tables}
     frames = without_columns(frames, without or ())
     merged = merge_tables(frames, prefer_first=prefer_first)
-    write_table(merged, out)
+    save_frame(merged, out)
     held = sum(len(frame) for frame in frames.values())
     say(f"wrote {out}: {len(merged)} runs of {held} rows in {len(frames)} tables")

@@ -1,4 +1,4 @@
-"""A table as text for papers and programs: LaTeX, Markdown, CSV and JSON."""
+"""Tables as files for papers and programs: LaTeX, Markdown, CSV, JSON and Parquet."""
 
 import csv
 import io
@@ -107,6 +107,24 @@ def save_table(path: str | Path, table: Table) -> None:
     text = table_text(table, Path(path).suffix, path)
     with atomic_write(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
+
+
+def save_frame(frame: DataFrame, path: Path) -> None:
+    """Write a pandas DataFrame as .csv or .parquet, every number in full; whole or not at all.
+
+    Raises:
+        ValueError: the suffix is another.
+        FileNotFoundError: the folder does not exist.
+    """
+    if path.suffix not in (".csv", ".parquet"):
+        raise ValueError(f"{path}: results are written as .csv or .parquet")
+    with atomic_write(path) as temporary:
+        if path.suffix == ".csv":
+            frame.to_csv(temporary, index=False)
+        else:
+            from unbraid.storage.tables import write_parquet  # brings numpy, which a command that prints needs not
+
+            write_parquet(frame, temporary)
 
 
 def table_text(table: Table, suffix: str, path: str | Path = "") -> str:

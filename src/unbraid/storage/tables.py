@@ -234,7 +234,7 @@ def read_parquet(path: Path) -> Any:
         raise ValueError(f"{path}: not a readable .parquet file ({one_line(error)})") from error
 
 
-def write_frame(frame: DataFrame, path: Path) -> None:
+def write_parquet(frame: DataFrame, path: Path) -> None:
     """Write a pandas DataFrame without its index as .parquet, with a checksum."""
     require("pyarrow", "table", "writing .parquet")
     import pyarrow as pa

@@ -12,7 +12,6 @@ from typing import Any, TypeAlias, cast
 from unbraid._utils.signals import terminable
 from unbraid._utils.suggest import suggestion
 from unbraid._utils.threads import n_cores
-from unbraid.analysis.merging import write_table
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
@@ -20,6 +19,7 @@ from unbraid.scoring.score import choose
 from unbraid.storage.files import atomic_write
 from unbraid.storage.marks import ReadOnce
 from unbraid.storage.remote import LOCK, carried_study, discard, mirror_of
+from unbraid.storage.table_formats import save_frame
 from unbraid.studies import store
 from unbraid.studies.added_scores import score_added
 from unbraid.studies.baselines import score_baselines
@@ -133,7 +133,7 @@ def run_study(
             for label, each in prepared.items()
         ]
         if "" not in parts:
-            write_table(all_results(snapshots), folder / store.RESULTS)
+            save_frame(all_results(snapshots), folder / store.RESULTS)
     keep_index(folder, snapshots)
     return [run for each in snapshots for run in each.runs]
 

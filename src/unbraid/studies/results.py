@@ -31,10 +31,10 @@ from typing import Any, TypeAlias
 
 from unbraid._utils.optional import require
 from unbraid.analysis.columns import HELD_OUT, N_ROWS
-from unbraid.analysis.merging import write_table
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.storage.score_file import Decision
+from unbraid.storage.table_formats import save_frame
 from unbraid.studies import store
 from unbraid.studies.baselines import baseline_columns
 from unbraid.studies.holdout.results import columns as generalisation_columns
@@ -163,4 +163,4 @@ def _rank(name: str, groups: tuple[str, ...], names: list[str]) -> tuple[int, in
 
 def write_results(snapshot: StudySnapshot) -> None:
     """Write the results to the folder's results.parquet; whole or not at all."""
-    write_table(results(snapshot), snapshot.folder / store.RESULTS)
+    save_frame(results(snapshot), snapshot.folder / store.RESULTS)
