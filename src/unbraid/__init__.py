@@ -14,7 +14,7 @@ guard("numba.core.config")
 
 if TYPE_CHECKING:
     from unbraid import datasets, families, metrics, plots
-    from unbraid.scoring.compare import compare
+    from unbraid.studies.compare import compare
     from unbraid.studies.fit.fit import fit
     from unbraid.studies.rank import rank
     from unbraid.representation import Representation
@@ -53,7 +53,7 @@ _HOMES = {
     "Run": "unbraid.runs.run",
     "ScoreCard": "unbraid.scoring.card",
     "Study": "unbraid.studies.study",
-    "compare": "unbraid.scoring.compare",
+    "compare": "unbraid.studies.compare",
     "continue_run": "unbraid.training.continuing",
     "fit": "unbraid.studies.fit.fit",
     "load_run": "unbraid.runs.run",

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from fsspec.implementations.memory import MemoryFileSystem
 
+import unbraid
 from tests.studies.examples import same_but_for_times, written
 from unbraid import Representation, Study
 from unbraid.analysis.comparison import compare_groups
@@ -23,6 +24,7 @@ from unbraid.metrics import mig
 from unbraid.metrics._shared.resampling import permutation
 from unbraid.storage import remote
 from unbraid.storage.remote import address_of, local_folder, publish
+from unbraid.storage.table_formats import save_frame
 from unbraid.studies import store
 from unbraid.studies.added import sample_of
 from unbraid.studies.record import StudyProgress
@@ -171,6 +173,17 @@ def test_datasets_are_compared_on_as_many_rows_of_each(wide: Path) -> None:
     assert means["whole"] != pytest.approx(as_they_are[:4].mean())
     assert any("4 runs of 16 rows are scored on disjoint subsets of 12 rows" in note for note in found.notes)
     assert not any("subsets" in note for note in study.compare("family").notes), "all are of one dataset"
+
+
+def test_a_study_is_compared_by_its_folder_or_its_table_as_well(wide: Path, tmp_path: Path) -> None:
+    found = unbraid.compare(wide, by="family", columns=["mig.score"])
+    assert found.to_dict() == Study.load(wide).compare("family", ["mig.score"]).to_dict()
+    assert unbraid.compare(Study.load(wide), columns=["mig.score"]).to_dict() == found.to_dict()
+    save_frame(Study.load(wide).results(), tmp_path / "wide.csv")
+    assert unbraid.compare(str(tmp_path / "wide.csv"), columns=["mig.score"]).shifts == found.shifts
+    for compared in (unbraid.compare, unbraid.rank):
+        with pytest.raises(ValueError, match=r"codes.npz: not the folder of a study \(no study.yaml\); give models as"):
+            compared(tmp_path / "codes.npz")
 
 
 def _codes(folder: Path) -> list[Representation]:

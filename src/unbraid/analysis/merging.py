@@ -18,7 +18,7 @@ from unbraid.storage.files import check_file
 from unbraid.storage.tables import read_parquet
 from unbraid.types import DataFrame
 
-__all__ = ["merge_tables", "read_table", "without_columns"]
+__all__ = ["is_table", "merge_tables", "read_table", "without_columns"]
 
 Row: TypeAlias = dict[str, Any]  # cells that are not missing, by column
 
@@ -40,6 +40,11 @@ PROVENANCE = (
 TOLD = ("reason", "label")  # in words, of which any will do
 COUNTS = ("seed", "steps", "batch_size", "training_version", N_ROWS)
 STATES = ("finished", "diverged", "failed", "waiting")  # of one run in two tables, the first counts
+
+
+def is_table(path: str | Path) -> bool:
+    """Whether a path names such a file, and not the folder of a study."""
+    return Path(path).suffix in (".csv", ".parquet") and not Path(path).is_dir()
 
 
 def read_table(path: str | Path) -> DataFrame:

@@ -7,11 +7,6 @@ from typing import TypeVar
 Named = TypeVar("Named")
 
 
-def is_study(path: Path) -> bool:
-    """Whether a path is the folder or the address of a study."""
-    return ":/" in str(path) or (path / "study.yaml").is_file()
-
-
 def expanded(files: list[Path]) -> list[Path]:
     """Files and runs; of a folder of files or of runs, each of them."""
     from unbraid.representation import READABLE

@@ -1,6 +1,7 @@
 """`unbraid compare`: is one of several models, or one group of the runs of a study, better than another?"""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -20,7 +21,7 @@ from unbraid.cli._options import (
     listed,
     refuse,
 )
-from unbraid.cli._paths import called, expanded, is_study
+from unbraid.cli._paths import called, expanded
 from unbraid.cli._progress import metric_progress, stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, show
@@ -124,7 +125,10 @@ def compare(
         "seed": seed, "html": html,
     }  # fmt: skip
     of_study = {"by": by, "columns": columns, "over": over, "within": within}
-    if len(paths) == 1 and (is_study(paths[0]) or paths[0].suffix in (".csv", ".parquet")):
+    from unbraid.analysis.merging import is_table
+    from unbraid.studies.store import is_study
+
+    if len(paths) == 1 and (is_study(paths[0]) or is_table(paths[0])):
         refuse(of_models, f"is of models; {paths[0]} is a study")
         _of_study(paths[0], to, by or "family", listed(columns) or None, over or "runs", within, confidence, trust_code)
         return
@@ -164,18 +168,17 @@ def _of_study(
     path: Path, to: Files, by: str, columns: list[str] | None, over: Literal["runs", "settings"],
     within: str | None, confidence: float, trust: list[str] | None,
 ) -> None:  # fmt: skip
-    from unbraid.cli.study import is_table, opened
+    from unbraid.analysis.merging import is_table
+    from unbraid.cli.study import opened
+    from unbraid.studies.compare import compare
 
-    if is_table(path):
-        from unbraid.analysis.comparison import compare_groups, usual_within
-        from unbraid.analysis.merging import read_table
-
-        frame = read_table(path)
-        within = within or usual_within(frame, by)
-        found = compare_groups(frame, by, columns, over=over, within=within, confidence=confidence)
-    else:
-        with opened(path, trust=trust or ()) as study, stage_progress("scoring as many rows") as progress:
-            found = study.compare(by, columns, over=over, within=within, confidence=confidence, progress=progress)
+    with (
+        nullcontext(path) if is_table(path) else opened(path, trust=trust or ()) as study,
+        stage_progress("scoring as many rows") as progress,
+    ):
+        found = compare(
+            study, by=by, columns=columns, over=over, within=within, confidence=confidence, progress=progress
+        )
     rows = [(each.column, each, each.shift) for each in found.shifts]
     notes = [f"note: {note}" for note in found.notes]
     show(

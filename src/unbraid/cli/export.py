@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 import typer
 
-from unbraid.cli._paths import is_study
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import check_output, say
 
@@ -48,6 +47,8 @@ def export(
 
       unbraid export codes.csv --out codes.parquet
     """
+    from unbraid.studies.store import is_study
+
     trust = trust_code or ()
     if is_study(path) and records:
         _records(path, out, organisation, trust)

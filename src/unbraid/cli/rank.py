@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from unbraid.cli._options import Csv, Html, Json, Latex, Markdown, refuse
-from unbraid.cli._paths import expanded, is_study
+from unbraid.cli._paths import expanded
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode
 from unbraid.cli.show import Files, say, show
@@ -144,6 +144,8 @@ def rank(
     if rows is not None and rows < 1:
         raise ValueError(f"--rows must be at least 1; got {rows}")
     to = Files(csv, latex, markdown, json, html)
+    from unbraid.studies.store import is_study
+
     given = {
         "similarity": similarity, "alpha": None if alpha is None else penalty(alpha), "informative": informative,
         "kl_threshold": kl_threshold, "n_comparisons": n_comparisons, "seed": seed,

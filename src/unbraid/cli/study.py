@@ -168,17 +168,12 @@ def status(
 
 def results_of(path: Path, trust: Collection[str] = ()) -> "DataFrame":
     """The results of a study, or of a table that was exported."""
-    if is_table(path):
-        from unbraid.analysis.merging import read_table
+    from unbraid.analysis.merging import is_table, read_table
 
+    if is_table(path):
         return read_table(path)
     with opened(path, trust=trust) as study:
         return study.results()
-
-
-def is_table(path: Path) -> bool:
-    """Whether it is a table that was exported, and not the folder of a study."""
-    return path.suffix in (".csv", ".parquet") and not path.is_dir()
 
 
 @contextmanager

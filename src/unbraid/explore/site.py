@@ -4,7 +4,7 @@ import hashlib
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from unbraid.studies.scores import complete_scores, wanted_scores
 from unbraid.studies.several_page import studies_page
 from unbraid.studies.snapshot import StudySnapshot
 from unbraid.studies.store import ADDED, RUNS, YAML
-from unbraid.studies.study import Study
+from unbraid.studies.study import Study, open_study
 
 SHOWN_AS_TEXT = {".json", ".yaml", ".csv", ".txt"}
 # Metrics of one representation: UDR compares many, and a gap cannot be asked for.
@@ -115,7 +115,11 @@ class StudySite(RunSite):
         super().__init__(folder, trust)
 
     def check(self) -> None:
-        Study.load(self.folder, trust=self.trust)
+        with self._opened():
+            pass
+
+    def _opened(self) -> AbstractContextManager[Study]:
+        return open_study(self.folder, trust=self.trust)
 
     def kept(self, path: str) -> Reply | None:
         tag, reply = self._kept.get({"/": "page", "/data": "data"}.get(path, ""), ("", None))
@@ -163,7 +167,8 @@ class StudySite(RunSite):
         return replace(data, headers={"ETag": live["tag"]})
 
     def _snapshot(self) -> StudySnapshot:
-        return Study.load(self.folder, trust=self.trust).snapshot()
+        with self._opened() as study:
+            return study.snapshot()
 
     def _live(self) -> dict[str, Any]:
         return {"tag": self._tag(), "metrics": ON_DEMAND}
@@ -225,8 +230,8 @@ def open_site(folder: Path, trust: Collection[str] = ()) -> RunSite | StudiesSit
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder}: no such folder")
     if (folder / YAML).is_file():
-        study = Study.load(folder, trust=trust)
-        return StudySite(folder, trust) if "" in study.parts else StudiesSite(study, trust)
+        with open_study(folder, trust=trust) as study:
+            return StudySite(folder, trust) if "" in study.parts else StudiesSite(study, trust)
     if (folder / CONFIG).is_file():
         return RunSite(folder, trust)
     raise FileNotFoundError(f"{folder}: neither a study (no {YAML}) nor a run (no {CONFIG})")

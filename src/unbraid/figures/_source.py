@@ -46,9 +46,10 @@ class Source:
     @cached_property
     def snapshot(self) -> Any:
         """The study, which is of one dataset, as its folder holds it."""
-        from unbraid.studies.study import Study
+        from unbraid.studies.study import open_study
 
-        return Study.load(self.path, trust=self.trust).snapshot()
+        with open_study(self.path, trust=self.trust) as study:
+            return study.snapshot()
 
     @cached_property
     def results(self) -> DataFrame:
@@ -96,7 +97,7 @@ def open_source(path: str | Path | Representation | None, trust: Collection[str]
         if (path / CONFIG).is_file() or (path / CODES).is_file():
             return Source(path, "run", trust)
         if any((path / name).exists() for name in STUDY_FILES):
-            return Source(path, "study")
+            return Source(path, "study", trust)
         raise ValueError(f"{path}: neither the folder of a run ({CONFIG}) nor that of a study ({STUDY_FILES[0]})")
     if not path.is_file():
         if path.with_name(path.name + WORKING).is_dir():

@@ -294,8 +294,7 @@ def compare(
 def _named(models: Models) -> dict[str, Representation]:
     if not isinstance(models, Mapping | list | tuple):
         wanted = "a mapping from names to Representations or paths, or a list of paths"
-        of_study = "; of a study, call unbraid.Study.load(folder).compare()" if isinstance(models, str | Path) else ""
-        raise ValueError(f"models must be {wanted}; got {type(models).__name__}{of_study}")
+        raise ValueError(f"models must be {wanted}; got {type(models).__name__}")
     for each in models.values() if isinstance(models, Mapping) else models:
         if not isinstance(each, Representation | str | os.PathLike):
             made = "unbraid.Representation.of(codes, labels)"

@@ -25,6 +25,7 @@ from unbraid.representation.row_index import match_rows
 from unbraid.runs.folder import find_codes, read_codes, read_folder
 from unbraid.storage.run_files import CONFIG
 from unbraid.storage.tables import read_sparse
+from unbraid.studies.opening import is_opened, study_at
 from unbraid.types import ArrayLike
 
 if TYPE_CHECKING:
@@ -35,6 +36,11 @@ CODES_ALONE = (
     "codes alone do not tell how far a model was trained: untrained encoders agree as well, with UDR .09 to "
     ".30 among dense ones of 16 x 16 images; give codes of your untrained models (untrained=, --untrained) to see it"
 )
+OF_MODELS = {  # what a study does not take, and what it has instead
+    "groups": "a study has its own groups, its families and settings; choose by compare",
+    "top": "top is for models given by themselves; a study compares as its YAML says",
+    "untrained": "a study keeps its own untrained models; say `baselines: true` in its YAML",
+}
 NOT_ROTATED = "by top, scores are not compared with those of randomly rotated codes"
 
 Model: TypeAlias = "ArrayLike | Representation | Run | str | Path"
@@ -102,14 +108,10 @@ def rank(
     chosen: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     if similarity == "pearson" and top is None:
         raise ValueError("similarity 'pearson' compares codes that are thousands wide; give top, such as 10")
-    if isinstance(models, str | Path):
-        models = _study_of(Path(models))
-    if hasattr(models, "require_folder"):
-        if top is not None:
-            raise ValueError("top is for models given by themselves; a study compares as its YAML says")
-        if untrained:
-            raise ValueError("a study keeps its own untrained models; say `baselines: true` in its YAML")
-        return _rank_study(models, chosen, groups, progress)
+    with study_at(models) as study:
+        if is_opened(study):
+            of_models = {"groups": groups, "top": top, "untrained": untrained or None}
+            return _rank_study(study, chosen, of_models, progress)
     named, of_rows = match_rows(models if isinstance(models, Mapping) else _named(models))  # pyright: ignore[reportArgumentType]
     if groups is not None and len(groups) != len(named):
         raise ValueError(f"groups must have one label per model ({len(named)}); got {len(groups)}")
@@ -187,26 +189,16 @@ def _wide(model: Model) -> Any:
     return model.codes if isinstance(model, Representation) else model
 
 
-def _study_of(path: Path) -> "Study":
-    from unbraid.studies.store import YAML
-    from unbraid.studies.study import Study
-
-    if not (path / YAML).is_file():
-        raise ValueError(f"{path}: not the folder of a study (no {YAML}); give models as a list of two or more")
-    return Study.load(path)
-
-
 def _rank_study(
-    study: Any, chosen: Mapping[str, Any], groups: object, progress: Callable[[int, int], None] | None
+    study: "Study",
+    chosen: Mapping[str, Any],
+    of_models: Mapping[str, object],
+    progress: Callable[[int, int], None] | None,
 ) -> Ranking:
-    if groups is not None:
-        raise ValueError("a study has its own groups, its families and settings; choose by compare")
-
-    def told(_: str, done: int, total: int) -> None:
-        if progress is not None:
-            progress(done, total)
-
-    return study.rank(progress=told, **chosen)
+    for name, value in of_models.items():
+        if value is not None:
+            raise ValueError(OF_MODELS[name])
+    return study.rank(progress=progress and (lambda _, done, total: progress(done, total)), **chosen)
 
 
 def _named(models: Sequence[Model]) -> dict[str, Model]:

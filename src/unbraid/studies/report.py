@@ -66,10 +66,10 @@ def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress
     from unbraid.studies.results import results
     from unbraid.studies.several import joined
     from unbraid.studies.several_page import studies_page
-    from unbraid.studies.study import Study
+    from unbraid.studies.study import open_study
 
-    study = Study.load(path, trust=trust)
-    snapshots = {each.label: each for each in study.snapshots()}
+    with open_study(path, trust=trust) as study:
+        snapshots = {each.label: each for each in study.snapshots()}
     tables = {label: results(each) for label, each in snapshots.items()}
     pages = {
         label: study_page(each, tables[label], base=home if not label else None, progress=progress)

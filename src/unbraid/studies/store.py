@@ -14,11 +14,16 @@ from unbraid.storage.files import atomic_write
 from unbraid.storage.json_records import check_record, read_object, read_record
 from unbraid.storage.locks import Held, locked
 from unbraid.storage.marks import ReadOnce
-from unbraid.storage.remote import LOCK, discard
+from unbraid.storage.remote import LOCK, address, discard
 from unbraid.studies.records import FORMAT, EnvironmentRecord, FailureRecord
 
 YAML, ABOUT, RESULTS = "study.yaml", "study.json", "results.parquet"
 RUNS, FAILED, ADDED, BASELINES = "runs", "failed", "added", "baselines"
+
+
+def is_study(path: str | Path) -> bool:
+    """Whether a path is the folder or the address of a study."""
+    return address(path) is not None or (Path(path) / YAML).is_file()
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from unbraid.ranking.ranking import Ranking
 from unbraid.storage.remote import changing, local_folder
 from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
-from unbraid.studies.comparing import compare_runs
 from unbraid.studies.execution import run_study
 from unbraid.studies.page import table
 from unbraid.studies.record import StudyPart, StudyProgress
@@ -22,6 +21,7 @@ from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several import all_results, check_home, read
 from unbraid.studies.shards import parse_shard
 from unbraid.studies.snapshot import RunView, StudySnapshot
+from unbraid.studies.study_comparison import compare_runs
 from unbraid.studies.study_ranking import rank_study, ranking_options
 from unbraid.types import Progress
 
