@@ -109,7 +109,7 @@ def save_table(path: str | Path, table: Table) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def save_frame(frame: DataFrame, path: Path) -> None:
+def save_frame(frame: "DataFrame", path: Path) -> None:
     """Write a pandas DataFrame as .csv or .parquet, every number in full; whole or not at all.
 
     Raises:
