@@ -19,7 +19,7 @@ from scipy.io import savemat
 
 from unbraid import datasets
 from unbraid.datasets import _official, containers
-from unbraid.datasets._official import ChecksumWarning, DatasetMissing, OfficialFile
+from unbraid.datasets._official import ChecksumWarning, DatasetMissing
 from unbraid.datasets._store import Content, StoredImages, write
 from unbraid.datasets.containers import bundle, hdf5_slabs
 from unbraid.datasets.official import (
@@ -36,8 +36,6 @@ from unbraid.datasets.official import (
 )
 from unbraid.datasets.sprites import sprites_space
 from unbraid.factors import FactorSpace
-
-NPZ, HDF5 = OfficialFile("x.npz", "somewhere"), OfficialFile("x.hdf5", "somewhere")
 
 
 @pytest.fixture(autouse=True)
@@ -96,10 +94,10 @@ def write_sprites_hdf5(path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize(("form", "make"), [(NPZ, write_sprites_npz), (HDF5, write_sprites_hdf5)])
-def test_dsprites(tmp_path: Path, form: OfficialFile, make: Callable[[Path], Path]) -> None:
-    path = make(tmp_path / form.name)
-    dataset = stored(tmp_path, dsprites.read(form, path, SPRITES))
+@pytest.mark.parametrize(("name", "make"), [("x.npz", write_sprites_npz), ("x.hdf5", write_sprites_hdf5)])
+def test_dsprites(tmp_path: Path, name: str, make: Callable[[Path], Path]) -> None:
+    path = make(tmp_path / name)
+    dataset = stored(tmp_path, dsprites.read(path, SPRITES))
     assert dataset.packed
     assert dataset.space == SPRITES
     images = dataset.images(np.arange(len(SPRITES)))
@@ -119,18 +117,18 @@ def test_dsprites_whose_labels_are_in_another_order_is_refused(tmp_path: Path) -
     classes[[5, 6]] = classes[[6, 5]]
     path = write_sprites_npz(tmp_path / "x.npz", latents_classes=classes)
     with pytest.raises(ValueError, match=r"image 5 is labelled \[0, 0, 1, 0, 0\] where \[0, 0, 0, 2, 1\]"):
-        dsprites.read(NPZ, path, SPRITES)
+        dsprites.read(path, SPRITES)
 
 
 def test_dsprites_with_other_pixels_is_refused(tmp_path: Path) -> None:
     path = write_sprites_npz(tmp_path / "x.npz", imgs=sprite_arrays()["imgs"] * 7)
     with pytest.raises(ValueError, match="pixels must be 0 or 1; found 7"):
-        stored(tmp_path, dsprites.read(NPZ, path, SPRITES))
+        stored(tmp_path, dsprites.read(path, SPRITES))
 
 
 def test_the_duplicate_orientation_can_be_dropped(tmp_path: Path) -> None:
     path = write_sprites_npz(tmp_path / "x.npz")
-    whole = stored(tmp_path, dsprites.read(NPZ, path, SPRITES))
+    whole = stored(tmp_path, dsprites.read(path, SPRITES))
     part = dsprites.SubGrid(whole, shrunk(SPRITES, 3, 2, 3, 3, 2))
     kept = SPRITES.grid()[:, 2] < 3
     assert len(part) == kept.sum()
@@ -156,14 +154,14 @@ def test_shapes3d_hdf5(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "3dshapes.h5", "w") as file:
         file.create_dataset("images", data=images, chunks=(7, 4, 8, 1), compression="gzip")
         file.create_dataset("labels", data=labels)
-    assert_coded(stored(tmp_path, shapes3d.read(HDF5, tmp_path / "3dshapes.h5", SHAPES)))
+    assert_coded(stored(tmp_path, shapes3d.read(tmp_path / "3dshapes.h5", SHAPES)))
 
 
 def test_shapes3d_old_npz_with_one_axis_per_factor(tmp_path: Path) -> None:
     images, labels = shape_arrays()
     shape = SHAPES.sizes
     np.savez(tmp_path / "x.npz", images=images.reshape(*shape, 64, 64, 3), labels=labels.reshape(*shape, 6))
-    assert_coded(stored(tmp_path, shapes3d.read(NPZ, tmp_path / "x.npz", SHAPES)))
+    assert_coded(stored(tmp_path, shapes3d.read(tmp_path / "x.npz", SHAPES)))
 
 
 def test_shapes3d_whose_labels_are_in_another_order_is_refused(tmp_path: Path) -> None:
@@ -171,7 +169,7 @@ def test_shapes3d_whose_labels_are_in_another_order_is_refused(tmp_path: Path) -
     with h5py.File(tmp_path / "3dshapes.h5", "w") as file:
         file["images"], file["labels"] = images, labels[::-1]
     with pytest.raises(ValueError, match="image 0 is labelled"):
-        shapes3d.read(HDF5, tmp_path / "3dshapes.h5", SHAPES)
+        shapes3d.read(tmp_path / "3dshapes.h5", SHAPES)
 
 
 # --- MPI3D, teapots -------------------------------------------------------------------------------------------------
@@ -577,7 +575,7 @@ def test_a_renamed_copy_is_taken_by_its_form(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("package", "extra", "read"),
     [
-        ("h5py", "data", lambda path: shapes3d.read(HDF5, path, SHAPES)),
+        ("h5py", "data", lambda path: shapes3d.read(path, SHAPES)),
         ("torch", "train", lambda path: faces3d.read(path, FACES)),
     ],
 )
@@ -599,7 +597,7 @@ def test_the_public_door_refuses_a_file_of_another_size(tmp_path: Path) -> None:
 
 
 def test_the_whole_way_from_file_to_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mpi3d, "SPACE", ARM)
+    monkeypatch.setattr(mpi3d.read, "__defaults__", (ARM,))
     np.savez(tmp_path / "mpi3d_real.npz", images=np.stack([coded(levels) for levels in ARM.grid()]))
     done: list[tuple[int, int]] = []
     with pytest.warns(ChecksumWarning, match=r"mpi3d_real.npz: its checksum is md5:[0-9a-f]{32}, expected md5:0f33f6"):
@@ -650,7 +648,7 @@ def test_a_truncated_file_is_one_clear_line_and_leaves_nothing(tmp_path: Path, n
     path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
     readers: dict[str, Callable[[], Content]] = {
         ".npz": lambda: mpi3d.read(path, ARM),
-        ".h5": lambda: shapes3d.read(HDF5, path, SHAPES),
+        ".h5": lambda: shapes3d.read(path, SHAPES),
         ".zip": lambda: coil100.read(path, OBJECTS),
         ".gz": lambda: cars3d.read(path, CARS),
         ".tar": lambda: chairs3d.read(path, "crop", CHAIRS),
@@ -700,7 +698,7 @@ def test_an_hdf5_without_the_array_is_refused(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["pictures"] = np.zeros(3)
     with pytest.raises(ValueError, match="no dataset 'images'; it holds pictures"):
-        stored(tmp_path, shapes3d.read(HDF5, tmp_path / "x.h5", SHAPES))
+        stored(tmp_path, shapes3d.read(tmp_path / "x.h5", SHAPES))
 
 
 @pytest.mark.parametrize("kind", ["external link", "soft link", "link above", "external data", "virtual"])

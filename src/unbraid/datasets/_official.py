@@ -76,13 +76,19 @@ def located(
             if path.is_file() and _form(path) == _form(Path(file.name)):
                 return file, path
         raise ValueError(f"{path}: not a file of dataset {name!r}; {_wanted(name, files, root)}")
+    for file, path in files_there(files, root):
+        check_file(path)
+        return file, path
+    raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_wanted(name, files, root)}")
+
+
+def files_there(files: tuple[OfficialFile, ...], root: Path) -> Iterator[tuple[OfficialFile, Path]]:
+    """Those of the files, or the folders unpacked from them, that are in the folder of all datasets."""
     for file in files:
         for place in (root / FOLDER, root):
             for candidate in filter(None, (file.name, file.folder)):
                 if (place / candidate).exists():
-                    check_file(place / candidate)
-                    return file, place / candidate
-    raise DatasetMissing(f"dataset {name!r} needs a file that is not there. {_wanted(name, files, root)}")
+                    yield file, place / candidate
 
 
 def _form(path: Path) -> str:
@@ -143,7 +149,7 @@ def digest(path: Path, algorithm: str, progress: ReadingProgress | None = None) 
 def open_official(
     name: str,
     files: tuple[OfficialFile, ...],
-    read: Callable[[OfficialFile, Path], Content],
+    read: Callable[[Path], Content],
     root: Path,
     *,
     version: int,
@@ -158,7 +164,7 @@ def open_official(
     Args:
         name: of the dataset.
         files: the forms in which it is published.
-        read: gives the content of the form that was found.
+        read: gives the content of the file or folder that was found.
         root: folder of all datasets.
         version: of the conversion.
         file: where the user says that the file is.
@@ -172,7 +178,7 @@ def open_official(
         form, path = located(name, files, root, file)
         checksum = check(path, form, progress) if verify and path.is_file() else "not checked"
         with naming(path):
-            made = read(form, path)
+            made = read(path)
         about = {
             "source": form.name,
             "address": form.address,
@@ -184,6 +190,41 @@ def open_official(
         return replace(with_source, slabs=_naming(path, with_source.slabs))
 
     return cached(cache_folder(root, name, version, **(kept_apart or {})), content, progress)
+
+
+def official_opener(
+    name: str,
+    files: tuple[OfficialFile, ...],
+    read: Callable[[Path], Content],
+    version: int,
+    preprocessing: Mapping[str, Any] | None = None,
+) -> Callable[..., StoredImages]:
+    """What opens an official set that has no options but these; arguments as of `open_official`."""
+
+    def opener(
+        root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
+    ) -> StoredImages:
+        """Open the official set.
+
+        Args:
+            root: folder of all datasets.
+            progress: told of bytes checked, then of images converted, the first time.
+            file: where the official file, or the folder unpacked from it, is, when not in `root`; read once.
+            verify: compare the file with the size and checksum that are known of it before it is converted.
+        """
+        return open_official(
+            name,
+            files,
+            read,
+            root,
+            version=version,
+            file=file,
+            verify=verify,
+            progress=progress,
+            preprocessing=preprocessing,
+        )
+
+    return opener
 
 
 def check_levels(path: Path, levels: Any, space: FactorSpace) -> None:

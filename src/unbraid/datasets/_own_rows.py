@@ -24,8 +24,10 @@ class Rows(Protocol):
     def read(self, rows: IntArray) -> UInt8Array: ...
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class ArrayRows:
+    """Images in memory, or floats of a table."""
+
     array: UInt8Array
 
     @property
@@ -39,7 +41,7 @@ class ArrayRows:
         return self.array[rows]
 
 
-class MappedRows:
+class MappedRows(ArrayRows):
     """The rows of an .npy file; a worker process maps the file anew."""
 
     def __init__(self, path: Path, alone: bool = False) -> None:
@@ -50,17 +52,7 @@ class MappedRows:
             array = np.load(self.path, mmap_mode="r", allow_pickle=False)
         except DAMAGED as error:
             raise ValueError(f"{self.path}: damaged or not an .npy file ({one_line(error)})") from error
-        self._rows = ArrayRows(checked_images(np.asarray(array), f"{self.path}: images", alone))
-
-    @property
-    def image_shape(self) -> ImageShape:
-        return self._rows.image_shape
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def read(self, rows: IntArray) -> UInt8Array:
-        return self._rows.read(rows)
+        super().__init__(checked_images(np.asarray(array), f"{self.path}: images", alone))
 
     def __reduce__(self) -> tuple[type["MappedRows"], tuple[Path, bool]]:
         return MappedRows, (self.path, self.alone)

@@ -93,7 +93,9 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
     needed = len(content.space) * prod(row)
     free = shutil.disk_usage(folder.parent).free
     if needed > free:
-        raise OSError(errno.ENOSPC, f"{folder}: needs {_size(needed)}, but the disk has {_size(free)} left")
+        raise OSError(
+            errno.ENOSPC, f"{folder}: needs {size_in_words(needed)}, but the disk has {size_in_words(free)} left"
+        )
     temporary = folder.parent / f"{_part_prefix(folder)}{secrets.token_hex(8)}"
     temporary.mkdir()
     try:
@@ -109,7 +111,7 @@ def write(folder: Path, content: Content, progress: ReadingProgress | None = Non
                 raise
     except OSError as error:
         if error.errno == errno.ENOSPC:
-            raise OSError(errno.ENOSPC, f"{folder}: the disk is full; {_size(needed)} are needed") from error
+            raise OSError(errno.ENOSPC, f"{folder}: the disk is full; {size_in_words(needed)} are needed") from error
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -312,5 +314,5 @@ def _alone(folder: Path) -> Iterator[list[Path]]:
         yield sorted(folder.parent.glob(f"{_part_prefix(folder)}*")) if alone else []
 
 
-def _size(n_bytes: int) -> str:
+def size_in_words(n_bytes: int) -> str:
     return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"

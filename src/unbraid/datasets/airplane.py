@@ -17,7 +17,7 @@ TRIM = (0.85, 0.85, 0.85)
 NUMBER = 5  # of the airplanes of seed 0
 
 
-def open_airplane(root: Path, *, progress: ReadingProgress | None = None) -> Composed:  # noqa: ARG001
+def open_airplane(root: Path, *, progress: ReadingProgress | None = None) -> Composed:
     """An airplane that turns around the vertical axis and changes its hue, both in 64 cyclic steps.
 
     Drawn by this package with the factors of the LSBD paper's Airplane, never its official images. Factors: hue

@@ -6,16 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, ReadingProgress
-from unbraid.datasets.rendering.meshes import Mesh, join, lathe, slab, unit_radius
+from unbraid.datasets._store import StoredImages
+from unbraid.datasets.base import ReadingProgress
+from unbraid.datasets.rendering.meshes import Mesh, join, lathe, slab
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, changed, check_count, slabs
+from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, cached_objects, check_count, turned_objects
 from unbraid.factors import FactorSpace
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 626, 64
-IMAGE_SHAPE: ImageShape = (64, 64, 3)
 ELEVATION = 25.0  # degrees of the camera above the horizon
 
 BODY, TRIM = (1.0, 0.0), (0.0, 1.0)
@@ -48,22 +47,23 @@ def open_airplanes(
         ValueError: n_objects or the seed is out of range.
     """
     check_count(seed, n_objects=n_objects)
-    options = changed(n_objects=(n_objects, N_OBJECTS), seed=(seed, 0))
-
-    def content() -> Content:
-        space = airplanes_space(n_objects)
-        objects, rotation = space.grid().T
-        views = orbit(rotation / N_ROTATIONS, ELEVATION / 360)
-        about = {"rendered": True, "follows": "ModelNet40 airplanes", "version": VERSION, "seed": seed}
-        return Content(space, IMAGE_SHAPE, slabs(partial(painted_airplane, seed), objects, views, MILD), about)
-
-    return cached(cache_folder(root, "airplanes", VERSION, **options), content, progress)
+    return cached_objects(
+        root,
+        "airplanes",
+        VERSION,
+        airplanes_space(n_objects),
+        lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
+        partial(painted_airplane, seed),
+        usual=N_OBJECTS,
+        seed=seed,
+        follows="ModelNet40 airplanes",
+        scene=MILD,
+        progress=progress,
+    )
 
 
 def airplanes_space(n_objects: int = N_OBJECTS) -> FactorSpace:
-    turns = tuple(k / N_ROTATIONS for k in range(N_ROTATIONS))
-    numbers = tuple(float(number) for number in range(n_objects))
-    return FactorSpace(("object", "rotation"), (n_objects, N_ROTATIONS), ("categorical", "cyclic"), (numbers, turns))
+    return turned_objects(n_objects, N_ROTATIONS)
 
 
 def painted_airplane(seed: int, number: int) -> Mesh:
@@ -131,5 +131,4 @@ def airplane_mesh(seed: int, number: int) -> Mesh:
             under = (front - 0.02, y, z - 1.2 * engine)
             at_the_tail = (-0.34 - 0.2 * pair, side * (radius + 1.1 * engine), 0.55 * radius)
             parts.append(pod.moved(under if on_the_wing else at_the_tail).painted(TRIM))
-    mesh = join(parts)
-    return Mesh(unit_radius(mesh.vertices), mesh.faces, mesh.normals, mesh.paint)
+    return join(parts).of_unit_radius()

@@ -35,11 +35,6 @@ class Arrow:
     saturated colour at k / hues of the circle, from red. The coordinates are turned and not the pixels, so that
     every step is the same rotation: a quarter turn of the arrow is exactly a quarter turn of the image.
 
-    Args:
-        hues: colours on the circle, 2 to 256.
-        rotations: angles in a full turn, at least 2.
-        antialias: soft borders, from 4 x 4 samples per pixel.
-
     Raises:
         ValueError: too few levels, or hues too close to be told apart.
     """
@@ -71,21 +66,16 @@ class Arrow:
 
 
 def open_arrow(
-    root: Path,  # noqa: ARG001
-    *,
-    progress: ReadingProgress | None = None,  # noqa: ARG001
-    hues: int = 64,
-    rotations: int = 64,
-    antialias: bool = True,
+    root: Path, *, progress: ReadingProgress | None = None, hues: int = 64, rotations: int = 64, antialias: bool = True
 ) -> FactorDataset:
     """Open the arrow.
 
     Args:
         root: unused; nothing is stored.
         progress: unused.
-        hues: how many, evenly around the circle of hues.
-        rotations: how many, evenly around a turn.
-        antialias: soft borders.
+        hues: how many, evenly around the circle of hues, 2 to 256.
+        rotations: how many, evenly around a turn, 2 to 256.
+        antialias: soft borders, from 4 x 4 samples per pixel.
     """
     return Arrow(hues, rotations, antialias)
 

@@ -6,21 +6,11 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from unbraid.factors import FactorSpace, FactorTable, Space
+from unbraid.factors import Space
 from unbraid.types import IntArray, UInt8Array
 
 ImageShape: TypeAlias = tuple[int, int, int]  # height, width, channels
 ReadingProgress: TypeAlias = Callable[[int, int], None]  # images done, images in all
-
-__all__ = [
-    "ArrayDataset",
-    "FactorDataset",
-    "FactorSpace",
-    "FactorTable",
-    "ImageShape",
-    "ReadingProgress",
-    "check_index",
-]
 
 
 class FactorDataset(Protocol):

@@ -6,18 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, ReadingProgress
-from unbraid.datasets.rendering.meshes import Mesh, box, join, lathe, loft, unit_radius
+from unbraid.datasets._store import StoredImages
+from unbraid.datasets.base import ReadingProgress
+from unbraid.datasets.rendering.meshes import Mesh, box, join, lathe, loft
 from unbraid.datasets.rendering.raster import Scene, orbit
-from unbraid.datasets.rendering.rendering import SeededNumbers, changed, check_count, slabs
+from unbraid.datasets.rendering.rendering import SeededNumbers, cached_objects, check_count
 from unbraid.factors import FactorSpace
 
 VERSION = 1
 N_OBJECTS = 183
 ELEVATIONS = (6.0, 16.0, 26.0, 36.0)  # degrees of the camera above the horizon
 N_AZIMUTHS = 24
-IMAGE_SHAPE: ImageShape = (64, 64, 3)
 SCENE = Scene(distance=4.0, field_of_view=30.0, ambient=0.42, highlight=0.15, background=1.0)
 
 _GLASS, _TYRE, _HUB, _BUMPER = (0.1, 0.13, 0.18), (0.07, 0.07, 0.08), (0.7, 0.7, 0.72), (0.25, 0.25, 0.27)
@@ -47,17 +46,19 @@ def open_cars_rendered(
         ValueError: n_objects or the seed is out of range.
     """
     check_count(seed, n_objects=n_objects)
-    options = changed(n_objects=(n_objects, N_OBJECTS), seed=(seed, 0))
-
-    def content() -> Content:
-        space = cars_space(n_objects)
-        elevation, azimuth, objects = space.grid().T
-        mesh_of = cache(partial(car_mesh, seed))  # every slab shows every car
-        views = orbit(azimuth / N_AZIMUTHS, np.array(ELEVATIONS)[elevation] / 360)
-        about = {"rendered": True, "follows": "3D Cars", "version": VERSION, "seed": seed}
-        return Content(space, IMAGE_SHAPE, slabs(mesh_of, objects, views, SCENE), about)
-
-    return cached(cache_folder(root, "cars_rendered", VERSION, **options), content, progress)
+    return cached_objects(
+        root,
+        "cars_rendered",
+        VERSION,
+        cars_space(n_objects),
+        lambda factors: orbit(factors[:, 1] / N_AZIMUTHS, np.array(ELEVATIONS)[factors[:, 0]] / 360),
+        cache(partial(car_mesh, seed)),  # every slab shows every car
+        usual=N_OBJECTS,
+        seed=seed,
+        follows="3D Cars",
+        scene=SCENE,
+        progress=progress,
+    )
 
 
 def cars_space(n_objects: int = N_OBJECTS) -> FactorSpace:
@@ -115,8 +116,7 @@ def car_mesh(seed: int, number: int) -> Mesh:
     for side in (-1, 1):
         parts.append(_block(end - 0.02, side * 0.32 * width, lights, 0.04, 0.09, 0.045).painted(_HEADLIGHT))
         parts.append(_block(-end + 0.02, side * 0.33 * width, lights + 0.06, 0.04, 0.09, 0.05).painted(_TAIL_LIGHT))
-    mesh = join(parts)
-    return Mesh(unit_radius(mesh.vertices), mesh.faces, mesh.normals, mesh.paint)
+    return join(parts).of_unit_radius()
 
 
 def _wheels(end: float, width: float, radius: float) -> list[Mesh]:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from math import prod
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -65,11 +65,6 @@ def npz_slabs(
             yield slab if convert is None else convert(slab)
         if source.read(1):  # also makes zipfile compare its checksum
             raise ValueError(f"{path}: array {member!r} is longer than its header says")
-
-
-def npz_array(path: Path, member: str, shape: tuple[int, ...], dtypes: str) -> Any:
-    """A small array of an .npz file, whole."""
-    return np.concatenate(list(npz_slabs(path, member, shape, dtypes)))
 
 
 def unpacked_size(path: Path) -> int:
@@ -170,9 +165,23 @@ def hdf5_names(path: Path) -> list[str]:
     return names
 
 
-def hdf5_array(path: Path, member: str, shape: tuple[int, ...], dtypes: str) -> Any:
-    """A small dataset of an HDF5 file, whole."""
-    return np.concatenate(list(hdf5_slabs(path, member, shape, dtypes)))
+class Arrays(NamedTuple):
+    """How the arrays of a file are read: their names, and one of them in slabs."""
+
+    names: Callable[[Path], list[str]]
+    slabs: Callable[..., Iterator[Any]]
+
+    def whole(self, path: Path, member: str, shape: tuple[int, ...], dtypes: str) -> Any:
+        """A small array, whole."""
+        return np.concatenate(list(self.slabs(path, member, shape, dtypes)))
+
+
+NPZ, HDF5 = Arrays(npz_names, npz_slabs), Arrays(hdf5_names, hdf5_slabs)
+
+
+def arrays_of(path: Path) -> Arrays:
+    """As .npz if the file is called so, else as HDF5."""
+    return NPZ if path.suffix == ".npz" else HDF5
 
 
 class Bundle(Protocol):
@@ -185,13 +194,20 @@ class Bundle(Protocol):
     def close(self) -> None: ...
 
 
+def paths_below(folder: Path) -> Iterator[str]:
+    """All that lies below a folder and is not hidden, / between the parts of a path."""
+    for path in folder.rglob("*"):
+        parts = path.relative_to(folder).parts
+        if not any(part.startswith(".") for part in parts):
+            yield "/".join(parts)
+
+
 class _Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def names(self) -> list[str]:
-        files = (file.relative_to(self.path) for file in self.path.rglob("*") if file.is_file())
-        return [file.as_posix() for file in files if not any(part.startswith(".") for part in file.parts)]
+        return [name for name in paths_below(self.path) if (self.path / name).is_file()]
 
     def read(self, name: str) -> bytes:
         return below(self.path, name).read_bytes()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from unbraid.datasets._official import FOLDER
+from unbraid.datasets._official import files_there
 from unbraid.datasets._table import DATASETS
 from unbraid.datasets.base import FactorDataset, ImageShape
 from unbraid.factors import FactorSpace, Space
@@ -36,12 +36,7 @@ def stored(name: str, root: Path) -> list[Stored]:
 
 def official_path(name: str, root: Path) -> Path | None:
     """Where the first of a dataset's official files is, if any is there."""
-    for file in DATASETS[name].files:
-        for place in (root / FOLDER, root):
-            for candidate in filter(None, (file.name, file.folder)):
-                if (place / candidate).exists():
-                    return place / candidate
-    return None
+    return next((path for _, path in files_there(DATASETS[name].files, root)), None)
 
 
 def state(name: str, root: Path) -> str:

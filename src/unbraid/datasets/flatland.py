@@ -42,12 +42,6 @@ class Flatland:
     its cycle is not exact and is not followed here. Random walks over the ball's positions, with the action between
     consecutive frames, come from `unbraid.factors.pairs.walks(dataset.space, ...)`.
 
-    Args:
-        positions: along each axis, at most 64.
-        radius: of the ball, in pixels.
-        size: of the image, 64 or 84 pixels.
-        antialias: a grey border, from 4 x 4 samples per pixel.
-
     Raises:
         ValueError: the ball does not fit, or the size is another.
     """
@@ -84,9 +78,9 @@ class Flatland:
 
 
 def open_flatland(
-    root: Path,  # noqa: ARG001
+    root: Path,
     *,
-    progress: ReadingProgress | None = None,  # noqa: ARG001
+    progress: ReadingProgress | None = None,
     positions: int = 10,
     radius: float = 15,
     size: int = 64,
@@ -97,10 +91,10 @@ def open_flatland(
     Args:
         root: unused; nothing is stored.
         progress: unused.
-        positions: along each axis.
+        positions: along each axis, at most 64.
         radius: of the ball, in pixels.
         size: of the image, 64 or 84 pixels.
-        antialias: a grey border.
+        antialias: a grey border, from 4 x 4 samples per pixel.
     """
     return Flatland(positions, radius, size, antialias)
 

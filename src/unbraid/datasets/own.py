@@ -12,7 +12,7 @@ from unbraid._utils.suggest import suggestion
 from unbraid.datasets._own_rows import ArrayRows, MappedRows, PictureRows, Rows, TorchRows, as_array, checked_images
 from unbraid.datasets._store import StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
-from unbraid.datasets.containers import npz_names, readable, unpacked_size
+from unbraid.datasets.containers import npz_names, paths_below, readable, unpacked_size
 from unbraid.datasets.factor_table import Column, matrix_columns, read_table, table_columns
 from unbraid.factors import FactorSpace, FactorTable, Space
 from unbraid.factors.space import named_levels
@@ -192,8 +192,7 @@ def open_path(path: str | Path, *, kinds: Kinds = None, grid: bool | None = None
 
 def pictures_below(folder: Path) -> tuple[str, ...]:
     """Paths of all pictures below a folder, in order; what is hidden is left out."""
-    files = (file.relative_to(folder) for file in folder.rglob("*") if file.suffix.lower() in PICTURES)
-    found = sorted(file.as_posix() for file in files if not any(part.startswith(".") for part in file.parts))
+    found = sorted(name for name in paths_below(folder) if Path(name).suffix.lower() in PICTURES)
     if not found:
         described = " nor ".join(("meta.json", *TABLES))
         raise ValueError(f"{folder}: no dataset; there is neither {described}, and no picture or images.npy")
@@ -212,22 +211,20 @@ def _open_file(path: Path, kinds: Kinds, grid: bool | None) -> FactorDataset:
         check_unpacked(path, unpacked_size(path), times=PICTURES_PACK)
     except ValueError as error:
         raise error if str(path) in str(error) else ValueError(f"{path}: {error}") from None
-    if there == ["images"]:
-        with readable(path, "an .npz file"), np.load(path, allow_pickle=False) as arrays:
-            images = arrays["images"]
-        return _without_factors(
-            ArrayRows(checked_images(images, f"{path}: images", alone=True)), kinds=kinds, grid=grid
-        )
-    for name in ("images", "factors"):
+    alone = there == ["images"]
+    for name in () if alone else ("images", "factors"):
         if name not in there:
             raise ValueError(f"{path}: no array {name!r}; it holds {', '.join(there) or 'nothing'}")
     with readable(path, "an .npz file"), np.load(path, allow_pickle=False) as arrays:
-        images, factors = arrays["images"], arrays["factors"]
-        names = arrays["factor_names"].tolist() if "factor_names" in there else None
-        if kinds is None and "factor_kinds" in there:
-            kinds = arrays["factor_kinds"].tolist()
-    columns = matrix_columns(factors, names, str(path))
-    return _dataset(ArrayRows(checked_images(images, f"{path}: images")), columns, kinds, grid)
+        known = ("images", "factors", "factor_names", "factor_kinds")
+        held = {name: arrays[name] for name in known if name in there}
+    images = ArrayRows(checked_images(held["images"], f"{path}: images", alone))
+    if alone:
+        return _without_factors(images, kinds=kinds, grid=grid)
+    names = held["factor_names"].tolist() if "factor_names" in held else None
+    if kinds is None and "factor_kinds" in held:
+        kinds = held["factor_kinds"].tolist()
+    return _dataset(images, matrix_columns(held["factors"], names, str(path)), kinds, grid)
 
 
 @dataclass(frozen=True, eq=False)

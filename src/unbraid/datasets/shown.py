@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from unbraid.datasets import DATASETS
+from unbraid.datasets._store import size_in_words
 from unbraid.datasets.described import state
 from unbraid.storage.table_formats import Cell, Table
 
@@ -50,7 +51,7 @@ def summary_of(described: Mapping[str, Any]) -> Iterator[str]:
     facts += [(key, str(value)) for key, value in described.get("about", {}).items() if key not in {"rendered"}]
     if "state" in described:
         facts.append(("state", described["state"]))
-    facts += [("stored", f"{one['folder']} ({_size(one['bytes'])})") for one in described.get("stored", ())]
+    facts += [("stored", f"{one['folder']} ({size_in_words(one['bytes'])})") for one in described.get("stored", ())]
     if described.get("file"):
         facts.append(("file at", described["file"]))
     for number, one in enumerate(described.get("files", ())):
@@ -83,7 +84,3 @@ def _values(values: list[float | str] | None) -> str:
         return ""
     texts = [value if isinstance(value, str) else f"{value:.3g}" for value in values]
     return ", ".join(texts if len(texts) <= 8 else [*texts[:3], "...", texts[-1]])
-
-
-def _size(n_bytes: int) -> str:
-    return f"{n_bytes / 1e9:.2f} GB" if n_bytes >= 1e8 else f"{n_bytes / 1e6:.1f} MB"

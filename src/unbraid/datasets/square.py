@@ -25,10 +25,6 @@ class Square:
     Image (y, x) is image (0, 0) rolled down by y and to the right by x steps; in image (0, 0) the block fills the
     top left corner. One step is 64 / positions pixels.
 
-    Args:
-        side: pixels along the side of the block, 1 to 63.
-        positions: along each axis; divides 64.
-
     Raises:
         ValueError: the block does not fit, or a step would not be whole pixels.
     """
@@ -62,18 +58,14 @@ class Square:
 
 
 def open_square(
-    root: Path,  # noqa: ARG001
-    *,
-    progress: ReadingProgress | None = None,  # noqa: ARG001
-    side: int = 16,
-    positions: int = 64,
+    root: Path, *, progress: ReadingProgress | None = None, side: int = 16, positions: int = 64
 ) -> FactorDataset:
     """Open the square.
 
     Args:
         root: unused; nothing is stored.
         progress: unused.
-        side: of the block, in pixels.
+        side: of the block, 1 to 63 pixels.
         positions: along each axis, a divisor of 64.
     """
     return Square(side, positions)

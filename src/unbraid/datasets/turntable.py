@@ -6,17 +6,16 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
-from unbraid.datasets.base import ImageShape, ReadingProgress
-from unbraid.datasets.rendering.meshes import Mesh, circle, join, loft, unit_radius
+from unbraid.datasets._store import StoredImages
+from unbraid.datasets.base import ReadingProgress
+from unbraid.datasets.rendering.meshes import Mesh, circle, join, loft
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, changed, check_count, slabs
+from unbraid.datasets.rendering.rendering import MILD, SeededNumbers, cached_objects, check_count, turned_objects
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 100, 72
-IMAGE_SHAPE: ImageShape = (64, 64, 3)
 ELEVATION = 15.0  # degrees of the camera above the horizon
 N_AROUND, N_UP = 40, 24  # quadrilaterals of an object's skin
 
@@ -43,22 +42,23 @@ def open_turntable(
         ValueError: n_objects or the seed is out of range.
     """
     check_count(seed, n_objects=n_objects)
-    options = changed(n_objects=(n_objects, N_OBJECTS), seed=(seed, 0))
-
-    def content() -> Content:
-        space = turntable_space(n_objects)
-        objects, rotation = space.grid().T
-        views = orbit(rotation / N_ROTATIONS, ELEVATION / 360)
-        about = {"rendered": True, "follows": "COIL-100", "version": VERSION, "seed": seed}
-        return Content(space, IMAGE_SHAPE, slabs(partial(turntable_mesh, seed), objects, views, MILD), about)
-
-    return cached(cache_folder(root, "turntable", VERSION, **options), content, progress)
+    return cached_objects(
+        root,
+        "turntable",
+        VERSION,
+        turntable_space(n_objects),
+        lambda factors: orbit(factors[:, 1] / N_ROTATIONS, ELEVATION / 360),
+        partial(turntable_mesh, seed),
+        usual=N_OBJECTS,
+        seed=seed,
+        follows="COIL-100",
+        scene=MILD,
+        progress=progress,
+    )
 
 
 def turntable_space(n_objects: int = N_OBJECTS) -> FactorSpace:
-    turns = tuple(k / N_ROTATIONS for k in range(N_ROTATIONS))
-    numbers = tuple(float(number) for number in range(n_objects))
-    return FactorSpace(("object", "rotation"), (n_objects, N_ROTATIONS), ("categorical", "cyclic"), (numbers, turns))
+    return turned_objects(n_objects, N_ROTATIONS)
 
 
 def turntable_mesh(seed: int, number: int) -> Mesh:
@@ -91,11 +91,9 @@ def turntable_mesh(seed: int, number: int) -> Mesh:
     )
     skin = loft(rings, smooth=True)
     body = skin.painted(_patches(draw, colours, len(skin.faces)))
-    if draw(0, 1) < 0.5:
-        mesh = body
-    else:
-        mesh = join([body, _handle(draw, 0.8 * knots[len(knots) // 2], height).painted(colours[2])])
-    return Mesh(unit_radius(mesh.vertices), mesh.faces, mesh.normals, mesh.paint)
+    if draw(0, 1) >= 0.5:
+        body = join([body, _handle(draw, 0.8 * knots[len(knots) // 2], height).painted(colours[2])])
+    return body.of_unit_radius()
 
 
 def _along(knots: list[float], share: float) -> float:

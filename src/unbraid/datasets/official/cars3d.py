@@ -10,9 +10,8 @@ import numpy as np
 
 from unbraid._utils.optional import require
 from unbraid._utils.suggest import one_line
-from unbraid.datasets._official import OfficialFile, open_official
+from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import SLAB, Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.containers import bundle, resized, walk_tar_gz
 from unbraid.factors import FactorSpace
 from unbraid.storage.tables import UNREADABLE
@@ -35,30 +34,6 @@ FILES = (
     ),
 )
 _WANTED = re.compile(r"(^|/)(car_\d+_mesh\.mat|list\.txt)$")
-
-
-def open_cars3d(
-    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
-) -> FactorDataset:
-    """Open the official 3D Cars, scaled from 128 x 128 to 64 x 64. Objects are in the order of the archive's list.txt.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images stored, the first time.
-        file: where the .tar.gz, or the folder `cars` unpacked from it, is, when not in `root`; read once.
-        verify: compare the file with its known checksum before it is converted.
-    """
-    return open_official(
-        "cars3d",
-        FILES,
-        lambda _, path: read(path),
-        root,
-        version=VERSION,
-        file=file,
-        verify=verify,
-        progress=progress,
-        preprocessing={"size": 64, "resampling": "lanczos", "object_order": "list.txt"},
-    )
 
 
 def read(path: Path, space: FactorSpace = SPACE) -> Content:
@@ -120,3 +95,8 @@ def _views(name: str, data: bytes, n_elevations: int, n_azimuths: int) -> UInt8A
     flat = np.ascontiguousarray(views.transpose(4, 3, 0, 1, 2)).reshape(-1, 128, 128, 3)
     small = np.stack([resized(images.fromarray(view), (64, 64)) for view in flat])
     return small.reshape(n_elevations, n_azimuths, 64, 64, 3)
+
+
+open_cars3d = official_opener(
+    "cars3d", FILES, read, VERSION, {"size": 64, "resampling": "lanczos", "object_order": "list.txt"}
+)

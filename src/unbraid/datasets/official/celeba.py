@@ -69,7 +69,7 @@ def open_celeba(
     """
     check_choice("preprocessing", preprocessing, ("crop", "resize"))
 
-    def content(_: OfficialFile, path: Path) -> Content:
+    def content(path: Path) -> Content:
         beside = path.parent / ATTRIBUTES.name
         attributes = beside if beside.exists() else located("celeba", (ATTRIBUTES,), root, None)[1]
         if verify:

@@ -56,7 +56,7 @@ def open_chairs3d(
     return open_official(
         "chairs3d",
         FILES,
-        lambda _, path: read(path, preprocessing),
+        lambda path: read(path, preprocessing),
         root,
         version=VERSION,
         file=file,

@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from unbraid.datasets._official import OfficialFile, open_official
+from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.containers import bundle, decoded, resized, stacked
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
@@ -31,30 +30,6 @@ FILES = (
 _NAME = re.compile(r"(?:^|/)obj(\d+)__(\d+)\.png$")
 
 
-def open_coil100(
-    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
-) -> FactorDataset:
-    """Open the official COIL-100, scaled from 128 x 128 to 64 x 64.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where coil-100.zip, or the folder unpacked from it, is, when not in `root`; read once.
-        verify: compare the file with its known size and checksum before it is converted.
-    """
-    return open_official(
-        "coil100",
-        FILES,
-        lambda _, path: read(path),
-        root,
-        version=VERSION,
-        file=file,
-        verify=verify,
-        progress=progress,
-        preprocessing={"size": 64, "resampling": "lanczos"},
-    )
-
-
 def read(path: Path, space: FactorSpace = SPACE) -> Content:
     """The content of the archive or of its folder; its two scripts are passed over."""
     return Content(space, (64, 64, 3), stacked(_images(path, space)))
@@ -74,3 +49,6 @@ def _images(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
                     raise ValueError(f"{path}: there is no obj{number + 1}__{angle}.png")
                 name = by_pose[number, angle]
                 yield resized(decoded(files.read(name), name), (64, 64))
+
+
+open_coil100 = official_opener("coil100", FILES, read, VERSION, {"size": 64, "resampling": "lanczos"})

@@ -1,6 +1,5 @@
 """dSprites, the official file."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 from unbraid.datasets._official import OfficialFile, check_levels, open_official
 from unbraid.datasets._store import Content, StoredImages
 from unbraid.datasets.base import FactorDataset, ImageShape, ReadingProgress, check_index
-from unbraid.datasets.containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
+from unbraid.datasets.containers import NPZ, arrays_of
 from unbraid.datasets.sprites import sprites_space
 from unbraid.factors import FactorSpace
 from unbraid.types import IntArray, UInt8Array
@@ -56,16 +55,15 @@ def open_dsprites(
     return SubGrid(whole, sprites_space(True)) if drop_duplicate_orientation else whole
 
 
-def read(form: OfficialFile, path: Path, space: FactorSpace = SPACE) -> Content:
+def read(path: Path, space: FactorSpace = SPACE) -> Content:
     """The content of the file; the levels in it must be those of the grid."""
-    npz = form.name.endswith(".npz")
-    names, array, member = (
-        (npz_names(path), npz_array, "latents_classes") if npz else (hdf5_names(path), hdf5_array, "latents/classes")
-    )
-    if member in names:
-        check_levels(path, array(path, member, (len(space), len(space.sizes) + 1), "iu")[:, 1:], space)
-    slabs: Callable[..., Iterator[UInt8Array]] = npz_slabs if npz else hdf5_slabs
-    return Content(space, (64, 64, 1), slabs(path, "imgs", (len(space), 64, 64), "u", _white), binary=True)
+    arrays = arrays_of(path)
+    member = "latents_classes" if arrays is NPZ else "latents/classes"
+    if member in arrays.names(path):
+        labels = arrays.whole(path, member, (len(space), len(space.sizes) + 1), "iu")
+        check_levels(path, labels[:, 1:], space)
+    slabs = arrays.slabs(path, "imgs", (len(space), 64, 64), "u", _white)
+    return Content(space, (64, 64, 1), slabs, binary=True)
 
 
 def _white(slab: UInt8Array) -> UInt8Array:

@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from unbraid._utils.optional import require
-from unbraid.datasets._official import OfficialFile, open_official
+from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import SLAB, Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.factors import FactorSpace
 from unbraid.types import UInt8Array
 
@@ -27,29 +26,6 @@ FILES = (
 )
 
 
-def open_faces3d(
-    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
-) -> FactorDataset:
-    """Open the official 3D Faces, grey, 64 x 64.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where basel_face_renders.pth is, when not in `root`; read once, and no code in it is run.
-        verify: nothing is known of this file to compare it with; its checksum is recorded.
-    """
-    return open_official(
-        "faces3d",
-        FILES,
-        lambda _, path: read(path),
-        root,
-        version=VERSION,
-        file=file,
-        verify=verify,
-        progress=progress,
-    )
-
-
 def read(path: Path, space: FactorSpace = SPACE) -> Content:
     """The content of the file: one uint8 tensor (*sizes, 64, 64)."""
     return Content(space, (64, 64, 1), _slabs(path, space))
@@ -58,7 +34,7 @@ def read(path: Path, space: FactorSpace = SPACE) -> Content:
 def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     torch: Any = require("torch", "train", "reading .pth files")
     try:
-        tensor = torch.load(path, map_location="cpu", weights_only=True)
+        tensor = torch.load(path, map_location="cpu", weights_only=True)  # runs no code of the file's
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ValueError(f"{path}: damaged, or holds more than tensors ({reason})") from error
@@ -69,3 +45,6 @@ def _slabs(path: Path, space: FactorSpace) -> Iterator[UInt8Array]:
     images = tensor.numpy().reshape(len(space), 64, 64, 1)
     for start in range(0, len(images), SLAB):
         yield images[start : start + SLAB]
+
+
+open_faces3d = official_opener("faces3d", FILES, read, VERSION)

@@ -1,4 +1,8 @@
-"""The airplanes of ModelNet40: official meshes, drawn by this package."""
+"""The 626 airplanes of ModelNet40's training split, each turned once around the vertical axis in 64 steps.
+
+The meshes are official and the images are not: this package draws them, grey, lit from the camera, seen from 25 degrees
+above.
+"""
 
 import re
 from collections.abc import Iterator
@@ -6,26 +10,20 @@ from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._official import OfficialFile, open_official
+from unbraid.datasets._official import OfficialFile, official_opener
 from unbraid.datasets._store import Content
 from unbraid.datasets.airplanes import ELEVATION
-from unbraid.datasets.base import FactorDataset, ReadingProgress
 from unbraid.datasets.containers import Bundle, bundle
 from unbraid.datasets.rendering.meshes import Mesh, fan_triangles, flat_mesh, unit_radius
 from unbraid.datasets.rendering.raster import orbit
-from unbraid.datasets.rendering.rendering import MILD, slabs
+from unbraid.datasets.rendering.rendering import MILD, slabs, turned_objects
 from unbraid.factors import FactorSpace
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
 VERSION = 1
 N_OBJECTS, N_ROTATIONS = 626, 64
 PAINT = (0.8, 0.8, 0.8)
-SPACE = FactorSpace(
-    names=("object", "rotation"),
-    sizes=(N_OBJECTS, N_ROTATIONS),
-    kinds=("categorical", "cyclic"),
-    values=(tuple(float(k) for k in range(1, N_OBJECTS + 1)), tuple(k / N_ROTATIONS for k in range(N_ROTATIONS))),
-)
+SPACE = turned_objects(N_OBJECTS, N_ROTATIONS, first=1)
 FILES = (
     OfficialFile(
         "ModelNet40.zip",
@@ -36,36 +34,6 @@ FILES = (
     ),
 )
 _NAME = re.compile(r"(?:^|/)train/(airplane_\d+)\.off$")
-
-
-def open_modelnet40_airplanes(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    file: str | Path | None = None,
-    verify: bool = True,
-) -> FactorDataset:
-    """Draw the 626 airplanes of ModelNet40's training split, each turned once around the vertical axis in 64 steps.
-
-    The meshes are official and the images are not: grey, lit from the camera, seen from 25 degrees above.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images drawn, the first time.
-        file: where ModelNet40.zip, or the folder unpacked from it, is, when not in `root`; read once.
-        verify: compare the file with its known checksum before it is read.
-    """
-    return open_official(
-        "modelnet40_airplanes",
-        FILES,
-        lambda _, path: read(path),
-        root,
-        version=VERSION,
-        file=file,
-        verify=verify,
-        progress=progress,
-        preprocessing={"drawn": "from the meshes, by this package", "elevation": ELEVATION, "paint": PAINT},
-    )
 
 
 def read(path: Path, space: FactorSpace = SPACE) -> Content:
@@ -123,3 +91,12 @@ def _corners(row: str) -> list[int]:
     if len(corners) < int(count):
         raise ValueError(f"face {row!r} has too few corners")
     return [int(corner) for corner in corners[: int(count)]]
+
+
+open_modelnet40_airplanes = official_opener(
+    "modelnet40_airplanes",
+    FILES,
+    read,
+    VERSION,
+    {"drawn": "from the meshes, by this package", "elevation": ELEVATION, "paint": PAINT},
+)

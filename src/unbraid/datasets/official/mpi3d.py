@@ -1,11 +1,13 @@
 """MPI3D, the official files: a robot arm drawn simply, drawn realistically, and photographed."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from unbraid._utils.arguments import check_choice
-from unbraid.datasets._official import OfficialFile, open_official
-from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
+from unbraid.datasets._official import OfficialFile, official_opener, open_official
+from unbraid.datasets._store import Content, StoredImages
+from unbraid.datasets.base import ReadingProgress
 from unbraid.datasets.containers import npz_slabs
 from unbraid.factors import FactorSpace
 from unbraid.types import Kind
@@ -67,101 +69,48 @@ COMPLEX_FILE = OfficialFile(
 )
 
 
-def open_mpi3d_toy(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    file: str | Path | None = None,
-    verify: bool = True,
-    release: str = "final",
-) -> FactorDataset:
-    """Open MPI3D drawn simply.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where the .npz is, when not in `root`; read once.
-        verify: compare the file with its known size and checksum before it is converted.
-        release: "final" (1 036 800 images: 6 colours, 6 shapes) or "early" (460 800: 4 and 4).
-    """
-    return _open_release("mpi3d_toy", root, release, progress, file, verify)
-
-
-def open_mpi3d_realistic(
-    root: Path,
-    *,
-    progress: ReadingProgress | None = None,
-    file: str | Path | None = None,
-    verify: bool = True,
-    release: str = "final",
-) -> FactorDataset:
-    """Open MPI3D drawn realistically.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where the .npz is, when not in `root`; read once.
-        verify: compare the file with its known size and checksum before it is converted.
-        release: "final" (1 036 800 images: 6 colours, 6 shapes) or "early" (460 800: 4 and 4).
-    """
-    return _open_release("mpi3d_realistic", root, release, progress, file, verify)
-
-
-def open_mpi3d_real(
-    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
-) -> FactorDataset:
-    """Open MPI3D as photographed, with simple shapes.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where the .npz is, when not in `root`; read once.
-        verify: compare the file with its known size and checksum before it is converted.
-    """
-    return _open_release("mpi3d_real", root, "final", progress, file, verify)
-
-
-def open_mpi3d_real_complex(
-    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
-) -> FactorDataset:
-    """Open MPI3D as photographed, with everyday objects; 460 800 images.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where the .npz is, when not in `root`; read once.
-        verify: compare the file with its known size and checksum before it is converted.
-    """
-    return open_official(
-        "mpi3d_real_complex",
-        (COMPLEX_FILE,),
-        lambda _, path: read(path, COMPLEX),
-        root,
-        version=VERSION,
-        file=file,
-        verify=verify,
-        progress=progress,
-    )
-
-
 def read(path: Path, space: FactorSpace = SPACE) -> Content:
     """The content of a file. It holds images alone: their number is all that tells the releases apart."""
     return Content(space, (64, 64, 3), npz_slabs(path, "images", (len(space), 64, 64, 3), "u"))
 
 
-def _open_release(
-    name: str, root: Path, release: str, progress: ReadingProgress | None, file: str | Path | None, verify: bool
-) -> FactorDataset:
-    check_choice("release", release, ("final", "early"))
-    early = release == "early"
-    return open_official(
-        name,
-        ((EARLY_FILES if early else FINAL_FILES)[name],),
-        lambda _, path: read(path, EARLY if early else SPACE),
-        root,
-        version=VERSION,
-        file=file,
-        verify=verify,
-        progress=progress,
-        kept_apart={"release": release} if early else None,
-    )
+def _opener(name: str) -> Callable[..., StoredImages]:
+    """What opens a set that was released twice."""
+
+    def opener(
+        root: Path,
+        *,
+        progress: ReadingProgress | None = None,
+        file: str | Path | None = None,
+        verify: bool = True,
+        release: str = "final",
+    ) -> StoredImages:
+        """Open MPI3D as it was drawn.
+
+        Args:
+            root: folder of all datasets.
+            progress: told of bytes checked, then of images converted, the first time.
+            file: where the .npz is, when not in `root`; read once.
+            verify: compare the file with its known size and checksum before it is converted.
+            release: "final" (1 036 800 images: 6 colours, 6 shapes) or "early" (460 800: 4 and 4).
+        """
+        check_choice("release", release, ("final", "early"))
+        early = release == "early"
+        return open_official(
+            name,
+            ((EARLY_FILES if early else FINAL_FILES)[name],),
+            partial(read, space=EARLY if early else SPACE),
+            root,
+            version=VERSION,
+            file=file,
+            verify=verify,
+            progress=progress,
+            kept_apart={"release": release} if early else None,
+        )
+
+    return opener
+
+
+open_mpi3d_toy, open_mpi3d_realistic = _opener("mpi3d_toy"), _opener("mpi3d_realistic")
+open_mpi3d_real = official_opener("mpi3d_real", (FINAL_FILES["mpi3d_real"],), read, VERSION)
+open_mpi3d_real_complex = official_opener("mpi3d_real_complex", (COMPLEX_FILE,), partial(read, space=COMPLEX), VERSION)

@@ -1,16 +1,14 @@
 """3D Shapes, the official file."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 
-from unbraid.datasets._official import OfficialFile, check_levels, open_official
+from unbraid.datasets._official import OfficialFile, check_levels, official_opener
 from unbraid.datasets._store import Content
-from unbraid.datasets.base import FactorDataset, ReadingProgress
-from unbraid.datasets.containers import hdf5_array, hdf5_names, hdf5_slabs, npz_array, npz_names, npz_slabs
+from unbraid.datasets.containers import NPZ, arrays_of
 from unbraid.factors import FactorSpace
-from unbraid.types import FloatArray, IntArray, UInt8Array
+from unbraid.types import FloatArray, IntArray
 
 VERSION = 1
 _HUES = tuple(k / 10 for k in range(10))
@@ -42,34 +40,21 @@ FILES = (
 )
 
 
-def open_shapes3d(
-    root: Path, *, progress: ReadingProgress | None = None, file: str | Path | None = None, verify: bool = True
-) -> FactorDataset:
-    """Open the official 3D Shapes.
-
-    Args:
-        root: folder of all datasets.
-        progress: told of bytes checked, then of images converted, the first time.
-        file: where 3dshapes.h5 (or the .npz of the same images) is, when not in `root`; read once.
-        verify: compare the file with its known size and checksum before it is converted.
-    """
-    return open_official("shapes3d", FILES, read, root, version=VERSION, file=file, verify=verify, progress=progress)
-
-
-def read(form: OfficialFile, path: Path, space: FactorSpace = SPACE) -> Content:
+def read(path: Path, space: FactorSpace = SPACE) -> Content:
     """The content of the file; the labels in it must be those of the grid."""
-    npz = form.name.endswith(".npz")
-    n_images, n_factors = len(space), len(space.sizes)
+    arrays = arrays_of(path)
+    n_factors = len(space.sizes)
     # The .npz has one axis per factor where the .h5 has one for the image.
-    grid, lead = (space.sizes, n_factors) if npz else ((n_images,), 1)
-    if "labels" in (npz_names(path) if npz else hdf5_names(path)):
-        labels = (npz_array if npz else hdf5_array)(path, "labels", (*grid, n_factors), "f")
-        check_levels(path, ranks(labels.reshape(n_images, n_factors)), space)
-    slabs: Callable[..., Iterator[UInt8Array]] = npz_slabs if npz else hdf5_slabs
-    extra = {"lead": lead} if npz else {}
-    return Content(space, (64, 64, 3), slabs(path, "images", (*grid, 64, 64, 3), "u", **extra))
+    grid, extra = (space.sizes, {"lead": n_factors}) if arrays is NPZ else ((len(space),), {})
+    if "labels" in arrays.names(path):
+        labels = arrays.whole(path, "labels", (*grid, n_factors), "f")
+        check_levels(path, ranks(labels.reshape(-1, n_factors)), space)
+    return Content(space, (64, 64, 3), arrays.slabs(path, "images", (*grid, 64, 64, 3), "u", **extra))
 
 
 def ranks(values: FloatArray) -> IntArray:
     """(n, n_columns) rank of each value among the distinct ones of its column."""
     return np.stack([np.unique(column, return_inverse=True)[1] for column in values.T], axis=1)
+
+
+open_shapes3d = official_opener("shapes3d", FILES, read, VERSION)

@@ -6,7 +6,7 @@ Sines, powers and matrix products of a library are not, and are kept out.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 
@@ -54,14 +54,13 @@ class Mesh:
     def painted(self, paint: Sequence[float] | FloatArray) -> "Mesh":
         """The same mesh with one paint row for all faces, or a row (n_faces, n_paints) for each."""
         rows = np.broadcast_to(np.asarray(paint, dtype=np.float64), (len(self.faces), np.shape(paint)[-1]))
-        return Mesh(self.vertices, self.faces, self.normals, np.ascontiguousarray(rows))
+        return replace(self, paint=np.ascontiguousarray(rows))
 
     def moved(self, shift: Sequence[float]) -> "Mesh":
-        return Mesh(self.vertices + np.asarray(shift, dtype=np.float64), self.faces, self.normals, self.paint)
+        return replace(self, vertices=self.vertices + np.asarray(shift, dtype=np.float64))
 
-    def scaled(self, factor: float) -> "Mesh":
-        """Grown by one positive factor in all directions."""
-        return Mesh(self.vertices * factor, self.faces, self.normals, self.paint)
+    def of_unit_radius(self) -> "Mesh":
+        return replace(self, vertices=unit_radius(self.vertices))
 
 
 def flat_mesh(vertices: ArrayLike, faces: ArrayLike, paint: Sequence[float] = (1.0,)) -> Mesh:
@@ -172,7 +171,7 @@ def loft(rings: ArrayLike, smooth: bool = False) -> Mesh:
     vertices = points.reshape(-1, 3)
     skin, ends = flat_mesh(vertices, quads), flat_mesh(vertices, caps)
     if smooth:
-        skin = Mesh(vertices, skin.faces, _smooth_normals(vertices, skin.faces)[skin.faces], skin.paint)
+        skin = replace(skin, normals=_smooth_normals(vertices, skin.faces)[skin.faces])
     return Mesh(
         vertices,
         np.concatenate([skin.faces, ends.faces]),

@@ -6,13 +6,13 @@ light becomes a whole number of 16 bits before samples are summed. What is left 
 arithmetic in a fixed order. See `_meshes` for the other half of the promise.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass
 
 import numba
 import numpy as np
 
-from unbraid.datasets.rendering.meshes import Mesh, circle, length
+from unbraid.datasets.rendering.meshes import Mesh, circle, join, length
 from unbraid.types import ArrayLike, FloatArray, IntArray, UInt8Array
 
 GRID = 256  # sub-sample positions per sample and axis
@@ -80,23 +80,32 @@ def render(
         ValueError: an argument is out of range, or a mesh reaches behind the camera.
     """
     scene = Scene() if scene is None else scene
-    pack = _pack([meshes] if isinstance(meshes, Mesh) else list(meshes))
+    meshes = [meshes] if isinstance(meshes, Mesh) else list(meshes)
+    if not meshes or any(len(mesh.faces) == 0 for mesh in meshes):
+        raise ValueError("there must be at least one mesh, and each must have a face")
+    if len({mesh.paint.shape[1] for mesh in meshes}) > 1:
+        raise ValueError("meshes drawn together must have equally many paints")
     views = np.ascontiguousarray(views, dtype=np.float64)
     if views.ndim != 3 or views.shape[1:] != (3, 3):
         raise ValueError(f"views must be (n, 3, 3); got {views.shape}")
     which = np.array(np.broadcast_to(np.asarray(which, dtype=np.int64), (len(views),)))
-    if len(which) and not 0 <= which.min() <= which.max() < len(pack.face_start) - 1:
-        raise ValueError(f"which must name one of {len(pack.face_start) - 1} meshes; got {which.min()}..{which.max()}")
+    if len(which) and not 0 <= which.min() <= which.max() < len(meshes):
+        raise ValueError(f"which must name one of {len(meshes)} meshes; got {which.min()}..{which.max()}")
     if not 1 <= samples <= 8 or not 1 <= size <= 1024:
         raise ValueError(f"samples must be in 1..8 and size in 1..1024; got {samples} and {size}")
-    if not pack.reach < scene.distance * (1 - NEAREST):
+    whole = join(meshes)
+    reach = length(whole.vertices).max()
+    if not reach < scene.distance * (1 - NEAREST):
         raise ValueError(
-            f"a mesh reaches {pack.reach:.3g} from the origin and the camera stands at {scene.distance:.3g}: "
+            f"a mesh reaches {reach:.3g} from the origin and the camera stands at {scene.distance:.3g}: "
             "move it back, or scale the mesh"
         )
+    held = (whole.vertices, whole.faces, whole.normals, whole.paint)
+    vertices, faces, normals, paint = (np.ascontiguousarray(each) for each in held)
+    starts = _starts(mesh.vertices for mesh in meshes), _starts(mesh.faces for mesh in meshes)
     lens = _lens(scene, size * samples)
-    out = np.empty((len(views), pack.paint.shape[1] + 1, size, size), dtype=np.uint8)
-    _render_views(*pack.arrays(), which, views, lens, size, samples, scene.sharpness, out)
+    out = np.empty((len(views), paint.shape[1] + 1, size, size), dtype=np.uint8)
+    _render_views(vertices, faces, normals, paint, *starts, which, views, lens, size, samples, scene.sharpness, out)
     return out
 
 
@@ -120,40 +129,9 @@ def compose(layers: UInt8Array, colours: ArrayLike, which: ArrayLike | None = No
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class _Pack:
-    """Several meshes in one set of arrays; mesh m owns rows start[m] to start[m + 1]."""
-
-    vertices: FloatArray
-    faces: IntArray
-    normals: FloatArray
-    paint: FloatArray
-    vertex_start: IntArray
-    face_start: IntArray
-    reach: float
-
-    def arrays(self) -> tuple[FloatArray, IntArray, FloatArray, FloatArray, IntArray, IntArray]:
-        return self.vertices, self.faces, self.normals, self.paint, self.vertex_start, self.face_start
-
-
-def _pack(meshes: list[Mesh]) -> _Pack:
-    if not meshes or any(len(mesh.faces) == 0 for mesh in meshes):
-        raise ValueError("there must be at least one mesh, and each must have a face")
-    if len({mesh.paint.shape[1] for mesh in meshes}) > 1:
-        raise ValueError("meshes drawn together must have equally many paints")
-    vertex_start = np.cumsum([0, *(len(mesh.vertices) for mesh in meshes)])
-    vertices = np.concatenate([mesh.vertices for mesh in meshes])
-    return _Pack(
-        np.ascontiguousarray(vertices, dtype=np.float64),
-        np.concatenate([mesh.faces + start for mesh, start in zip(meshes, vertex_start, strict=False)]).astype(
-            np.int64
-        ),
-        np.ascontiguousarray(np.concatenate([mesh.normals for mesh in meshes]), dtype=np.float64),
-        np.ascontiguousarray(np.concatenate([mesh.paint for mesh in meshes]), dtype=np.float64),
-        vertex_start.astype(np.int64),
-        np.cumsum([0, *(len(mesh.faces) for mesh in meshes)]).astype(np.int64),
-        float(length(vertices).max()),
-    )
+def _starts(parts: Iterable[Sized]) -> IntArray:
+    """Where each part begins among the rows of all, and where the last ends."""
+    return np.cumsum([0, *map(len, parts)])
 
 
 def _lens(scene: Scene, samples_across: int) -> FloatArray:

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from unbraid._utils.arguments import check_whole
-from unbraid.datasets.base import ImageShape, check_index
+from unbraid.datasets._store import Content, StoredImages, cache_folder, cached
+from unbraid.datasets.base import ImageShape, ReadingProgress, check_index
 from unbraid.datasets.rendering.meshes import Mesh
 from unbraid.datasets.rendering.raster import Scene, compose, render
 from unbraid.factors import FactorSpace
@@ -79,6 +81,53 @@ class Composed:
         return compose(self.layers, colours, geometry)
 
 
+def turned_objects(n_objects: int, n_rotations: int, first: int = 0) -> FactorSpace:
+    """Objects, numbered from `first`, each turned once around the vertical axis."""
+    turns = tuple(k / n_rotations for k in range(n_rotations))
+    numbers = tuple(float(first + k) for k in range(n_objects))
+    return FactorSpace(("object", "rotation"), (n_objects, n_rotations), ("categorical", "cyclic"), (numbers, turns))
+
+
+def cached_objects(
+    root: Path,
+    name: str,
+    version: int,
+    space: FactorSpace,
+    views: Callable[[IntArray], FloatArray],
+    mesh_of: Callable[[int], Mesh],
+    *,
+    usual: int,
+    seed: int,
+    follows: str,
+    scene: Scene,
+    progress: ReadingProgress | None,
+) -> StoredImages:
+    """The cache of a set with a factor "object"; where there is none, it is drawn first.
+
+    Args:
+        root: folder of all caches.
+        name: of the dataset.
+        version: of its drawing.
+        space: of the images.
+        views: from the factors (n, n_factors) of the images to their views (n, 3, 3).
+        mesh_of: as for `slabs`.
+        usual: how many objects the set has by default.
+        seed: that the meshes were drawn with, for the cache; 0 by default.
+        follows: the set that it is a substitute for.
+        scene: camera and light.
+        progress: called as progress(images done, images in all).
+    """
+    column = space.column("object")
+    options = changed(n_objects=(space.sizes[column], usual), seed=(seed, 0))
+
+    def content() -> Content:
+        factors = space.grid()
+        about = {"rendered": True, "follows": follows, "version": version, "seed": seed}
+        return Content(space, (64, 64, 3), slabs(mesh_of, factors[:, column], views(factors), scene), about)
+
+    return cached(cache_folder(root, name, version, **options), content, progress)
+
+
 def slabs(mesh_of: Callable[[int], Mesh], objects: IntArray, views: FloatArray, scene: Scene) -> Iterator[UInt8Array]:
     """Images (n, 64, 64, 3) of object `objects[i]` in view `views[i]`, in slabs.
 
@@ -92,11 +141,6 @@ def slabs(mesh_of: Callable[[int], Mesh], objects: IntArray, views: FloatArray, 
     for start in range(0, len(objects), SLAB):
         rows = slice(start, start + SLAB)
         present, which = np.unique(objects[rows], return_inverse=True)
-        layers = render(
-            [mesh_of(int(number)) for number in present],
-            views[rows],
-            which=which,
-            scene=scene,
-            samples=SAMPLES,
-        )
+        meshes = [mesh_of(int(number)) for number in present]
+        layers = render(meshes, views[rows], which=which, scene=scene, samples=SAMPLES)
         yield compose(layers, np.broadcast_to(np.eye(3), (len(layers), 3, 3)))
