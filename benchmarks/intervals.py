@@ -22,7 +22,7 @@ import numpy as np
 from unbraid import Representation, score
 from unbraid.metrics import METRICS
 from unbraid.metrics._shared.resampling import Resampling, part_of_rows
-from unbraid.scoring.uncertainty import scores_of_parts
+from unbraid.scoring.uncertainty import Again, scores_of_parts
 
 CHOSEN = "mig,med,sap,modularity,snc,factor_leakage,dci_lasso,irs,amari"
 
@@ -52,7 +52,7 @@ def main() -> None:
     print(f"{'metric':<16}{'one score':>12}{heads}{'ratio':>8}{'loop of calls':>16}{'times as long':>15}")
     for name in given.metrics.split(","):
         row, card = METRICS[name], score(held, metrics=name)
-        scores_of_parts(held, card.scored, 2, 0, None, None)  # compiles
+        scores_of_parts(held, card.scored, 2, Again(0))  # compiles
         one_in = row.interval.one_in if isinstance(row.interval, Resampling) else 2
 
         def loop(function: Callable[..., object] = row.function, one_in: int = one_in) -> None:
@@ -65,7 +65,7 @@ def main() -> None:
             for _ in range(REPEATS):
                 score(held, metrics=name)
 
-        of_parts = [lambda card=card, n=n: scores_of_parts(held, card.scored, n, 0, None, None) for n in counts]
+        of_parts = [lambda card=card, n=n: scores_of_parts(held, card.scored, n, Again(0)) for n in counts]
         taken = seconds([whole, *of_parts, loop])
         one, parts, calls = taken[0] / REPEATS, taken[1:-1], taken[-1]
         per_score, cells = parts[-1] / counts[-1] * 200, "".join(f"{each:11.2f} s" for each in parts)

@@ -19,7 +19,7 @@ from unbraid.representation.labels import check_groups
 from unbraid.scoring.equal_groups import subsets_of_groups
 from unbraid.scoring.resampled import part_scorer
 from unbraid.scoring.score import choose
-from unbraid.scoring.uncertainty import scores_of_parts
+from unbraid.scoring.uncertainty import Again, scores_of_parts
 from unbraid.types import Kind
 
 RNG = np.random.default_rng(0)
@@ -241,7 +241,7 @@ def test_quick_ways_to_parts_are_those_of_the_metric() -> None:
 def test_an_interval_is_of_as_many_numbers_as_groups() -> None:
     assert Resampling().of_groups(12).degrees(200) == 11
     assert Resampling(freedom=3).of_groups(12).degrees(200) == 3
-    parts, _ = scores_of_parts(HELD, score(HELD, metrics="mig").scored, 30, 0, None, None)
+    parts, _ = scores_of_parts(HELD, score(HELD, metrics="mig").scored, 30, Again(0))
     assert parts["mig"].method.freedom == 19
     with pytest.raises(ValueError, match="intervals need 10 groups of rows or more; there are 9"):
         score(HELD.keep_rows(np.flatnonzero(GROUPS < 9)), metrics="mig", confidence=0.9)

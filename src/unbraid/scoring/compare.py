@@ -24,6 +24,7 @@ from unbraid.scoring.equal_rows import Sampled, sampled, subsets_of, why_fewer
 from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, choose, score
 from unbraid.scoring.tables import unchecked
+from unbraid.scoring.uncertainty import Again
 from unbraid.storage.files import atomic_write
 from unbraid.storage.table_formats import Table, is_bold, plain, table_text
 from unbraid.storage.trust import trusting
@@ -256,17 +257,17 @@ def compare(
         notes = [f"unpaired: {matched}"]
     elif not isinstance(matched, str) and together:
         given = {name: each.keep_rows(matched[name]) for name, each in given.items()}
-    _refuse_other_weights(given, together)
-    _refuse_other_groups(given, together)
+    for name in ("weights", "groups"):
+        _refuse_other(name, given, together)
     alike = (note_on_neighbours(each, null=True, confidence=True) for each in given.values())
     notes += next(([note] for found in alike for note in found), [])
     grouped = next(iter(given.values())).groups is not None
     subsets = (subsets_of_groups if grouped else subsets_of)(given, seed)
     notes += (why_fewer_groups if grouped else why_fewer)(given, subsets)
-    cards, models = {}, {}
+    cards, models, again = {}, {}, Again(seed, held_out, progress)
     for name, each in given.items():
         card = score(each, metrics=metrics, seed=seed, held_out=held_out, progress=progress)
-        cards[name], models[name] = sampled(each, card, subsets[name], level, n_parts, held_out, progress)
+        cards[name], models[name] = sampled(each, card, subsets[name], level, n_parts, again)
         cards[name] = replace(cards[name], path=name)
     everywhere = [metric for metric in next(iter(models.values())) if all(metric in own for own in models.values())]
     left = sorted({metric for card in cards.values() for metric in card} - set(everywhere))
@@ -315,28 +316,15 @@ def _named(models: Models) -> dict[str, Representation]:
     return loaded
 
 
-def _refuse_other_weights(models: Mapping[str, Representation], paired: bool) -> None:
-    (name, first), *others = models.items()
+def _refuse_other(what: str, models: Mapping[str, Representation], paired: bool) -> None:
+    """Raises ValueError where weights, or groups, are not of all models, or differ on paired rows."""
+    (name, first), *others = [(name, getattr(each, what)) for name, each in models.items()]
     for other, each in others:
-        if first.weights is None and each.weights is None:
-            continue
-        if first.weights is None or each.weights is None:
-            with_them, without = (name, other) if each.weights is None else (other, name)
-            raise ValueError(f"{without} has no weights of rows, which {with_them} has; give both, or neither")
-        if paired and not np.array_equal(first.weights, each.weights):
-            raise ValueError(f"the weights of rows of {other} are not those of {name}, though the rows are")
-
-
-def _refuse_other_groups(models: Mapping[str, Representation], paired: bool) -> None:
-    (name, first), *others = models.items()
-    for other, each in others:
-        if first.groups is None and each.groups is None:
-            continue
-        if first.groups is None or each.groups is None:
-            with_them, without = (name, other) if each.groups is None else (other, name)
-            raise ValueError(f"{without} has no groups of rows, which {with_them} has; give both, or neither")
-        if paired and not np.array_equal(first.groups, each.groups):
-            raise ValueError(f"the groups of rows of {other} are not those of {name}, though the rows are")
+        if (first is None) != (each is None):
+            with_them, without = (name, other) if each is None else (other, name)
+            raise ValueError(f"{without} has no {what} of rows, which {with_them} has; give both, or neither")
+        if paired and not np.array_equal(first, each):
+            raise ValueError(f"the {what} of rows of {other} are not those of {name}, though the rows are")
 
 
 def _matched(models: Mapping[str, Representation]) -> dict[str, IntArray] | str:

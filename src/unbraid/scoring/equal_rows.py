@@ -11,11 +11,11 @@ from unbraid.metrics import Metric
 from unbraid.metrics._shared.resampling import Resampling, permutation
 from unbraid.representation import Representation
 from unbraid.scoring.card import ScoreCard, Scored
-from unbraid.scoring.engine import Gap, score_each
+from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import FEWEST_PARTS
-from unbraid.scoring.uncertainty import Parts, scores_of_parts, with_interval
+from unbraid.scoring.uncertainty import Again, Parts, scores_of_parts, with_interval
 from unbraid.storage.score_file import storable
-from unbraid.types import FloatArray, IntArray, Progress
+from unbraid.types import FloatArray, IntArray
 
 MOST_SUBSETS = 10  # more would shrink the deviation of a difference by less than 5 %
 
@@ -108,21 +108,20 @@ def sampled(
     subsets: Sequence[IntArray],
     confidence: float,
     n_parts: int | None,
-    held_out: Gap | None,
-    progress: Progress | None,
+    how: Again,
 ) -> tuple[ScoreCard, dict[str, Sampled]]:
     """Each metric of the card on subsets of the rows; and the card, with intervals where a subset is all rows.
 
     Args:
         representation: that of the card.
-        card: whose metrics and seed are taken.
+        card: whose metrics are taken.
         subsets: as `subsets_of` gives them.
         confidence: of the intervals.
         n_parts: parts in all, shared among subsets; default what the table of metrics says.
-        held_out, progress: as for `unbraid.score`.
+        how: they are scored.
     """
     if len(subsets[0]) == len(representation):
-        parts, missing = scores_of_parts(representation, card.scored, n_parts, card.seed, held_out, progress)
+        parts, missing = scores_of_parts(representation, card.scored, n_parts, how)
         scored = {
             name: with_interval(each, parts.get(name), missing.get(name, ""), confidence)
             for name, each in card.scored.items()
@@ -133,8 +132,8 @@ def sampled(
     found: dict[str, list[tuple[Scored, Parts]]] = {name: [] for name in rows}
     for subset in subsets:
         left = {name: row for name, row in rows.items() if name not in missing}
-        its_own = held_out[subset] if isinstance(held_out, np.ndarray) else held_out
-        made, unable = _with_its_parts(representation.keep_rows(subset), left, card.seed, its_own, progress)
+        its_own = replace(how, held_out=how.held_out[subset]) if isinstance(how.held_out, np.ndarray) else how
+        made, unable = _with_its_parts(representation.keep_rows(subset), left, its_own)
         missing |= unable
         for name, each in made.items():
             found[name].append(each)
@@ -154,19 +153,21 @@ def _with_parts(metric: Metric, n_parts: int | None, n_subsets: int) -> Metric:
 
 
 def _with_its_parts(
-    subset: Representation, rows: Mapping[str, Metric], seed: int, held_out: Gap | None, progress: Progress | None
+    subset: Representation, rows: Mapping[str, Metric], how: Again
 ) -> tuple[dict[str, tuple[Scored, Parts]], dict[str, str]]:
     """Each metric of a subset and of its parts, and of those that cannot be scored there, why not."""
     scored: dict[str, Scored] = {}
     unable: dict[str, str] = {}
     few = f"{len(subset):,} of the rows cannot be scored"
     try:
-        for name, each in score_each(subset, rows, seed=seed, held_out=held_out, with_chance=False, progress=progress):
+        for name, each in score_each(
+            subset, rows, seed=how.seed, held_out=how.held_out, with_chance=False, progress=how.progress
+        ):
             if isinstance(each, Scored):
                 scored[name] = each
             else:
                 unable[name] = f"{few}: {storable(each)}"
     except ValueError as error:  # of all metrics: a factor that has one level left
         return {}, dict.fromkeys(rows, f"{few}: {error}")
-    parts, missing = scores_of_parts(subset, scored, None, seed, held_out, progress)
+    parts, missing = scores_of_parts(subset, scored, None, how)
     return {name: (scored[name], each) for name, each in parts.items()}, unable | missing

@@ -28,7 +28,8 @@ from unbraid.scoring.columnwise import score_wide
 from unbraid.scoring.described import OF_CODES, OF_LABELS, WITH_ROWS, described, known_about
 from unbraid.scoring.engine import Gap, score_each
 from unbraid.scoring.memory import check_memory_of_scores
-from unbraid.scoring.uncertainty import with_baselines, with_intervals, with_nulls
+from unbraid.scoring.uncertainty import Again, with_baselines, with_intervals, with_nulls
+from unbraid.storage.score_file import Decision
 from unbraid.storage.trust import code_of, imported, is_code, trusting
 from unbraid.types import ArrayLike, Progress
 
@@ -176,27 +177,14 @@ def score(
             without = "give labels; `rank` compares models without them"
             raise ValueError(f"these codes have no factors to score against: {without}")
         raise none_computed(skipped, failed)
-    if shuffle is not None:
-        scored = with_nulls(representation, scored, shuffle, seed, held_out, progress, failing)
-    scored = with_baselines(scored, beside, seed, held_out, progress, failing) if beside else scored
+    again = Again(seed, held_out, progress, failing)
+    scored = scored if shuffle is None else with_nulls(representation, scored, shuffle, again)
+    scored = with_baselines(scored, beside, again) if beside else scored
     if level is not None:
-        scored = with_intervals(representation, scored, level, n_parts, seed, held_out, progress, failing)
+        scored = with_intervals(representation, scored, level, n_parts, again)
     text = held_out if isinstance(held_out, str) else None
     told = UNKEPT if text is None and held_out is not None else text
-    computed_with = {name: decision(name, metric, seed=seed, held_out=told) for name, metric in chosen.items()}
-    if representation.weights is not None:
-        counted = {"weights": array_digest(representation.weights)}
-        computed_with = {name: {**each, **counted} for name, each in computed_with.items()}
-    if representation.groups is not None:
-        parted = {"groups": array_digest(representation.groups)}
-        computed_with = {
-            name: {**each, **(parted if takes_groups(chosen[name]) else {})} for name, each in computed_with.items()
-        }
-    if blocks is not None:
-        by_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
-        computed_with = {
-            name: {**each, **(by_blocks if name in BLOCKED else {})} for name, each in computed_with.items()
-        }
+    computed_with = _computed_with(representation, chosen, blocks, seed, told)
     return ScoreCard(representation, scored, skipped, seed, held_out=text, failed=failed, computed_with=computed_with)
 
 
@@ -261,6 +249,28 @@ def score_encoder(
             said = "the untrained encoder is not among the baselines: untrained= takes it"
             representation = replace(representation, notes=(*representation.notes, said))
     return score(representation, seed=seed, baselines=beside, **{"orbits": orbits, **arguments})
+
+
+def _computed_with(
+    representation: Representation, chosen: Mapping[str, Metric], blocks: Blocks | None, seed: int, held_out: str | None
+) -> dict[str, Decision]:
+    """Of each metric what decides its number beside codes and factors."""
+    weights, groups = (
+        {} if (rows := getattr(representation, name)) is None else {name: array_digest(rows)}
+        for name in ("weights", "groups")
+    )
+    of_blocks = {}
+    if blocks is not None:
+        of_blocks = {"code_blocks": blocks.text_of_codes, "factor_blocks": blocks.text_of_factors}
+    return {
+        name: {
+            **decision(name, metric, seed=seed, held_out=held_out),
+            **weights,
+            **(groups if takes_groups(metric) else {}),
+            **(of_blocks if name in BLOCKED else {}),
+        }
+        for name, metric in chosen.items()
+    }
 
 
 def _called(baseline: str) -> str:

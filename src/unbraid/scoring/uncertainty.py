@@ -21,6 +21,21 @@ SEEDS = 5  # under which a metric that draws is scored, to say how much its own 
 
 
 @dataclass(frozen=True)
+class Again:
+    """How the metrics of a card are scored again."""
+
+    seed: int
+    held_out: Gap | None = None
+    progress: Progress | None = None
+    on_error: OnError = kept
+
+    def telling(self, what: str, done: int, total: int) -> Progress | None:
+        """Tells of rounds over all metrics in place of metrics."""
+        tell = self.progress
+        return None if tell is None else lambda name, _, __: tell(f"{name}, {what}", done, total)
+
+
+@dataclass(frozen=True)
 class Parts:
     """A metric's numbers on parts of the rows: the same parts for every representation of as many rows and groups."""
 
@@ -30,106 +45,78 @@ class Parts:
 
 
 def with_nulls(
-    representation: Representation,
-    scored: Mapping[str, Scored],
-    shuffle: Shuffle,
-    seed: int,
-    held_out: Gap | None,
-    progress: Progress | None,
-    on_error: OnError = kept,
+    representation: Representation, scored: Mapping[str, Scored], shuffle: Shuffle, how: Again
 ) -> dict[str, Scored]:
     """The same with the null of each metric that looks at factors, or the reason why it has none."""
     draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
     apart = [name for name in draws if scored[name].objects is not None]
-    sources = [(representation, [name for name in draws if name not in apart], held_out)]
+    sources = [(representation, [name for name in draws if name not in apart], how.held_out)]
     sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
     missing: dict[str, str] = {}
     for done in range(shuffle.times):
-        told = _telling(progress, IN_WORDS[shuffle.moved], done, shuffle.times)
+        told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
         for held, names, its_own in sources:
             rows = {name: scored[name].metric for name in names if name not in missing}
             # Whole objects were encoded for it: no trial and no series.
-            moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [seed, done])
-            for name, each in score_each(moved, rows, seed=seed, held_out=its_own, with_chance=False, progress=told):
+            moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [how.seed, done])
+            for name, each in score_each(
+                moved, rows, seed=how.seed, held_out=its_own, with_chance=False, progress=told
+            ):
                 if isinstance(each, Scored):
                     draws[name].append(each.headline)
                 else:
-                    missing[name] = _reason(name, each, on_error)
-    how: dict[str, Moved] = {name: "rows" if name in apart else shuffle.moved for name in draws}
+                    missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
+    moves: dict[str, Moved] = {name: "rows" if name in apart else shuffle.moved for name in draws}
     nulls = {
-        name: null_of(scored[name].metric, scored[name].headline, np.array(each), how[name])
+        name: null_of(scored[name].metric, scored[name].headline, np.array(each), moves[name])
         for name, each in draws.items()
         if name not in missing
     }
     return {name: replace(each, null=nulls.get(name), no_null=missing.get(name, "")) for name, each in scored.items()}
 
 
-def _reason(name: str, error: Exception, on_error: OnError) -> str:
-    return storable(error) if isinstance(error, NotDefined) else on_error(name, error).reason
-
-
-def with_baselines(
-    scored: Mapping[str, Scored],
-    baselines: Mapping[str, Baseline],
-    seed: int,
-    held_out: Gap | None,
-    progress: Progress | None,
-    on_error: OnError = kept,
-) -> dict[str, Scored]:
+def with_baselines(scored: Mapping[str, Scored], baselines: Mapping[str, Baseline], how: Again) -> dict[str, Scored]:
     """The same with what baselines score by each metric that is defined for them."""
     rows = {name: each.metric for name, each in scored.items()}
     found: dict[str, dict[str, float]] = {name: {} for name in scored}
     missing: dict[str, dict[str, str]] = {name: {} for name in scored}
     for done, (title, (held, objects)) in enumerate(baselines.items()):
-        told = _telling(progress, title, done, len(baselines))
+        told = how.telling(title, done, len(baselines))
         for name, each in score_each(
-            held, rows, seed=seed, held_out=held_out, objects=objects, with_chance=False, progress=told
+            held, rows, seed=how.seed, held_out=how.held_out, objects=objects, with_chance=False, progress=told
         ):
             if isinstance(each, Scored):
                 found[name][title] = each.headline
             elif not isinstance(each, NotDefined):
-                missing[name][title] = on_error(name, each).reason
+                missing[name][title] = how.on_error(name, each).reason
     return {name: replace(each, baselines=found[name], no_baselines=missing[name]) for name, each in scored.items()}
 
 
 def with_intervals(
-    representation: Representation,
-    scored: Mapping[str, Scored],
-    confidence: float,
-    times: int | None,
-    seed: int,
-    held_out: Gap | None,
-    progress: Progress | None,
-    on_error: OnError = kept,
+    representation: Representation, scored: Mapping[str, Scored], confidence: float, times: int | None, how: Again
 ) -> dict[str, Scored]:
     """The same with an interval for every number of each metric, or the reason why it has none."""
-    parts, missing = scores_of_parts(representation, scored, times, seed, held_out, progress, on_error)
+    parts, missing = scores_of_parts(representation, scored, times, how)
     made = {
         name: with_interval(each, parts.get(name), missing.get(name, ""), confidence) for name, each in scored.items()
     }
-    for name, variances in _variances_of_seeds(representation, made, seed, held_out, progress).items():
+    for name, variances in _variances_of_seeds(representation, made, how).items():
         if (known := made[name].intervals) is not None:
             made[name] = replace(made[name], intervals=replace(known, by_seed=shares_of_seeds(known, variances)))
     return made
 
 
 def _variances_of_seeds(
-    representation: Representation,
-    scored: Mapping[str, Scored],
-    seed: int,
-    held_out: Gap | None,
-    progress: Progress | None,
+    representation: Representation, scored: Mapping[str, Scored], how: Again
 ) -> dict[str, dict[str, float]]:
     """The variance over seeds of each value, all rows as they are, of metrics that draw and have intervals."""
     rows = {name: each.metric for name, each in scored.items() if each.metric.stochastic and each.intervals is not None}
-    found, kept = {name: [dict(scored[name].values)] for name in rows}, {}
+    found, known = {name: [dict(scored[name].values)] for name in rows}, {}
     for done in range(1, SEEDS if rows else 0):
-        if progress is not None:
-            progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
-        again = part_scorer(representation, rows, seed + done, held_out, kept)(
-            np.arange(len(representation)), list(rows)
-        )
-        for name, each in again.items():
+        if how.progress is not None:
+            how.progress(f"{', '.join(rows)}, another seed", done - 1, SEEDS - 1)
+        scorer = part_scorer(representation, rows, how.seed + done, how.held_out, known)
+        for name, each in scorer(np.arange(len(representation)), list(rows)).items():
             if isinstance(each, Exception):  # what another seed cannot score has no share
                 found.pop(name, None)
             elif name in found:
@@ -148,13 +135,7 @@ def with_interval(scored: Scored, parts: Parts | None, missing: str, confidence:
 
 
 def scores_of_parts(
-    representation: Representation,
-    scored: Mapping[str, Scored],
-    times: int | None,
-    seed: int,
-    held_out: Gap | None,
-    progress: Progress | None,
-    on_error: OnError = kept,
+    representation: Representation, scored: Mapping[str, Scored], times: int | None, how: Again
 ) -> tuple[dict[str, Parts], dict[str, str]]:
     """Each metric of parts of the rows, and of those that have no interval, why not."""
     found: dict[str, Parts] = {}
@@ -166,41 +147,35 @@ def scores_of_parts(
         method = method if times is None else replace(method, times=times)
         method = method if representation.groups is None else method.of_groups(int(representation.groups.max()) + 1)
         rows = {name: scored[name].metric for name in names}
-        parts, unscored = _scores_by(method, representation, rows, seed, held_out, progress, on_error)
+        parts, unscored = _scores_by(method, representation, rows, how)
         missing |= unscored
         found |= {name: _together(method, parts[name]) for name in names if name not in unscored}
     return found, missing
 
 
 def _scores_by(
-    method: Resampling,
-    representation: Representation,
-    rows: Mapping[str, Metric],
-    seed: int,
-    held_out: Gap | None,
-    progress: Progress | None,
-    on_error: OnError,
+    method: Resampling, representation: Representation, rows: Mapping[str, Metric], how: Again
 ) -> tuple[dict[str, list[Numbers]], dict[str, str]]:
     """Each metric of each part of the rows, and of the metrics that a part cannot be scored by, why not."""
     parts: dict[str, list[Numbers]] = {name: [] for name in rows}
     missing: dict[str, str] = {}
-    scorer = part_scorer(representation, rows, seed, held_out)
+    scorer = part_scorer(representation, rows, how.seed, how.held_out)
     for done in range(method.times):
-        draw = np.random.default_rng([seed, method.one_in, done])
+        draw = np.random.default_rng([how.seed, method.one_in, done])
         if representation.groups is None:
-            part = part_of_rows(len(representation), method.one_in, seed, draw)
+            part = part_of_rows(len(representation), method.one_in, how.seed, draw)
         else:
-            part = part_of_groups(representation.groups, method.one_in, seed, draw)
+            part = part_of_groups(representation.groups, method.one_in, how.seed, draw)
         left = [name for name in rows if name not in missing]
-        if progress is not None:
-            progress(f"{', '.join(left)}, resampled rows", done, method.times)
+        if how.progress is not None:
+            how.progress(f"{', '.join(left)}, resampled rows", done, method.times)
         try:
             found = scorer(part, left)
         except ValueError as error:  # of all metrics: a factor that has one level left
             return {}, dict.fromkeys(rows, f"part of the rows cannot be scored: {error}")
         for name, each in found.items():
             if isinstance(each, Exception):
-                reason = str(each) if isinstance(each, ValueError) else on_error(name, each).reason
+                reason = str(each) if isinstance(each, ValueError) else how.on_error(name, each).reason
                 missing[name] = f"part of the rows cannot be scored: {reason}"
             else:
                 parts[name].append(each)
@@ -235,8 +210,3 @@ def _by_method(scored: Mapping[str, Scored]) -> dict[Resampling | str, list[str]
     for name, each in scored.items():
         found.setdefault(each.metric.interval, []).append(name)
     return found
-
-
-def _telling(progress: Progress | None, what: str, done: int, total: int) -> Progress | None:
-    """Tells of rounds over all metrics in place of metrics."""
-    return None if progress is None else lambda name, _, __: progress(f"{name}, {what}", done, total)
