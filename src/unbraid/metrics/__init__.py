@@ -2,8 +2,11 @@
 
 `kinds` names the kind of each factor: "categorical" (no order), "ordinal" (whole-numbered steps),
 "continuous" (real values) or "cyclic" (whole-numbered steps around a circle, or
-radians where they are not whole). Without it, whole-numbered
-factors are ordinal and the others continuous. NumPy, SciPy, scikit-learn, numba and platformdirs suffice here.
+radians where they are not whole). Without it, whole-numbered factors are ordinal and the others continuous.
+
+Every metric refuses, by a ValueError, codes and factors of other shapes or unequal rows, values that are not finite,
+and a factor that is constant or, where it is read as classes, has one sample per value. NumPy, SciPy, scikit-learn,
+numba and platformdirs suffice here.
 """
 
 from collections.abc import Mapping

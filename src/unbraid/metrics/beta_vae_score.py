@@ -68,15 +68,12 @@ def beta_vae_score(
     Returns:
         BetaVAEScore. `score` in [0, 1], higher is better. Chance: 1 / n_factors, but more where levels have
         few rows, which are drawn again and again: noise on 3 factors of skewed classes scores .85 with 10 codes on
-        1 000 rows. A note says so, and `separate_rows=True` brings it to chance on average: where a level has few rows
-        one draw of noise still strays far (.22 to .73 in ten draws of the above, whose smallest level has 4), which is
-        noted, too. It saturates: a rotated perfect code also
-        scores 1, since differences along a fixed direction are still told apart, and so does a code that has lost one
-        of the factors. The penalty makes the classifier depend on the scale of the codes.
+        1 000 rows. A note says so, and `separate_rows=True` brings it to chance on average. It saturates: a rotated
+        perfect code also scores 1, and so does a code that has lost one of the factors. The penalty makes the
+        classifier depend on the scale of the codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or a count
-            is out of range.
+        ValueError: what every metric refuses, or a count is out of range.
         NotDefined: no level of some factor has two rows.
 
     Reference:

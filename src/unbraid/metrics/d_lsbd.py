@@ -74,8 +74,7 @@ def d_lsbd(
             the angle 2 pi v / size, so that v = size is level 0 again, as the last orientation of dSprites is: give
             39 for its 40 (`FactorSpace.turns`), and rows of the last are taken for those of the first, which must be
             there. Sizes of the others only serve to note how many of all objects there are.
-        max_frequency: largest |omega| tried. omega = 0 gives 1 and never wins; the sign of omega cannot be
-            identified, since a plane has no orientation.
+        max_frequency: largest |omega| tried; its sign cannot be identified, since a plane has no orientation.
         norm: "unit": mean squared norm in the plane 1 (appendix C), so that the score is at most 1. "axes":
             variance 1 along each of the two axes, so that it is at most 2 and an ellipse counts as a circle.
             "released": variance 1/2 along each, of rows less one, which is what the authors' released code prints. A
@@ -87,13 +86,12 @@ def d_lsbd(
         1. Unchanged by rotating the whole latent space; not by scaling single codes. It does not see variance outside
         the plane (`explained` does) nor whether two factors act in the same plane, which a note flags:
         z = (cos A + cos 2B, sin A + sin 2B) scores 0.
-        A single code spans a line, on which the best is .5, but for (-1)^level: at half as many turns as there are
-        levels a rotation is a change of sign, so that a code which only tells even from odd levels scores 0. A note
-        names factors whose best frequency that is.
+        A single code spans a line, on which the best is .5; but one that only tells even from odd levels scores 0, by
+        the frequency of half as many turns as levels, and a note says so.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, levels of a cyclic factor negative or
-            above its size, or an argument out of range.
+        ValueError: what every metric refuses, levels of a cyclic factor negative or above its size, or an argument out
+            of range.
         NotDefined: no factor is cyclic, or the rows do not fill the grid of the cyclic factors.
 
     Reference:

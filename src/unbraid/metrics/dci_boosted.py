@@ -9,7 +9,7 @@ from unbraid._utils.arguments import check_choice
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import as_levels, check_inputs, split_rows
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck, unpredicted
-from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
+from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
@@ -65,8 +65,7 @@ def dci_boosted(
         of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or an unknown
-            option.
+        ValueError: what every metric refuses, or an unknown option.
 
     Reference:
         Eastwood & Williams 2018, section 2, as evaluated by disentanglement_lib (Locatello et al. 2019) and the
@@ -180,8 +179,7 @@ METRIC = Metric(
     interval=FEW_UNCHECKED_HALVES,
     cites=("eastwood2018framework", "locatello2019challenging"),
     formula=(
-        r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
-        r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}",
+        DCI_FORMULA,
         r"$R_{ij}$ is the total gain of code $i$ in 100 boosted trees of depth 3 that classify factor $j$.",
     ),
 )

@@ -79,14 +79,12 @@ def dci_es(
         order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, too few rows, an unknown probe, or
-            `n_trees` out of range.
+        ValueError: what every metric refuses, too few rows, an unknown probe, or `n_trees` out of range.
 
     Reference:
         Eastwood et al. 2023, "DCI-ES: An Extended Disentanglement Framework with Connections to Identifiability",
-        explicitness and size. Depths as theirs; one forest is read at every depth. Theirs are perceptrons of two
-        hidden layers of 14 to 3603 units, and 16 to 131 072 random features whose weights Adam finds; SAGE values are
-        their importance there.
+        explicitness and size. Depths as theirs; their perceptrons have two hidden layers of 14 to 3603 units, their
+        random features number up to 131 072, and SAGE values are the importance of both.
 
     Example:
         >>> grid = np.tile(FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid(), (4, 1))

@@ -10,7 +10,7 @@ from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import check_inputs, mean_and_deviation
 from unbraid.metrics._shared.luck import unpredicted
-from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
+from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FEW_UNCHECKED_HALVES, Metric
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_test_split import constant_rates
 from unbraid.metrics._shared.train_valid_test import TrainValidTest, train_valid_test
@@ -59,14 +59,13 @@ def dci_forest(
         Invariant to order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, too few rows, or an unknown option.
+        ValueError: what every metric refuses, too few rows, or an unknown option.
 
     Reference:
         Eastwood & Williams 2018, sections 2 and 4.3, tables 1b and 4. The depth is that of lowest validation error
-        from 1 to 40, the shallowest of equals; the paper states no range. Every split considers all codes, for
-        classes too, where scikit-learn would draw a few: a code that must be used because the better one was not
-        drawn has no claim to importance. Differs from the paper: it had no categorical factors, and a factor that
-        cannot be predicted handed out its importances as any other, so that noise scored up to .7 (50 codes).
+        from 1 to 40, the shallowest of equals; the paper states no range. Every split considers all codes. Differs
+        from the paper: it had no categorical factors, and a factor that cannot be predicted handed out its importances
+        as any other, so that noise scored up to .7 (50 codes).
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (8, 9), ("ordinal", "ordinal")).grid()
@@ -149,8 +148,7 @@ METRIC = Metric(
     interval=FEW_UNCHECKED_HALVES,
     cites=("eastwood2018framework",),
     formula=(
-        r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
-        r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}",
+        DCI_FORMULA,
         r"$R_{ij}$ is the share of code $i$ in the decrease of impurity of a random forest of ten trees that "
         r"predicts factor $j$.",
     ),

@@ -9,7 +9,7 @@ from scipy.special import fdtrc
 from unbraid._utils.arguments import check_number
 from unbraid.metrics._shared.chance import unreadable, zero_chance
 from unbraid.metrics._shared.inputs import Inputs, Part, check_inputs, mean_and_scale, rows_of, split_rows, standardised
-from unbraid.metrics._shared.metric import DCI_CLAIMS, FIFTHS, Metric
+from unbraid.metrics._shared.metric import DCI_CLAIMS, DCI_FORMULA, FIFTHS, Metric
 from unbraid.metrics._shared.resampling import Numbers
 from unbraid.metrics._shared.sharing import shared
 from unbraid.metrics._shared.train_valid_test import FRACTIONS, train_valid_test
@@ -71,7 +71,7 @@ def dci_lasso(
         their weight evenly.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, too few rows, or an unknown option.
+        ValueError: what every metric refuses, too few rows, or an unknown option.
 
     Reference:
         Eastwood & Williams 2018, sections 2 and 4.3, tables 1a and 3. The penalty is that of lowest validation error
@@ -287,8 +287,7 @@ METRIC = Metric(
     of_parts=dci_lasso_of_parts,
     cites=("eastwood2018framework",),
     formula=(
-        r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
-        r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}, \qquad R_{ij} = |W_{ij}|",
+        DCI_FORMULA + r", \qquad R_{ij} = |W_{ij}|",
         r"$W$ are the weights of one lasso per factor on standardised codes; $H_K$ is entropy to the base $K$. "
         r"Completeness is $C_j = 1 - H_D(\tilde{P}_{\cdot j})$ with columns made to sum to 1, informativeness the "
         r"normalised error on test rows.",

@@ -59,8 +59,7 @@ def dcimig(
         rows, see `dcimig_of_noise`. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` out
-            of range.
+        ValueError: what every metric refuses, or `bins` out of range.
 
     Reference:
         Sepliarskaia et al. 2021, "How to Not Measure Disentanglement".

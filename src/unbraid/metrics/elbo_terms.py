@@ -73,14 +73,11 @@ def elbo_terms(
     Returns:
         ELBOTerms, in nats. `total_correlation`, at least 0, is the headline: lower is better, 0 when the codes are
         independent under q(z). `index_code_mi` is between 0 and log(number of rows), and reaches that bound when the
-        posteriors do not overlap; then total correlation grows with every sharper code, whatever the axes. Latents
-        equal to the prior contribute 0 to all parts. `kl` and `dimension_wise_kl` have no sampling error; the
-        entropy of q(z) has, `standard_error`, which is that of the draws and not of the choice of rows. `kl_sampled`
-        is what the draws alone say about `kl`: far more than `kl_sampled_error` apart, the draws are not to be
-        trusted; with `prior_kl` it differs from `kl` by the choice of rows alone. Chance: independent latents have 0,
-        but total correlation is also 0 for codes that know nothing, and independent codes have more where posteriors
-        are so sharp that few of them overlap (3.61 of the 3.65 nats of the shipped example): a note says so. Not
-        invariant to scaling (the prior is fixed) or rotation of codes.
+        posteriors do not overlap; then total correlation grows with every sharper code, also of independent ones, and
+        a note says so. Latents equal to the prior contribute 0 to all parts. `standard_error` is that of the draws and
+        not of the choice of rows; `kl` and `dimension_wise_kl` have none. `kl_sampled` is what the draws alone say
+        about `kl`: far more than `kl_sampled_error` apart, the draws are not to be trusted. Chance: 0, as for
+        codes that know nothing. Not invariant to scaling (the prior is fixed) or rotation of codes.
 
     Raises:
         NotDefined: there are no log-variances.

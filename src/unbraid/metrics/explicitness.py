@@ -61,8 +61,7 @@ def explicitness(
         .57 for 8 levels), but 1 when every level has a direction of its own, and 1 with "softmax".
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
-            `classifier` is unknown.
+        ValueError: what every metric refuses, or `classifier` is unknown.
 
     Reference:
         Ridgeway & Mozer 2018, "Learning Deep Disentangled Embeddings with the F-Statistic Loss", section 3.

@@ -51,8 +51,7 @@ def factor_leakage(
         seed: unused; the score is deterministic.
         weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
-        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
-            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow; see `mig`.
 
     Returns:
         FactorLeakage, four variants of one idea, all lower is better:
@@ -62,14 +61,11 @@ def factor_leakage(
         too, so that a perfect code scores 1 / D^2, not 0. `nm_auc`: the same over i = 1 .. D - 1, in [0, 1]; the
         headline, because its best value is 0 for every D.
         With one code there is nothing to leak into: 0, but `auc` is 1. A factor that no code knows counts as spread
-        evenly (r_i = 1), the limit of pure noise. Chance: below 1 and falling with the number of codes, since noise
-        codes share their spurious information unevenly, see `leakage_of_noise`. A factor that lawfully takes two codes,
-        as a cyclic one does, leaks.
-        Not invariant to rotation of codes.
+        evenly (r_i = 1). Chance: below 1 and falling with the number of codes, see `leakage_of_noise`. A factor that
+        lawfully takes two codes, as a cyclic one does, leaks. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` is
-            out of range.
+        ValueError: what every metric refuses, or `bins` is out of range.
 
     Reference:
         Painter et al. 2020, "Linear Disentangled Representations and Unsupervised Action Estimation", as computed by

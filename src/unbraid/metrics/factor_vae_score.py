@@ -74,13 +74,11 @@ def factor_vae_score(
         1 / n_factors, but more where levels have few rows, which are drawn again and again: noise on 3 factors of
         up to 5 levels scores .41 with 50 codes on 1 000 rows, and .6 where classes are skewed. A note says so, and
         `separate_rows=True` brings it to chance. With a single code it is the share of one factor.
-        The threshold is absolute, so that scaling codes down until they fall below it changes the score; above it,
-        scale does not matter. It saturates: a code that stands for two factors is punished, one that mixes in a little
-        of the others is not.
+        Scale matters only where codes fall below the threshold. It saturates: a code that stands for two factors is
+        punished, one that mixes in a little of the others is not.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, a count is
-            out of range, or the threshold is negative.
+        ValueError: what every metric refuses, a count is out of range, or the threshold is negative.
         NotDefined: no level of some factor has two rows.
 
     Reference:

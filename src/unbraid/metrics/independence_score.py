@@ -61,16 +61,14 @@ def independence_score(
         gives it away. Unchanged by rotating the whole latent space; not by scaling single codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, or levels of a cyclic factor out of range.
+        ValueError: what every metric refuses, or levels of a cyclic factor out of range.
         NotDefined: fewer than two factors have steps from at least twice as many rows as there are codes.
 
     Reference:
         Painter et al. 2020, "Linear Disentangled Representations and Unsupervised Action Estimation", as computed by
-        the authors' code. Departs from it in three ways, all to have one answer. There rho = C R C^-1, R the identity
-        but for a free 2 x 2 block, is fitted by Adam; the limits of such matrices are exactly the identity plus
-        rank 2, of which the best in squared error is found here in closed form (reduced-rank regression). Codes are
-        centred, which on a full circle puts the origin where rotations have it. Directions are compared on all
-        samples, not on those that happened to take the step.
+        the authors' code. Departs from it in three ways, all to have one answer: rho, there fitted by Adam, is the
+        identity plus rank 2 of least squared error, in closed form (reduced-rank regression); codes are centred; and
+        directions are compared on all samples, not on those that happened to take the step.
 
     Example:
         >>> space = FactorSpace(("x", "y"), (8, 8), ("cyclic", "cyclic"))

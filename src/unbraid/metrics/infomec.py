@@ -90,16 +90,14 @@ def infomec(
 
     Returns:
         InfoMEC. `modularity` in [0, 1] is the headline, `compactness` in [0, 1], `explicitness` at most 1, each higher
-        is better. Read explicitness beside the other two: these are shares of information, however little there is,
-        and noise scores .63 and .35 on five factors, more than a rotation of perfect codes. A note says so where
-        explicitness is below .05. A code without information is left out of modularity, a factor of which no code
-        knows counts 0 in compactness; peers give NaN. With one active code compactness is 1, with one factor
-        modularity is 1, with no active code all are 0. Chance: far above 0 and dependent on codes and factors. Blind
-        to order and sign of codes, not to their scale (which are active) nor to rotation.
+        is better. Read explicitness beside the other two, which are shares of information, however little there is:
+        noise scores .63 and .35 on five factors, and a note says so where explicitness is below .05. A code without
+        information is left out of modularity, a factor of which no code knows counts 0 in compactness. With one active
+        code compactness is 1, with one factor modularity is 1, with no active code all are 0. Chance: far above 0.
+        Blind to order and sign of codes, not to their scale (which are active) nor to rotation.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, an unknown
-            `variant`, or `neighbours` below 1.
+        ValueError: what every metric refuses, an unknown `variant`, or `neighbours` below 1.
 
     Reference:
         Hsu et al. 2023, "Disentanglement via Latent Quantization"; Hsu et al. 2024, "Tripod".

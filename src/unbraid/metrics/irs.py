@@ -59,20 +59,16 @@ def irs(
     Returns:
         IRS. `score` at most 1, higher is better. It can be negative, when the means at single levels lie far from the
         mean of all. Constant codes are left out; without any other the score is 0. Chance: far from 0 and dependent
-        on rows, levels and the spread of codes, because the 99 % quantile is well below the maximum: .36 on Gaussian
-        noise and 10 000 rows, .18 on noise shaped as the shipped codes, .75 on heavy tails, .6 on 50 rows of ten
-        factors; see `irs_of_noise`. Not invariant to rotation, nor to scaling single codes,
-        since a code's spread is its weight.
+        on rows, levels and the spread of codes (.36 on Gaussian noise and 10 000 rows, .75 on heavy tails); see
+        `irs_of_noise`. Not invariant to rotation, nor to scaling single codes, since a code's spread is its weight.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, the quantile
-            is not in (0, 1], or factor_bins is below 2.
+        ValueError: what every metric refuses, the quantile is not in (0, 1], or factor_bins is below 2.
 
     Reference:
         Suter et al. 2019, "Robustly Disentangled Causal Mechanisms", definition 3 and section 4; as estimated by
         disentanglement_lib, which most published tables used (10 000 samples, levels weighted equally). It assumes
-        factors that are independent and crossed. A level of few rows has small deviations only because it has few
-        rows, of a single row none; the notes name such factors.
+        factors that are independent and crossed. Levels of few rows have small deviations; notes name such factors.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (3, 4), ("ordinal", "ordinal")).grid()

@@ -64,8 +64,7 @@ def jemmig(
         0. With a single code the runner-up knows nothing. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, `bins` out of
-            range, or an unknown option.
+        ValueError: what every metric refuses, `bins` out of range, or an unknown option.
 
     Reference:
         Do & Tran 2020, "Theory and Evaluation Metrics for Learning Disentangled Representations".

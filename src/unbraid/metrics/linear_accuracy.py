@@ -45,18 +45,15 @@ def linear_accuracy(
         on test rows and chance r, both kept. Noise scores 0 where levels are equally common; where they are not, a head
         learns to name the commonest, which by "guessing" scores (p - s) / (1 - s) with p the share of that level and
         s the sum of the squares of all shares: .38 for shares of .8 and .2. Notes name such factors. By "commonest"
-        noise scores 0. Below 0
-        nothing scores. Invariant to rotation: it says that the codes tell the factors, not that each tells one.
+        noise scores 0. Invariant to rotation: it says that the codes tell the factors, not that each tells one.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
-            `training` or `chance` is unknown.
+        ValueError: what every metric refuses, or `training` or `chance` is unknown.
 
     Reference:
         Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2. The
-        default of `training` differs from the paper: 75 epochs at .001 end far from the best linear head, the farther
-        the fewer rows there are, and do not even read perfect codes (.47 of eight levels at 2 304 rows, where the
-        optimum reads all).
+        default of `training` differs: the paper's ends far from the best linear head on few rows (.47 of eight levels
+        of perfect codes at 2 304 rows, where the optimum reads all).
     """
     check_choice("training", training, ("optimum", "paper"))
     check_chance(chance)

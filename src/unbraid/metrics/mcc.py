@@ -92,8 +92,7 @@ def mcc(
         than D factors. Not invariant to rotation by permutation.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, an unknown option, or test rows beside
-            `fit="all"`.
+        ValueError: what every metric refuses, an unknown option, or test rows beside `fit="all"`.
 
     Reference:
         Khemakhem et al. 2020, "ICE-BeeM: Identifiable Conditional Energy-Based Deep Models Based on Nonlinear ICA",

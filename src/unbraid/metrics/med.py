@@ -45,8 +45,7 @@ def med(
         seed: unused; the score is deterministic.
         weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
-        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
-            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow; see `mig`.
 
     Returns:
         MED. `score` in [0, 1], higher is better: sum over codes of their share of all information times
@@ -56,8 +55,7 @@ def med(
         2 and 40, see `med_of_noise`. A dead code has weight 0. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` is
-            out of range.
+        ValueError: what every metric refuses, or `bins` is out of range.
 
     Reference:
         Cao et al. 2022, "An Empirical Study on Disentanglement of Negative-free Contrastive Learning"; SNC/NK 2023,

@@ -63,8 +63,7 @@ def mig(
         one bin, and dependent factors. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins` is
-            out of range.
+        ValueError: what every metric refuses, or `bins` is out of range.
 
     Reference:
         Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 4; UDR eq. 14.

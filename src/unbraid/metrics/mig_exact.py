@@ -76,14 +76,12 @@ def mig_exact(
 
     Raises:
         NotDefined: there are no log-variances.
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value,
-            `n_samples` below 2, unknown `method`.
+        ValueError: what every metric refuses, `n_samples` below 2, unknown `method`.
 
     Reference:
         Chen et al. 2018, "Isolating Sources of Disentanglement in VAEs", workshop version, eq. 4 with eq. 8 and §5.5.
         Differs from the paper: log q(z_j) is averaged over the draws from the slices, weighted by p(v_k), instead of
-        over separate draws, so that errors common to both densities cancel. Densities are interpolated from tables
-        (errors below 1e-5, far below the sampling error).
+        over separate draws. Densities are interpolated from tables (errors below 1e-5).
 
     Example:
         >>> grid = np.repeat(FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal")).grid(), 2, axis=0)

@@ -66,8 +66,7 @@ def mig_sup(
         `mig_sup_of_noise`. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, `bins` out of
-            range, or an unknown option.
+        ValueError: what every metric refuses, `bins` out of range, or an unknown option.
 
     Reference:
         Li et al. 2020, "Progressive Learning and Disentanglement of Hierarchical Representations".

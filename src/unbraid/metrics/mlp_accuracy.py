@@ -36,16 +36,12 @@ def mlp_accuracy(
         test_factors: levels of `test_codes`.
 
     Returns:
-        Accuracy. `score` in [0, 1], higher is better, mean of `per_factor`: max(0, (a - r) / (1 - r)) with accuracy a
-        on test rows and chance r, both kept. Noise scores 0 where levels are equally common; where they are not, a head
-        learns to name the commonest, which by "guessing" scores (p - s) / (1 - s) with p the share of that level and
-        s the sum of the squares of all shares: .38 for shares of .8 and .2. Notes name such factors. By "commonest"
-        noise scores 0. Says how much the codes tell at all, in whatever tangle: rotated and entangled codes may
-        score 1. Trained, so it varies with the seed, by about .01.
+        Accuracy. `score` in [0, 1], higher is better, computed as by `linear_accuracy`, which says what noise scores.
+        It says how much the codes tell at all, in whatever tangle: rotated and entangled codes may score 1. Trained,
+        so it varies with the seed, by about .01.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
-            `chance` is unknown.
+        ValueError: what every metric refuses, or `chance` is unknown.
 
     Reference:
         Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 3, eq. 4 and Table 2; training

@@ -1,8 +1,8 @@
 """Modularity: does each code carry information about a single factor?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from unbraid.metrics._shared.inputs import Inputs, as_levels, check_inputs
 from unbraid.metrics._shared.metric import THIRDS, Metric
 from unbraid.types import ArrayLike, BoolArray, FloatArray, Kind
 
+Weighting: TypeAlias = Literal["codes", "information"]
+DeadCodes: TypeAlias = Literal["left_out", "zero"]
 SILENT = 1e-12  # nats: less is rounding, as in the information of a constant code
 
 
@@ -37,8 +39,8 @@ def modularity(
     weights: ArrayLike | None = None,
     bins: int = 20,
     binning: Binning = "width",
-    weighting: Literal["codes", "information"] = "codes",
-    dead_codes: Literal["left_out", "zero"] = "left_out",
+    weighting: Weighting = "codes",
+    dead_codes: DeadCodes = "left_out",
 ) -> Modularity:
     """How far the information in each code is about one factor only.
 
@@ -52,23 +54,20 @@ def modularity(
         seed: unused; the score is deterministic.
         weights: (n_samples,) how many rows each row stands for, whole or not; default one each.
         bins: bins per code, 1 to 10 000.
-        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow, on which outliers
-            and the scale of a code have no hold. Either way a code of at most `bins` values has a bin for each.
+        binning: "width": bins of equal width, as published. "mass": of as equal mass as ties allow; see `mig`.
         weighting: "codes" averages over codes, as published; "information" weights each code by its information
             about all factors, so that codes which know next to nothing hardly count.
         dead_codes: a code without any information is "left_out" of the average, or counts as "zero".
 
     Returns:
         Modularity. `score` in [0, 1], higher is better. With one factor every live code scores 1; with no live code
-        the score is 0. Chance: far from 0 and dependent on the factors. The information that noise seems to carry
-        grows with a factor's number of levels, so that pure noise scores .2 on two factors of 10 levels, .67 on those
-        of dSprites and .999 on 2 and 40 levels, whatever the rows; see `modularity_of_noise`. With weighting="codes"
-        a perfect code beside noise codes can fall below a rotated one. Information-weighting mends the second, not
-        the first. Says nothing on whether every factor is known. Not invariant to rotation of codes.
+        the score is 0. Chance: far from 0 and dependent on the factors' levels, whatever the rows (.2 on two factors
+        of 10 levels, .67 on those of dSprites, .999 on 2 and 40 levels); see `modularity_of_noise`. By "codes" a
+        perfect code beside noise codes can fall below a rotated one; "information" mends this. Says nothing on whether
+        every factor is known. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, `bins` is out
-            of range, unknown `weighting` or `dead_codes`.
+        ValueError: what every metric refuses, `bins` is out of range, unknown `weighting` or `dead_codes`.
 
     Reference:
         Ridgeway & Mozer 2018, "Learning Deep Disentangled Embeddings with the F-Statistic Loss", section 2.
@@ -84,22 +83,15 @@ def modularity(
     check_bins("bins", bins)
     inputs = check_inputs(codes, factors, kinds, seed, weights)
     levels = as_levels(inputs)
-    notes = (*levels.notes, *notes_on_bins(inputs, bins, binning), *notes_on_dependence(levels))
-    information = binned_information(inputs, bins, binning)
-    per_code, alive = _per_code(information)
-    shares = alive.astype(float) if dead_codes == "left_out" else np.ones(inputs.n_codes)
-    if weighting == "information":
-        shares = np.where(alive, information.sum(axis=1), 0.0)
-    shares = shares / max(shares.sum(), np.finfo(float).tiny)
-    notes += single_factor(inputs, "a code with information on it is modular by definition")
-    if not alive.any():
-        notes += ("no code carries information: the score is set to 0",)
-    elif not alive.all():
-        counted = "count as 0" if dead_codes == "zero" and weighting == "codes" else "are left out"
-        notes += (f"{int((~alive).sum())} codes carry no information and {counted}",)
-    return Modularity(
-        score=float(shares @ per_code), per_code=per_code, weights=shares, mutual_information=information, notes=notes
+    found = modularity_of(binned_information(inputs, bins, binning), weighting, dead_codes)
+    notes = (
+        *levels.notes,
+        *notes_on_bins(inputs, bins, binning),
+        *notes_on_dependence(levels),
+        *single_factor(inputs, "a code with information on it is modular by definition"),
+        *found.notes,
     )
+    return replace(found, notes=notes)
 
 
 def modularity_of_noise(inputs: Inputs) -> Noise:
@@ -108,13 +100,22 @@ def modularity_of_noise(inputs: Inputs) -> Noise:
     return drawn([per_code.sum() / max(alive.sum(), 1) for per_code, alive in draws])
 
 
-def modularity_of(information: FloatArray) -> Modularity:
-    """From (n_codes, n_factors) mutual information, by the defaults."""
+def modularity_of(
+    information: FloatArray, weighting: Weighting = "codes", dead_codes: DeadCodes = "left_out"
+) -> Modularity:
+    """From (n_codes, n_factors) mutual information."""
     per_code, alive = _per_code(information)
-    weights = alive / max(alive.sum(), 1)
-    silent = int((~alive).sum())
-    notes = (f"{silent} codes carry no information and are left out",) if silent else ()
-    return Modularity(float(weights @ per_code), per_code, weights, information, notes)
+    shares = alive.astype(float) if dead_codes == "left_out" else np.ones(len(alive))
+    if weighting == "information":
+        shares = np.where(alive, information.sum(axis=1), 0.0)
+    shares = shares / max(shares.sum(), np.finfo(float).tiny)
+    notes: tuple[str, ...] = ()
+    if not alive.any():
+        notes = ("no code carries information: the score is set to 0",)
+    elif not alive.all():
+        counted = "count as 0" if dead_codes == "zero" and weighting == "codes" else "are left out"
+        notes = (f"{int((~alive).sum())} codes carry no information and {counted}",)
+    return Modularity(float(shares @ per_code), per_code, shares, information, notes)
 
 
 def _per_code(information: FloatArray) -> tuple[FloatArray, BoolArray]:

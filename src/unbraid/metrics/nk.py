@@ -76,16 +76,13 @@ def nk(
         so it varies with the seed, by about .01.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
-            `chance` is unknown.
+        ValueError: what every metric refuses, or `chance` is unknown.
 
     Reference:
         Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", section 4.3; training as in its
         section 5 (one hidden layer of 256, Adam at .001, 75 epochs) on standardised codes, in batches of 64.
-        Table 1 of the paper is `drop`; the text to its Table 2 subtracts NK from chance-adjusted accuracies, which is
-        `score`. Where no single code tells more about a factor than luck would, eq. 2 does not say which to
-        align; we take the one whose shuffling costs the perceptron on all codes most, so that a factor which
-        is the XOR of two codes loses one of them, and not a bystander.
+        Table 1 of the paper is `drop`, its Table 2 `score`. Where no single code tells more about a factor than luck
+        would, eq. 2 leaves the alignment open: the code is taken whose shuffling costs the perceptron most.
     """
     check_chance(chance)
     rows = train_test_split(codes, factors, kinds, seed, test_codes, test_factors, groups=groups)

@@ -58,16 +58,14 @@ def omes(
         pooling: over codes, "avg" or "max".
 
     Returns:
-        OMES. `score` in [0, 1], higher is better. A code of mere noise has an association near 1 with every factor, as
-        if it encoded all of them: perfect codes with idle ones beside them score .5, below redundant ones (.73).
-        Perfect codes fall short of 1: two different ones of n levels correlate by -1 / (n - 1), so that a factor of
-        two levels seems encoded nowhere. Depends on the scale of codes by what counts. Chance: far above 0. Not
-        invariant to rotation of codes.
+        OMES. `score` in [0, 1], higher is better. A code of mere noise has an association near 1 with every factor:
+        perfect codes with idle ones beside them score .5, below redundant ones (.73). Perfect codes fall short of 1,
+        the more the fewer the levels; a factor of two seems encoded nowhere. Depends on the scale of codes by what
+        counts. Chance: far above 0. Not invariant to rotation of codes.
 
     Raises:
         NotDefined: no two rows differ in one factor alone.
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or an option
-            out of range.
+        ValueError: what every metric refuses, or an option out of range.
 
     Reference:
         Dapueto et al. 2024, "Transferring Disentangled Representations: Bridging the Gap between Synthetic and Real

@@ -50,8 +50,8 @@ def r2(
 ) -> R2:
     """How well all codes together predict each factor, on rows that were not fitted to; by default linearly.
 
-    An ordered factor is read as a number, a cyclic one as its cosine and sine, a
-    categorical one as an indicator of each level; R^2 = 1 - errors / variances, both summed over these columns.
+    An ordered factor is read as a number, a cyclic one as its cosine and sine, a categorical one as an indicator of
+    each level; R^2 = 1 - errors / variances, both summed over these columns.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
@@ -77,8 +77,7 @@ def r2(
         codes tell the factors, not that each tells one; what single codes tell in curves, the kernel reads as well.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, only one test argument is given, or an
-            unknown regressor.
+        ValueError: what every metric refuses, only one test argument is given, or an unknown regressor.
 
     Reference:
         von Kügelgen et al. 2021, "Self-Supervised Learning with Data Augmentations Provably Isolates Content from

@@ -68,8 +68,7 @@ def sap(
         standardise: whether codes are standardised before the SVM, without which its penalty makes the score depend
             on their scale.
         above_chance: False counts the plain accuracy of the SVM, as published. There noise and dead codes score what
-            their constant answer hits: a code as good as perfect beside noise has a gap of .5 on two equal classes,
-            and of .1 where a dead code answers the class of nine rows in ten.
+            their constant answer hits, so that the gap of a perfect code is .5 on two equal classes.
 
     Returns:
         SAP. `score` in [0, 1], higher is better, mean of `per_factor`; the notes say how each factor was
@@ -80,8 +79,7 @@ def sap(
 
     Raises:
         NotDefined: `weights` beside factors that an SVM predicts.
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or
-            `ordered` is unknown.
+        ValueError: what every metric refuses, or `ordered` is unknown.
 
     Reference:
         Kumar et al. 2018, "Variational Inference of Disentangled Latent Concepts from Unlabeled Observations",

@@ -5,11 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unbraid._utils.arrays import as_array
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
+from unbraid.metrics._shared.inputs import check_inputs, standardised
 from unbraid.metrics._shared.regression import as_blocks, least_squares
-from unbraid.metrics.slots import masks_of
+from unbraid.metrics.slots import check_slots, masks_of
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
 
 MOST_ROUNDS = 50
@@ -64,16 +63,8 @@ def match_slots(
         >>> bool((match_slots(slots, objects).codes == objects.reshape(-1, 2)).all())
         True
     """
-    given = []
-    for name, values in (("slots", slots), ("objects", objects)):
-        array = as_array(values)
-        if array.ndim != 3 or 0 in array.shape:
-            raise ValueError(f"{name} must be (n_images, n_{name}, columns); got shape {array.shape}")
-        given.append(check_matrix(array.reshape(-1, array.shape[2]), name, "columns").reshape(array.shape))
-    z, v = given
+    z, v = check_slots(slots, objects, "images")
     (n_images, n_slots), n_objects = z.shape[:2], v.shape[1]
-    if len(v) != n_images:
-        raise ValueError(f"slots and objects must have the same number of images; got {n_images} and {len(v)}")
     if n_objects > n_slots:
         raise ValueError(f"each object needs a slot; got {n_objects} objects for {n_slots} slots")
     if (true_masks is None) != (predicted_masks is None):

@@ -135,15 +135,7 @@ def slot_identifiability(
     """
     check_whole("seed", seed, 0)
     check_whole("max_train", max_train, 10, 10_000, why="a matrix of all pairs of rows is solved")
-    given = []
-    for name, values in (("slots", slots), ("objects", objects)):
-        array = as_array(values)
-        if array.ndim != 3 or 0 in array.shape:
-            raise ValueError(f"{name} must be (n_samples, n_{name}, columns); got shape {array.shape}")
-        given.append(check_matrix(array.reshape(len(array), -1), name, "columns").reshape(array.shape))
-    z, v = given
-    if len(z) != len(v):
-        raise ValueError(f"slots and objects must have the same number of rows; got {len(z)} and {len(v)}")
+    z, v = check_slots(slots, objects, "samples")
     train, test = split_rows(len(z), (0.8, 0.2), seed, None if groups is None else check_groups(groups, len(z)))
     train = train[:max_train]
     owner = np.repeat(np.arange(v.shape[1]), v.shape[2])
@@ -159,6 +151,20 @@ def slot_identifiability(
     return SlotIdentifiability(
         slot_identifiability_from_matrix(matrix), float(matrix[matched].mean()), matrix, alignment
     )
+
+
+def check_slots(slots: ArrayLike, objects: ArrayLike, rows: str) -> tuple[FloatArray, FloatArray]:
+    """Both as finite (n_rows, n_slots or n_objects, n_columns) of equally many rows, which are called `rows`."""
+    checked = []
+    for name, values in (("slots", slots), ("objects", objects)):
+        array = as_array(values)
+        if array.ndim != 3 or 0 in array.shape:
+            raise ValueError(f"{name} must be (n_{rows}, n_{name}, columns); got shape {array.shape}")
+        checked.append(check_matrix(array.reshape(len(array), -1), name, "columns").reshape(array.shape))
+    z, v = checked
+    if len(z) != len(v):
+        raise ValueError(f"slots and objects must have the same number of {rows}; got {len(z)} and {len(v)}")
+    return z, v
 
 
 def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:

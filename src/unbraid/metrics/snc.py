@@ -62,10 +62,8 @@ def snc(
 ) -> SNC:
     """How well one code alone, cut into intervals, predicts the level of its factor.
 
-    Factors are aligned to distinct codes by the largest total mutual information (codes in 20 equal-width bins), by
-    the training rows alone.
-    The aligned code is cut into intervals, each interval is given to one class, and the accuracy of this
-    classifier is measured on rows that took no part in it.
+    Factors are aligned to distinct codes by the largest total mutual information on training rows (codes in 20
+    equal-width bins). The aligned code is cut into intervals, each of one class, whose accuracy other rows measure.
 
     Args:
         codes: (n_samples, n_codes) real. Posterior means unless stated otherwise.
@@ -90,18 +88,14 @@ def snc(
         score 0. Not invariant to rotation; blind to what only several codes tell together, which is its purpose.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `bins`
-            is unknown.
+        ValueError: what every metric refuses, or `bins` is unknown.
 
     Reference:
-        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 2-4.
-        The default differs from the paper: on sampled data the greatest common divisor is 1, so that every row
-        is an interval of its own, and the minimum size that the paper proposes instead blurs the borders
-        between classes. "classes" is the same as the paper for balanced classes, gives 1 to a perfect code
-        whatever the counts, and 0 to noise. In both, rows of equal code are never parted; where
-        that makes some class be named more often than it occurs, r is the agreement of these answers by luck,
-        if that is larger than eq. 4. The paper prints eq. 3 for a whole data set; here a is measured on test rows
-        and r guesses with the training frequencies. Its Table 1 is accuracy minus chance (`accuracy - chance`).
+        Mahon et al. 2023, "Correcting Flaws in Common Disentanglement Metrics", eq. 2-4. Its Table 1 is
+        `accuracy - chance`. Differs: "classes" is the paper's rule for balanced classes, and gives 1 to a perfect code
+        whatever the counts, where intervals of a common divisor would hold a row each. Rows of equal code are never
+        parted; where some class is therefore named more often than it occurs, r is the agreement of these answers by
+        luck, if larger than eq. 4. a is measured on test rows, and r guesses with the training frequencies.
 
     Example:
         >>> grid = np.tile(FactorSpace(("a", "b"), (2, 3), ("ordinal", "ordinal")).grid(), (20, 1))

@@ -60,7 +60,7 @@ def tad(
 
     Raises:
         NotDefined: a factor has other than two values.
-        ValueError: shapes disagree, values not finite, a factor is constant, or a limit out of range.
+        ValueError: what every metric refuses, or a limit out of range.
 
     Reference:
         Yeats et al. 2022, "NashAE: Disentangling Representations through Adversarial Covariance Minimization",

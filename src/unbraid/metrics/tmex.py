@@ -63,15 +63,13 @@ def tmex(
         sizes: number of levels of each factor, around which cyclic ones wrap; default the highest present + 1.
 
     Returns:
-        TMEX. `score` at least 0, lower is better. Of cells without dependence `alpha` are rejected
-        by luck. With many rows any leak is rejected, however small (30 of 50 cells of trained models): compare at
-        equal rows, and look at `p_values`. Chance: noise lacks the dependence of each factor, and has `alpha` of the
-        other cells. Sees linear
-        dependence only. Not invariant to rotation of codes.
+        TMEX. `score` at least 0, lower is better. With many rows any leak is rejected, however small (30 of 50 cells
+        of trained models): compare at equal rows, and look at `p_values`. Chance: noise lacks the dependence of each
+        factor, and has `alpha` of the other cells. Sees linear dependence only. Not invariant to rotation of codes.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant, `expected` of another shape or with other
-            values than 0 and 1, or `alpha` out of range.
+        ValueError: what every metric refuses, `expected` of another shape or with other values than 0 and 1, or `alpha`
+            out of range.
 
     Reference:
         Yao et al. 2025, "The Third Pillar of Causal Analysis? A Measurement Perspective on Causal Representations",

@@ -97,11 +97,10 @@ def udr(
 
     Returns:
         UDR. `scores` from 0, higher is better: 1 for models that agree up to permutation and sign (.999 under "cv",
-        whose smallest penalty shrinks a little; 1 - alpha under a fixed one), less for rotations of each other, about 0
-        under "lasso" for unrelated ones. Never above 1 under "spearman"; under "lasso" also above 1, for models that
-        are predicted from latents which depend on each other linearly (a note names them). A model without
-        informative latents scores 0. Models that all fail alike agree too: PCA of the same data scores high. Not
-        defined for a single model.
+        1 - alpha under a fixed penalty), less for rotations of each other, about 0 under "lasso" for unrelated ones.
+        Under "lasso" also above 1, for models that are predicted from latents which depend on each other linearly (a
+        note names them). A model without informative latents scores 0. Models that all fail alike agree too: PCA of
+        the same data scores high.
 
     Raises:
         ValueError: fewer than two models, or in some group; codes that are not matrices of the same samples; kl of

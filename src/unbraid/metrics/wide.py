@@ -78,8 +78,7 @@ def wide_scores(
         machine.
 
     Raises:
-        ValueError: shapes disagree, values not finite, a factor is constant or has one sample per value, or `at_once`
-            out of range.
+        ValueError: what every metric refuses, or `at_once` out of range.
 
     Example:
         >>> grid = np.tile(FactorSpace(("a", "b"), (4, 3), ("ordinal", "ordinal")).grid(), (20, 1))

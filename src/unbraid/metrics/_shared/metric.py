@@ -19,6 +19,10 @@ UNCHECKED_HALVES = Resampling(checked=False)
 FEW_UNCHECKED_HALVES = Resampling(times=20, checked=False)  # of what is trained anew each time
 Claim: TypeAlias = Literal["modularity", "compactness", "alignment", "explicitness"]
 DCI_CLAIMS: Mapping[str, tuple[Claim, ...]] = {"disentanglement": ("modularity",), "completeness": ("compactness",)}
+DCI_FORMULA = (
+    r"D = \sum_i \rho_i \left( 1 - H_K(P_{i \cdot}) \right), \qquad P_{ij} = \frac{R_{ij}}{\sum_k R_{ik}}, "
+    r"\qquad \rho_i = \frac{\sum_j R_{ij}}{\sum_{ij} R_{ij}}"
+)
 GRID = "resampled rows would leave gaps in the grid that it needs"
 
 
