@@ -14,6 +14,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, TypeVar
 
+from unbraid._utils.suggest import error_line
+
 Row = TypeVar("Row")
 
 
@@ -81,7 +83,7 @@ class Table(Mapping[str, Row]):
         try:
             row = point.load()
         except Exception as error:  # whatever a package raises while it is imported
-            said = " ".join(f"{type(error).__name__}: {error}".split())
+            said = error_line(error)
             raise ValueError(f"{self._what} {point.name!r} of {package} cannot be loaded: {said}") from error
         if not self._fits(row):
             raise ValueError(f"{point.value} of {package} is no {self._what}: it is a {type(row).__name__}")

@@ -68,3 +68,9 @@ def one_line(error: object, longest: int = 300) -> str:
     """What a library says of a fault, or a value that a message quotes, on one line and not too long."""
     text = " ".join(str(error).split())
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
+
+
+def error_line(error: BaseException, *plain: type[BaseException]) -> str:
+    """An error that other code raised, on one line: with its kind, unless that is one of `plain`."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, plain) else f"{type(error).__name__}: {text}"

@@ -18,6 +18,7 @@ from torch.utils.data import Dataset
 from unbraid._utils.arguments import check_whole
 from unbraid._utils.device import choose_device, reproducible
 from unbraid._utils.optional import require
+from unbraid._utils.suggest import error_line
 from unbraid.confidence.baselines import Baseline
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Part, check_value, code_parts
@@ -402,7 +403,7 @@ class Run:
         try:
             yield
         except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError) as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
+            said = error_line(error)
             raise ValueError(f"{self.path / CONFIG} does not describe networks that can be used ({said})") from error
 
     def _check_trust(self) -> None:

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
+from unbraid._utils.suggest import error_line
 from unbraid.errors import UnbraidError
 
 
@@ -115,9 +116,7 @@ def imported(name: str, what: str, how: str) -> Callable[..., Any]:
         with _importable(name.folder):
             return getattr(import_module(module), function)
     except Exception as error:  # whatever a module raises while it is executed
-        said = " ".join(str(error).split())
-        if not isinstance(error, ImportError | AttributeError):
-            said = f"{type(error).__name__}: {said}"
+        said = error_line(error, ImportError, AttributeError)
         raise ValueError(f"{what} {name!r} cannot be imported: {said}") from error
 
 

@@ -50,7 +50,8 @@ def adam_update(
         Kingma and Ba 2015, algorithm 1; epsilon is added after the bias correction, as `torch.optim.Adam` does.
     """
     numbers = settings.learning_rate, settings.beta1, settings.beta2, settings.epsilon
-    if alive is None and parameters and parameters[0].device.type == "cpu" and not _any_tensor(*numbers):
+    shared = not any(isinstance(number, Tensor) for number in numbers)
+    if alive is None and shared and parameters and parameters[0].device.type == "cpu":
         _fused(parameters, gradients, first, second, settings, int(count))
         return
     beta1, beta2 = settings.beta1, settings.beta2
@@ -71,10 +72,6 @@ def adam_update(
             parameter.sub_((mean / divisor).mul_(_over(rate, mean)))
         else:
             parameter.addcdiv_(mean, divisor, value=-float(rate))
-
-
-def _any_tensor(*numbers: Any) -> bool:
-    return any(isinstance(number, Tensor) for number in numbers)
 
 
 def _fused(

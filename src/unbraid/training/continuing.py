@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_number, check_whole
 from unbraid.families.building import Member
 from unbraid.families.table import find_family
 from unbraid.runs.run import Run, named_images, open_run
@@ -12,7 +12,7 @@ from unbraid.storage.run_files import CHECKPOINT
 from unbraid.training.checkpoints import load_checkpoint, save_checkpoint
 from unbraid.training.loop import CHECKPOINT_SECONDS, Plan, identity_of
 from unbraid.training.source import Source, opened_dataset
-from unbraid.training.train import TrainingProgress, code_of, seconds_of, train_into, training_of
+from unbraid.training.train import TrainingProgress, code_of, train_into, training_of
 
 
 def continue_run(
@@ -44,7 +44,7 @@ def continue_run(
     """
     begun = run if isinstance(run, Run) else open_run(run)
     plan, member = training_of(begun.config)
-    steps, seconds = check_whole("steps", steps, 1), seconds_of(checkpoint_every)
+    steps, seconds = check_whole("steps", steps, 1), check_number("checkpoint_every", checkpoint_every, least=0)
     longer = replace(plan, steps=steps, checkpoint_seconds=seconds).resolved()
     _check(begun, plan, member, longer)
 

@@ -58,11 +58,7 @@ class Images:
             images = self.resident[flat.to(self.device)]
         else:
             images = torch.from_numpy(self.dataset.images(flat.cpu().numpy())).to(self.device)
-        return as_floats(images, self.dtype).reshape(*positions.shape, *_channels_first(images.shape[1:]))
-
-
-def _channels_first(shape: Sequence[int]) -> tuple[int, ...]:
-    return (shape[-1], *shape[:-1])
+        return as_floats(images, self.dtype).reshape(*positions.shape, images.shape[-1], *images.shape[1:-1])
 
 
 @dataclass(frozen=True, eq=False)

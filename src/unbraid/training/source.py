@@ -40,9 +40,9 @@ def opened_dataset(dataset: Source, progress: ReadingProgress | None = None) -> 
     return opened, described
 
 
-def open_dataset(dataset: Source, progress: ReadingProgress | None = None) -> FactorDataset:
-    """The dataset alone, its images not looked at; arguments as for `opened_dataset`."""
-    return _opened(dataset, seldom(progress) if progress else None)[0]
+def open_dataset(dataset: Source) -> FactorDataset:
+    """The dataset alone, its images not looked at; argument as for `opened_dataset`."""
+    return _opened(dataset, None)[0]
 
 
 def _opened(dataset: Source, progress: ReadingProgress | None) -> tuple[FactorDataset, str | None, dict[str, Any]]:

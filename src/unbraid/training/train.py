@@ -1,6 +1,5 @@
 """Train one model or a population, each into a folder of its own."""
 
-import math
 import shutil
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -12,10 +11,10 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_number, check_whole
 from unbraid._utils.device import memory_advice, out_of_memory
 from unbraid._utils.signals import terminable
-from unbraid._utils.suggest import suggestion
+from unbraid._utils.suggest import error_line, suggestion
 from unbraid._utils.threads import n_cores
 from unbraid.datasets.base import FactorDataset
 from unbraid.families.base import Family, Settings, check_value, code_parts
@@ -130,8 +129,9 @@ def train(
     members = members_of(family, row, seeds, preset, trusting(hyperparameters))
     counts = check_whole("steps", steps, 1), check_whole("batch_size", batch_size, 1)
     kept = snapshots_of(snapshots, trusting(snapshot_metrics))
+    every = check_number("checkpoint_every", checkpoint_every, least=0)
     held = hold_out_of(hold_out, hold_out_every, patience)
-    plan = Plan(family, *counts, device, precision, held, seconds_of(checkpoint_every), kept).resolved()
+    plan = Plan(family, *counts, device, precision, held, every, kept).resolved()
 
     def read(done: int, total: int) -> None:
         if progress:
@@ -261,14 +261,6 @@ def _seeds(seeds: int | Sequence[int]) -> list[int]:
     return chosen
 
 
-def seconds_of(checkpoint_every: Any) -> float:
-    """Raises ValueError for what is no time between two checkpoints."""
-    number = isinstance(checkpoint_every, int | float) and not isinstance(checkpoint_every, bool)
-    if not number or not 0 <= checkpoint_every < math.inf:
-        raise ValueError(f"checkpoint_every must be a number of seconds, 0 or more; got {checkpoint_every!r}")
-    return float(checkpoint_every)
-
-
 def check_images(dataset: FactorDataset, members: Sequence[Member]) -> None:
     """Raises ValueError for a dataset whose images are not what it says, or that no likelihood takes."""
     images = dataset.images(np.arange(min(64, len(dataset))))
@@ -348,9 +340,7 @@ def dry_run_step(row: Family, dataset: FactorDataset, member: Member) -> None:
     except Exception as error:  # whatever the user's code raises
         if out_of_memory(error):
             return  # as the training will say, with advice
-        said = " ".join(str(error).split())
-        kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-        raise ValueError(f"{what} does not fit images {shape}: {kind}{said}") from error
+        raise ValueError(f"{what} does not fit images {shape}: {error_line(error, ValueError)}") from error
 
 
 def weight_bytes(row: Family, dataset: FactorDataset, member: Member) -> int:

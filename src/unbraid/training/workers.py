@@ -25,6 +25,7 @@ from unbraid.families.building import Member, structural_settings
 from unbraid.families.table import find_family
 from unbraid.training.loop import Plan, Report, Trained, renumbered, train_here
 
+PACK = 64  # members that are stacked on an accelerator, at the most
 GRACE_SECONDS = 60.0  # for a worker to finish its step and save
 LARGE = 1 << 20  # bytes: arrays from here on are mapped by all workers rather than copied into each
 STARTS = 3  # of one worker, before it is taken for one that cannot start
@@ -50,7 +51,6 @@ def train_members(
     folders: Sequence[Path | None] | None = None,
     report: Callable[[Report], None] | None = None,
     processes: int | None = None,
-    pack: int = 64,
 ) -> Generator[tuple[int, Trained], None, None]:
     """Train any number of members the way that is fastest on the device; give each by position when it is done.
 
@@ -61,7 +61,6 @@ def train_members(
     Args:
         plan, members, dataset, folders, report: as for `unbraid.training.loop.train_here`.
         processes: on a CPU; by default one per core, 0 to train in this process.
-        pack: largest number of stacked members on an accelerator.
 
     Raises:
         Everything that `train_here` raises, and WorkerDied.
@@ -69,7 +68,7 @@ def train_members(
     plan = plan.resolved()
     folders = list(folders or [None] * len(members))
     if choose_device(plan.device).type != "cpu":
-        packs = _packs(plan, members, pack)
+        packs = _packs(plan, members)
     else:
         packs = [[number] for number in range(len(members))]
         wanted = min(n_cores() if processes is None else processes, len(members))
@@ -109,7 +108,7 @@ def _train(
     return train_here(plan, [member], dataset, folders=[folder], report=report)[0]
 
 
-def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
+def _packs(plan: Plan, members: Sequence[Member]) -> list[list[int]]:
     family, groups = find_family(plan.family), dict[str, list[int]]()
     packs: list[list[int]] = []
     for number, member in enumerate(members):
@@ -118,7 +117,7 @@ def _packs(plan: Plan, members: Sequence[Member], pack: int) -> list[list[int]]:
             groups.setdefault(repr(sorted(fixed.items())), []).append(number)
         else:
             packs.append([number])
-    return packs + [group[start : start + pack] for group in groups.values() for start in range(0, len(group), pack)]
+    return packs + [group[start : start + PACK] for group in groups.values() for start in range(0, len(group), PACK)]
 
 
 def importable() -> list[str]:

@@ -26,7 +26,6 @@ from unbraid.training.held_out import HoldOut, divided
 from unbraid.training.loop import Trained
 from unbraid.training.provenance import provenance
 from unbraid.training.sanity_check import sanity_check
-from unbraid.types import FloatArray
 
 
 def write_run(
@@ -54,12 +53,13 @@ def write_run(
     for name, table in ((SNAPSHOTS, trained.snapshots), (HELD_OUT, trained.held_out)):
         if table:
             _write_table(working / name, {**table, "step": table["step"].astype(np.int64)})
+    finite = {name: values[np.isfinite(values)] for name, values in trained.curves.items()}
     status = {
         "state": "diverged" if trained.diverged else "finished",
         "step": trained.diverged.step if trained.diverged else trained.step,
         "reason": trained.diverged.reason if trained.diverged else None,
         "seconds": round(trained.seconds, 3),
-        "last": {name: float(told[-1]) for name, told in _finite(trained.curves).items() if len(told)},
+        "last": {name: float(values[-1]) for name, values in finite.items() if len(values)},
         "unbraid": VERSION,
         "provenance": provenance(config, trained.began, time.time(), trained.together),
     }
@@ -104,10 +104,6 @@ def _judged(config: Mapping[str, Any], trained: Trained) -> dict[str, Any]:
     chosen = int(np.nanargmax(elbos)) if config["hold_out"]["patience"] and np.isfinite(elbos).any() else -1
     elbo = float(elbos[chosen]) if np.isfinite(elbos[chosen]) else None
     return {"step": int(steps[chosen]), "elbo": elbo, "stopped": trained.stopped}
-
-
-def _finite(curves: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-    return {name: values[np.isfinite(values)] for name, values in curves.items()}
 
 
 def _write_table(path: Path, columns: Mapping[str, Any]) -> None:

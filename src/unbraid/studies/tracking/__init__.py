@@ -16,7 +16,7 @@ from pathlib import Path
 
 from unbraid._utils.optional import require
 from unbraid._utils.plugins import Table
-from unbraid._utils.suggest import suggestion
+from unbraid._utils.suggest import error_line, suggestion
 from unbraid.storage.json_records import read_object
 from unbraid.studies import store
 from unbraid.studies.record import StudyPart
@@ -120,9 +120,8 @@ class Tracking:
         try:
             ask()
         except Exception as error:
-            said = " ".join(f"{type(error).__name__}: {error}".split())
             warnings.warn(
-                f"{name} was not told of run {run} ({said}); `unbraid study run` tells it again",
+                f"{name} was not told of run {run} ({error_line(error)}); `unbraid study run` tells it again",
                 TrackingWarning, stacklevel=2,
             )  # fmt: skip
             return False
