@@ -107,7 +107,7 @@ def judged(name: str, run: int, folder: Path) -> list[dict[str, Any]]:
     def trained(what: str, model: Run) -> dict[str, Any]:
         size, config = model.config["dataset"]["image_shape"][0], model.config
         codes = model.encode(pictures.at(size).images(np.arange(len(index))))
-        elbo = model.held_out()["elbo"].max() if config["hold_out"] else np.nan
+        elbo = model.held_out()["elbo"].max() if config.get("hold_out") else np.nan
         label = called(config["family"], config["hyperparameters"])
         return row(what, label, codes, size=size, steps=int(model.status["step"]), elbo=elbo, id=model.path.name)
 
