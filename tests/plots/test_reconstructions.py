@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unbraid.plots import plot_reconstructions
-from unbraid.plots.traversals import GAP
+from unbraid.plots.sheets import GAP
 
 
 def images(n: int, channels: int = 1) -> np.ndarray:

@@ -5,7 +5,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from unbraid.plots import plot_traversals
-from unbraid.plots.traversals import APART, GAP, HEAD, MARGIN
+from unbraid.plots.sheets import GAP, HEAD, MARGIN
+from unbraid.plots.traversals import APART
 
 
 def drawn(figure) -> np.ndarray:

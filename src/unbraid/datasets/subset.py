@@ -8,8 +8,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from unbraid._utils.arguments import generator
 from unbraid.datasets.base import FactorDataset, ImageShape, check_index
-from unbraid.factors import FactorSpace, FactorTable, Space, predicate, split_at_random
+from unbraid.factors import FactorSpace, FactorTable, Space, predicate
 from unbraid.types import BoolArray, FloatArray, IntArray, Kind, UInt8Array
 
 Without: TypeAlias = str | Mapping[str, int] | Sequence[str | Mapping[str, int]]
@@ -162,7 +163,7 @@ def _random(space: Space, count: Any, seed: Any) -> IntArray:
         raise ValueError(
             f"without: random must be 1 to {len(space) - 1} images, and seed 0 or more; got {count}, {seed}"
         )
-    return split_at_random(space, count / len(space), seed=seed).test
+    return np.sort(generator(seed).permutation(len(space))[:count])
 
 
 def _unreadable(what: Any) -> ValueError:

@@ -79,9 +79,7 @@ def correlation(n_rows: int, n_columns: int, width: float) -> FloatArray:
     return weight / weight.sum()
 
 
-def few_labels(
-    space: Space, n: int, *, by: Sequence[str] = (), among: IntArray | None = None, seed: int = 0
-) -> IntArray:
+def few_labels(space: Space, n: int, *, by: Sequence[str] = (), seed: int = 0) -> IntArray:
     """Positions (n,) of different images to label, spread evenly over the levels of some factors.
 
     Every combination of levels of the factors in `by` gets the same number, give or take one; a combination that
@@ -91,7 +89,6 @@ def few_labels(
         space: of the dataset.
         n: how many.
         by: factors to be even in; none for a plain random draw.
-        among: positions to choose from, such as the training part of a split; default all.
         seed: same seed, same positions.
 
     Raises:
@@ -102,13 +99,12 @@ def few_labels(
         >>> np.bincount(space.factors(few_labels(space, 6, by=["shape"]))[:, 0]).tolist()
         [3, 3]
     """
-    chosen = np.arange(len(space)) if among is None else np.unique(among)
-    check_whole("n", n, 0, len(chosen), why="no image is labelled twice")
+    check_whole("n", n, 0, len(space), why="no image is labelled twice")
     columns = [space.column(name) for name in by]
     for name, column in zip(by, columns, strict=True):
         if space.kinds[column] == "continuous" and isinstance(space, FactorTable):
             raise ValueError(f"factor {name!r} is continuous: it has no levels to be even in")
-    shuffled = generator(seed).permutation(chosen)
+    shuffled = generator(seed).permutation(len(space))
     if not by:
         return shuffled[:n]
     cells = np.unique(space.factors(shuffled)[:, columns], axis=0, return_inverse=True)[1].ravel()

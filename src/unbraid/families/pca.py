@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from unbraid.families.base import Context, Family, ImageSource, Settings, whole
 from unbraid.families.common import COMMON
-from unbraid.models.networks import Shape
+from unbraid.models.networks import Shape, channels_first
 from unbraid.models.pca import PCA
 
 CHUNK = 1000  # images at a time
@@ -16,8 +16,7 @@ CHUNK = 1000  # images at a time
 
 def build_pca(shape: Shape, settings: Settings) -> nn.ModuleDict:
     """A PCA under the name "pca"."""
-    inner = (shape[2], *shape[:2]) if len(shape) == 3 else shape
-    return nn.ModuleDict({"pca": PCA(inner, settings["latents"])})
+    return nn.ModuleDict({"pca": PCA(channels_first(shape), settings["latents"])})
 
 
 def fit_pca(modules: nn.ModuleDict, images: ImageSource, context: Context) -> None:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import torch
 from torch import Tensor, nn
 
-from unbraid.models.resnet import resnet_pair
+from unbraid.models.resnet import halved_sides, resnet_pair
 from unbraid.models.strided import Doubling, Halving
 from unbraid.storage.trust import imported, is_code
 
@@ -17,7 +17,6 @@ Shape: TypeAlias = tuple[int, ...]  # (height, width, channels) of images, (n_fe
 Pair: TypeAlias = tuple[nn.Module, nn.Module]
 PairBuilder: TypeAlias = Callable[[Shape, int, int], Pair]
 
-SMALLEST, LARGEST = 32, 128  # sides of images, in pixels
 CHANNELS = (32, 32, 64, 64, 64)  # of the convolutions, from the image inwards
 HIDDEN = 256
 
@@ -41,15 +40,9 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     Raises:
         ValueError: no such images, or a side outside 32 .. 128.
     """
-    if len(shape) != 3 or not all(SMALLEST <= side <= LARGEST for side in shape[:2]):
-        raise ValueError(
-            f"the convolutional pair takes (height, width, channels) with sides from {SMALLEST} to {LARGEST}; "
-            f"got {shape}. Other shapes: network='dense'"
-        )
-    height, width, channels = shape
-    depth = int(math.log2(min(height, width) / 4))
-    widths = (channels, *CHANNELS[:depth])
-    sizes = [(height >> level, width >> level) for level in range(depth + 1)]
+    sizes = halved_sides(shape, "convolutional")
+    depth = len(sizes) - 1
+    widths = (shape[2], *CHANNELS[:depth])
     inner = (widths[-1], *sizes[-1])
 
     down: list[nn.Module] = []
@@ -73,12 +66,17 @@ def conv_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     return encoder, decoder
 
 
+def channels_first(shape: Shape) -> Shape:
+    """The shape of one image, or of one row of a table, as networks take it."""
+    return (shape[2], *shape[:2]) if len(shape) == 3 else shape
+
+
 def dense_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
     """Two hidden layers of 256 each way, for images of any size and for rows of a table.
 
     Args and Returns: as `conv_pair`; for a table the encoder takes and the decoder gives (n, n_features).
     """
-    inner = (shape[2], *shape[:2]) if len(shape) == 3 else shape
+    inner = channels_first(shape)
     n_inputs = math.prod(inner)
     encoder = nn.Sequential(nn.Flatten(), *_layers(n_inputs, HIDDEN, HIDDEN, n_outputs))
     decoder = nn.Sequential(*_layers(n_latents, HIDDEN, HIDDEN, n_inputs), nn.Unflatten(1, inner))
@@ -90,7 +88,7 @@ def dense_norm_pair(shape: Shape, n_outputs: int, n_latents: int) -> Pair:
 
     Args and Returns: as `dense_pair`.
     """
-    inner = (shape[2], *shape[:2]) if len(shape) == 3 else shape
+    inner = channels_first(shape)
     n_inputs = math.prod(inner)
     encoder = nn.Sequential(nn.Flatten(), *_normed(n_inputs, 512, 256), nn.Linear(256, n_outputs))
     decoder = nn.Sequential(*_normed(n_latents, 256, 512), nn.Linear(512, n_inputs), nn.Unflatten(1, inner))

@@ -11,6 +11,7 @@ Normalisation: TypeAlias = Callable[[int], nn.Module]
 
 Layer = TypeVar("Layer", nn.Conv2d, nn.Linear)
 
+SMALLEST, LARGEST = 32, 128  # sides of images, in pixels
 WIDTHS = (64, 128, 256, 512, 512, 512)  # channels, from the image inwards
 GAIN = math.sqrt(2)  # of convolutions that follow a ReLU
 
@@ -77,7 +78,7 @@ def resnet_encoder(shape: tuple[int, ...], n_outputs: int, normalise: Normalisat
     Raises:
         ValueError: no such images, or a side outside 32 .. 128.
     """
-    sizes = _sizes(shape)
+    sizes = halved_sides(shape, "residual")
     widths = WIDTHS[: len(sizes)]
     blocks = [DownBlock(before, after, normalise) for before, after in zip(widths, widths[1:], strict=False)]
     n_inner = widths[-1] * math.prod(sizes[-1])
@@ -91,7 +92,7 @@ def resnet_decoder(shape: tuple[int, ...], n_latents: int) -> nn.Sequential:
 
     Args and Raises: as `resnet_encoder`.
     """
-    sizes = _sizes(shape)
+    sizes = halved_sides(shape, "residual")
     widths = WIDTHS[: len(sizes)]
     n_inner = widths[-1] * math.prod(sizes[-1])
     last = len(sizes) - 2
@@ -111,10 +112,17 @@ def resnet_pair(shape: tuple[int, ...], n_outputs: int, n_latents: int) -> tuple
     return resnet_encoder(shape, n_outputs), resnet_decoder(shape, n_latents)
 
 
-def _sizes(shape: tuple[int, ...]) -> list[tuple[int, int]]:
-    """Heights and widths, from the image inwards."""
-    if len(shape) != 3 or not all(32 <= side <= 128 for side in shape[:2]):
-        raise ValueError(f"residual networks take (height, width, channels) with sides from 32 to 128; got {shape}")
+def halved_sides(shape: tuple[int, ...], network: str) -> list[tuple[int, int]]:
+    """Heights and widths from the image inwards, each half of those before, down to 4 .. 7 pixels.
+
+    Raises:
+        ValueError: no such images, or a side outside 32 .. 128; names the network that takes them.
+    """
+    if len(shape) != 3 or not all(SMALLEST <= side <= LARGEST for side in shape[:2]):
+        raise ValueError(
+            f"the {network} network takes (height, width, channels) with sides from {SMALLEST} to {LARGEST}; "
+            f"got {shape}. Other shapes: network='dense'"
+        )
     depth = int(math.log2(min(shape[:2]) / 4))
     return [(shape[0] >> level, shape[1] >> level) for level in range(depth + 1)]
 

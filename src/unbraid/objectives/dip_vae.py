@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from unbraid.models.gaussian_vae import VAEOutputs
-from unbraid.objectives.divergences import gaussian_kl
+from unbraid.objectives.beta_vae import beta_vae
 
 
 def covariance(mean: Tensor) -> Tensor:
@@ -57,8 +57,7 @@ def dip_vae_ii(
 def _with_penalty(
     outputs: VAEOutputs, reconstruction: Tensor, matrix: Tensor, lambda_od: Tensor | float, lambda_d: Tensor | float
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    fit = reconstruction.mean()
-    kl = gaussian_kl(outputs.mean, outputs.log_variance).sum(-1).mean()
+    loss, logs = beta_vae(outputs, reconstruction)
     off_diagonal, diagonal = covariance_penalty(matrix)
-    loss = fit + kl + lambda_od * off_diagonal + lambda_d * diagonal
-    return loss, {"reconstruction": fit, "kl": kl, "off_diagonal": off_diagonal, "diagonal": diagonal}
+    loss = loss + lambda_od * off_diagonal + lambda_d * diagonal
+    return loss, {**logs, "off_diagonal": off_diagonal, "diagonal": diagonal}

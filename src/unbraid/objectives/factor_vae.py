@@ -4,7 +4,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from unbraid.models.gaussian_vae import VAEOutputs
-from unbraid.objectives.divergences import gaussian_kl
+from unbraid.objectives.beta_vae import beta_vae
 
 
 def density_ratio(logits: Tensor) -> Tensor:
@@ -32,10 +32,9 @@ def factor_vae(
     Reference:
         Kim and Mnih 2018, eq. 2 and algorithm 2.
     """
-    fit = reconstruction.mean()
-    kl = gaussian_kl(outputs.mean, outputs.log_variance).sum(-1).mean()
+    loss, logs = beta_vae(outputs, reconstruction)
     correlation = density_ratio(logits).mean()
-    return fit + kl + gamma * correlation, {"reconstruction": fit, "kl": kl, "total_correlation": correlation}
+    return loss + gamma * correlation, {**logs, "total_correlation": correlation}
 
 
 def permute_dimensions(sample: Tensor, permutation: Tensor) -> Tensor:

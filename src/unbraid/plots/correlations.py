@@ -83,5 +83,4 @@ def _names(ax: Axes, names: Sequence[str]) -> None:
     ax.set_yticks(range(k - 1), names[1:], fontsize=FONT_SIZE - 1, color=INK, parse_math=False)
     ax.set_xticks(np.arange(k) - 0.5, minor=True)
     ax.tick_params(length=0, which="both", pad=3)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)

@@ -10,7 +10,6 @@ from matplotlib.ticker import MaxNLocator
 
 from unbraid.plots.paper import across
 from unbraid.plots.style import FONT_SIZE, GRID, INK, PALETTE, label, new_panels, tidy
-from unbraid.types import ArrayLike, FloatArray
 
 PANEL = (2.15, 1.35)  # inches
 ACROSS = 3
@@ -53,7 +52,8 @@ def plot_curves(
         for number, (run, own) in enumerate(runs.items()):
             if name in own:
                 colour = PALETTE[number % len(PALETTE)]
-                ax.plot(_numbers(own["step"]), _numbers(own[name]), color=colour, linewidth=1.3, label=run)
+                step, values = (np.asarray(own[each], dtype=float) for each in ("step", name))
+                ax.plot(step, values, color=colour, linewidth=1.3, label=run)
         ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         ax.yaxis.grid(True, color=GRID, linewidth=0.6)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=4, integer=True))
@@ -64,7 +64,3 @@ def plot_curves(
         for text in panels[0].legend(fontsize=FONT_SIZE - 2, frameon=False, labelcolor=INK).get_texts():
             text.set_parse_math(False)
     return panels
-
-
-def _numbers(values: ArrayLike) -> FloatArray:
-    return np.asarray(values, dtype=float)

@@ -90,8 +90,7 @@ def plot_hinton(
     for row in grey:
         ax.get_yticklabels()[row].set_color(MUTED)
     ax.tick_params(length=0, pad=3)
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     return ax
 
 

@@ -5,8 +5,7 @@ import math
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid.plots._shown import ShownFigure
-from unbraid.plots.traversals import DPI, MARGIN, scaled, sheet_of
+from unbraid.plots.sheets import GAP, MARGIN, add_sheet, new_figure, scaled
 from unbraid.types import ArrayLike
 
 
@@ -33,12 +32,9 @@ def plot_images(images: ArrayLike, *, columns: int = 0, scale: float = 1.0, widt
     across = min(columns or math.ceil(math.sqrt(len(tiles))), len(tiles))
     down = -(-len(tiles) // across)
     empty = np.full((down * across - len(tiles), *tiles.shape[1:]), np.nan)
-    sheet = sheet_of(np.concatenate([tiles, empty]).reshape(down, across, *tiles.shape[1:]))
-    whole = sheet.shape[1] + 2 * MARGIN, sheet.shape[0] + 2 * MARGIN
-    scale, _, _ = scaled(width, scale, whole[0])
-    figure = ShownFigure(figsize=(scale * whole[0] / DPI, scale * whole[1] / DPI), dpi=DPI, facecolor="white")
-    box = MARGIN / whole[0], MARGIN / whole[1], sheet.shape[1] / whole[0], sheet.shape[0] / whole[1]
-    axes = figure.add_axes(box, xticks=[], yticks=[])
-    axes.set_axis_off()
-    axes.imshow(sheet, interpolation="nearest", aspect="auto")
+    height, wide = tiles.shape[1:3]
+    size = across * (wide + GAP) - GAP + 2 * MARGIN, down * (height + GAP) - GAP + 2 * MARGIN
+    figure = new_figure(size, scaled(width, scale, size[0])[0])
+    sheet = np.concatenate([tiles, empty]).reshape(down, across, *tiles.shape[1:])
+    add_sheet(figure, size, sheet, MARGIN, MARGIN).set_axis_off()
     return figure

@@ -68,7 +68,7 @@ def plot_latents(
         panel = PANEL if width is None else (min((inches(width) - SIDES) / n_codes, 1.3 * PANEL[0]), PANEL[1])
         figure = new_grid(len(rows), n_codes, panel)
     grid = np.asarray(figure.subplots(len(rows), n_codes, squeeze=False))
-    split = _split(factor_matrix, kinds, colour_by)
+    split = colouring_factor(factor_matrix, kinds) if colour_by is None else colour_by
     low, high = np.percentile(code_matrix, (1, 99))
     margin = 0.08 * (high - low or 1.0)
     for panels, row in zip(grid, rows, strict=True):
@@ -98,7 +98,7 @@ def fitting_codes(width: float) -> int:
     return max(1, int((inches(width) - SIDES) / NARROWEST))
 
 
-def new_grid(n_rows: int, n_columns: int, panel: tuple[float, float] = PANEL) -> Figure:
+def new_grid(n_rows: int, n_columns: int, panel: tuple[float, float]) -> Figure:
     """A figure with room for so many panels of this size in inches."""
     left, right, top, bottom = MARGIN
     width, height = left + right + n_columns * panel[0], top + bottom + n_rows * panel[1]
@@ -130,16 +130,10 @@ def colouring_factor(factors: FloatArray, kinds: Sequence[Kind]) -> int | None:
     return None
 
 
-def _split(factors: FloatArray, kinds: Sequence[Kind], colour_by: int | None) -> int | None:
-    return colour_by if colour_by is not None else colouring_factor(factors, kinds)
-
-
 def _bare(ax: Axes) -> None:
     ax.patch.set_alpha(0.0)
     ax.set(xticks=[], yticks=[])
-    for spine in ax.spines.values():
-        spine.set_color(GRID)
-        spine.set_linewidth(0.8)
+    ax.spines[:].set(color=GRID, linewidth=0.8)
 
 
 def steps_of(values: FloatArray, kind: Kind) -> tuple[FloatArray, IntArray]:

@@ -3,9 +3,8 @@
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid.plots._shown import ShownFigure
+from unbraid.plots.sheets import GAP, MARGIN, add_sheet, new_figure, scaled
 from unbraid.plots.style import GRID, INK, MUTED
-from unbraid.plots.traversals import DPI, GAP, MARGIN, scaled, sheet_of
 from unbraid.types import ArrayLike, FloatArray
 
 BETWEEN = 10  # pixels at scale 1
@@ -49,7 +48,7 @@ def plot_reconstructions(
     scale, small, head = scaled(width, scale, whole)
     top = MARGIN + head * (1 + bool(title))
     size = whole, top + n_rows * (block[1] + BETWEEN) - BETWEEN + MARGIN
-    figure = ShownFigure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
+    figure = new_figure(size, scale)
     lines = ([(title, INK, "bold")] if title else []) + [("images, and their reconstructions below", MUTED, "normal")]
     for number, (text, colour, weight) in enumerate(lines):
         y = 1 - (MARGIN + head * number) / size[1]
@@ -60,10 +59,7 @@ def plot_reconstructions(
         chosen = slice(row * columns, (row + 1) * columns)
         pair = np.stack([_filled(before[chosen], columns), _filled(after[chosen], columns)])
         y = top + row * (block[1] + BETWEEN)
-        box = MARGIN / size[0], 1 - (y + block[1]) / size[1], block[0] / size[0], block[1] / size[1]
-        axes = figure.add_axes(box, xticks=[], yticks=[])
-        axes.patch.set_alpha(0.0)
-        axes.imshow(sheet_of(pair), interpolation="nearest", aspect="auto")
+        axes = add_sheet(figure, size, pair, MARGIN, y)
         axes.spines[:].set(color=GRID, linewidth=0.6)
     return figure
 

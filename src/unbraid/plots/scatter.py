@@ -12,6 +12,7 @@ from unbraid.plots.style import (
     MUTED,
     PALETTE,
     cyclic_colours,
+    dots,
     label,
     level_colours,
     new_axes,
@@ -104,7 +105,7 @@ def plot_code_plane(
     ax = ax if ax is not None else new_axes(HEIGHT, HEIGHT)
     tidy(ax)
     rows = thinned(len(plane), max_points)
-    _dots(ax, plane[rows, 0], plane[rows, 1], _colours(levels, kind, size)[rows])
+    dots(ax, plane[rows, 0], plane[rows, 1], _colours(levels, kind, size)[rows])
     ax.set_aspect("equal", adjustable="datalim")
     label(ax, *code_names)
     return ax
@@ -132,18 +133,13 @@ def _colours(levels: FloatArray, kind: Kind, size: int | None) -> FloatArray:
     return CYCLIC((0.75 + 0.5 * (levels - levels.min()) / spread) % 1.0)
 
 
-def _dots(ax: Axes, x: FloatArray, y: FloatArray, colours: Any) -> None:
-    alpha = float(np.clip(900 / max(len(x), 1), 0.35, 0.9))
-    ax.scatter(x, y, s=5, c=colours, alpha=alpha, linewidths=0, rasterized=True, zorder=2)
-
-
 def _cloud(
     ax: Axes, values: FloatArray, levels: FloatArray, rows: IntArray, kind: Kind, colours: Any, names: Sequence[str]
 ) -> None:
     present = np.unique(levels)
     width = np.diff(present).min() if kind != "continuous" and 1 < len(present) <= BAND_BINS else 0.0
     jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows)) * width
-    _dots(ax, levels[rows] + jitter, values[rows], colours)
+    dots(ax, levels[rows] + jitter, values[rows], colours)
     centres, mean, low, high = _band(values, levels)
     ax.fill_between(centres, low, high, color=MUTED, alpha=0.18, linewidth=0, zorder=1)
     ax.plot(centres, mean, color=INK, linewidth=1.3, zorder=3)
@@ -159,7 +155,7 @@ def _strips(
 ) -> None:
     present, position = np.unique(levels, return_inverse=True)
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(rows))
-    _dots(ax, position[rows] + jitter, values[rows], colours)
+    dots(ax, position[rows] + jitter, values[rows], colours)
     for place in range(len(present)):
         own = values[position == place]
         low, high = np.percentile(own, BAND)

@@ -61,9 +61,7 @@ def plot_similarity(
     _ticks(ax, row_names, column_names)
     if groups is not None:
         _frame(ax, groups)
-    for spine in ax.spines.values():
-        spine.set_color(MUTED)
-        spine.set_linewidth(0.6)
+    ax.spines[:].set(color=MUTED, linewidth=0.6)
     if max(n, m) > NUMBERED:
         _key(ax)
     else:
@@ -110,5 +108,4 @@ def _key(ax: Axes) -> None:
     key.set_yticks([])
     key.set_xticks([0, 63], ["0", "1"], fontsize=FONT_SIZE - 2, color=INK)
     key.tick_params(length=0, pad=2, top=True, bottom=False, labeltop=True, labelbottom=False)
-    for spine in key.spines.values():
-        spine.set_visible(False)
+    key.spines[:].set_visible(False)

@@ -1,6 +1,7 @@
 """One look for every plot: sizes in inches, colours that hold on white and on near-black, no pyplot state."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -62,12 +63,12 @@ def new_axes(width: float, height: float) -> Axes:
 
 
 def new_panels(
-    count: int, across: int, panel: tuple[float, float], *, left: float = 0.62, above: float = 0.3,
-    below: float = 0.45, figure: Figure | None = None,
+    count: int, across: int, panel: tuple[float, float], *, left: float, below: float = 0.45,
+    figure: Figure | None = None,
 ) -> list[Axes]:  # fmt: skip
     """Axes of this size in inches, at most `across` in a row, each with room on its left, above and below it."""
     across = min(across, count)
-    down = -(-count // across)
+    down, above = -(-count // across), 0.3
     if figure is None:
         width, height = across * (panel[0] + left) + 0.1, down * (panel[1] + above + below)
         figure = ShownFigure(figsize=(width, height))
@@ -79,13 +80,12 @@ def new_panels(
     return Panels(figure.add_subplot(down, across, place + 1, axes_class=ShownAxes) for place in range(count))
 
 
-def tidy(axes: Axes, *, frame: bool = True) -> None:
+def tidy(axes: Axes) -> None:
     """Thin muted frame on two sides, small ticks, no background."""
     axes.patch.set_alpha(0.0)
+    axes.spines[:].set(color=MUTED, linewidth=0.7)
     for side, spine in axes.spines.items():
-        spine.set_visible(frame and side in {"left", "bottom"})
-        spine.set_color(MUTED)
-        spine.set_linewidth(0.7)
+        spine.set_visible(side in {"left", "bottom"})
     axes.tick_params(colors=MUTED, labelcolor=INK, labelsize=FONT_SIZE - 1, length=2.5, width=0.7)
 
 
@@ -95,11 +95,17 @@ def label(axes: Axes, x: str = "", y: str = "") -> None:
     axes.set_ylabel(y, fontsize=FONT_SIZE, color=INK, parse_math=False)
 
 
-def thinned(n_rows: int, largest: int, seed: int = 0) -> IntArray:
+def dots(axes: Axes, x: FloatArray, y: FloatArray, colours: Any, area: float = 5) -> None:
+    """A cloud of dots, the fainter the more there are."""
+    alpha = float(np.clip(900 / max(len(x), 1), 0.35, 0.9))
+    axes.scatter(x, y, s=area, c=colours, alpha=alpha, linewidths=0, rasterized=True, zorder=2)
+
+
+def thinned(n_rows: int, largest: int) -> IntArray:
     """Rows to draw: all of them, or `largest` at random; the same ones every time."""
     if n_rows <= largest:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(seed).choice(n_rows, largest, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n_rows, largest, replace=False))
 
 
 def level_colours(n_levels: int) -> list[str]:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from unbraid.plots.style import CYCLIC, GRID, INK, MARK, MUTED, label, new_axes, thinned, tidy
+from unbraid.plots.style import CYCLIC, GRID, INK, MARK, MUTED, dots, label, new_axes, thinned, tidy
 from unbraid.types import ArrayLike, FloatArray
 
 WIDTH, HEIGHT = 2.4, 1.9  # inches
@@ -43,9 +43,7 @@ def draw_plane(points: FloatArray, angles: FloatArray, max_points: int, ax: Axes
     """Points (n, 2) coloured by their angles (n,), and the unit circle."""
     drawn = thinned(len(points), max_points)
     tidy(ax)
-    alpha = float(np.clip(900 / len(drawn), 0.35, 0.9))
-    colours = CYCLIC(angles[drawn] / (2 * np.pi) % 1.0)
-    ax.scatter(*points[drawn].T, s=7, c=colours, alpha=alpha, linewidths=0, rasterized=True, zorder=2)
+    dots(ax, *points[drawn].T, colours=CYCLIC(angles[drawn] / (2 * np.pi) % 1.0), area=7)
     ax.add_patch(Circle((0, 0), 1, fill=False, edgecolor=GRID, linewidth=1.0, zorder=1))
     extent = 1.1 * max(1.0, float(np.abs(points).max(initial=0.0)))
     ax.set(xlim=(-extent, extent), ylim=(-extent, extent), aspect="equal")

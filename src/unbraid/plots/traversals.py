@@ -5,15 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unbraid.plots._shown import ShownFigure
-from unbraid.plots.paper import MARGIN as EDGE
-from unbraid.plots.paper import SMALL, inches
-from unbraid.plots.style import ACCENT, FONT_SIZE, GRID, INK, MUTED
+from unbraid.plots.sheets import DPI, GAP, MARGIN, add_sheet, new_figure, scaled
+from unbraid.plots.style import ACCENT, GRID, INK, MUTED
 from unbraid.types import FloatArray
 
-DPI = 100
-GAP, MARGIN, HEAD = 2, 12, 17  # pixels at scale 1
-BETWEEN = 18  # two blocks side by side
+BETWEEN = 18  # pixels at scale 1 between two blocks side by side
 APART = 8  # images that stand apart, and their row
 
 
@@ -75,17 +71,13 @@ def plot_traversals(
     start = top + head + pair[1] + MARGIN if seeds else top
     row_step = head + block[1] + MARGIN
     size = whole, start + -(-n_codes // columns) * row_step
-    figure = ShownFigure(figsize=(scale * size[0] / DPI, scale * size[1] / DPI), dpi=DPI, facecolor="white")
+    figure = new_figure(size, scale)
 
     def write(text: str, x: float, y: float, colour: str, **options: object) -> None:
         figure.text(x / size[0], 1 - y / size[1], text, color=colour, parse_math=False, va="top", **options)  # pyright: ignore[reportArgumentType]
 
-    def draw(tiles: FloatArray, x: float, y: float, extent: tuple[int, int], edge: str) -> None:
-        sheet = sheet_of(tiles)
-        box = (x / size[0], 1 - (y + extent[1]) / size[1], extent[0] / size[0], extent[1] / size[1])
-        axes = figure.add_axes(box, xticks=[], yticks=[])
-        axes.patch.set_alpha(0.0)
-        axes.imshow(sheet, interpolation="nearest", aspect="auto")
+    def draw(tiles: FloatArray, x: float, y: float, edge: str) -> None:
+        axes = add_sheet(figure, size, tiles, x, y)
         axes.spines[:].set(color=edge, linewidth=0.6 if edge == GRID else 1.4)
 
     if title:
@@ -93,7 +85,7 @@ def plot_traversals(
     if seeds:
         told = f"images and their reconstructions; the first {n_rows} change below"
         write(told, MARGIN, top, INK, fontsize=small)
-        draw(np.stack(seeds), MARGIN, top + head, pair, GRID)
+        draw(np.stack(seeds), MARGIN, top + head, GRID)
     for number in range(n_codes):
         down, across = divmod(number, columns)
         x, y = MARGIN + across * (block[0] + BETWEEN), start + down * row_step
@@ -108,37 +100,12 @@ def plot_traversals(
             weight="bold" if stands_out else "normal",
         )
         for strip, extent in zip(strips, extents, strict=True):
-            draw(strip[number], x, y + head, extent, ACCENT if stands_out else GRID)
+            draw(strip[number], x, y + head, ACCENT if stands_out else GRID)
             x += extent[0] + APART
     return figure
-
-
-def scaled(width: float | None, scale: float, pixels: int) -> tuple[float, float, float]:
-    """Scale, size of the small text in points, and the height of its line in pixels of images, of so many in a row."""
-    if width is None:
-        return scale, FONT_SIZE * 0.72 * scale, HEAD
-    scale = (inches(width) - 2 * EDGE) * DPI / pixels
-    return scale, SMALL, HEAD / scale
 
 
 def _shortened(caption: str, room: float, points: float) -> str:
     """The caption, cut to so many inches."""
     longest = max(12, int(room / (0.5 * points / 72)))  # a letter is about half as wide as it is high
     return caption if len(caption) <= longest else f"{caption[: longest - 1]}…"
-
-
-def sheet_of(tiles: FloatArray) -> FloatArray:
-    """(n_rows, n_columns, height, width, channels) side by side as red, green, blue and opacity.
-
-    Between images, and where an image is NaN, the sheet is clear: the page shows.
-    """
-    n_rows, n_columns, height, width, channels = tiles.shape
-    tiles = tiles[..., :3] if channels >= 3 else tiles[..., :1]
-    sheet = np.zeros((n_rows * (height + GAP) - GAP, n_columns * (width + GAP) - GAP, 4))
-    for row in range(n_rows):
-        for column in range(n_columns):
-            y, x = row * (height + GAP), column * (width + GAP)
-            tile, seen = tiles[row, column], np.isfinite(tiles[row, column]).all(axis=-1)
-            sheet[y : y + height, x : x + width, :3] = np.clip(np.nan_to_num(tile), 0, 1)
-            sheet[y : y + height, x : x + width, 3] = seen
-    return sheet
