@@ -34,10 +34,7 @@ Html: TypeAlias = Annotated[
 Metrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")]
 Seed: TypeAlias = Annotated[int, typer.Option(help="Same seed, same numbers.")]
 Resamples: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.", show_default=False
-    ),
+    int | None, typer.Option(help="Number of subsamples for the intervals; default 200, or 20 for metrics that train.")
 ]
 
 # What describes the labels.
@@ -47,7 +44,6 @@ LabelTable: TypeAlias = Annotated[
         "--labels",
         help="Table of labels (.csv, .parquet, .npz, .npy) with one row per row of codes, for codes without factors in "
         "their file.",
-        show_default=False,
     ),
 ]
 Key: TypeAlias = Annotated[
@@ -55,7 +51,6 @@ Key: TypeAlias = Annotated[
     typer.Option(
         metavar="COLUMN",
         help="Column that names the rows, in the tables of codes and of --labels both: rows are matched by it.",
-        show_default=False,
     ),
 ]
 Kinds: TypeAlias = Annotated[
@@ -63,27 +58,18 @@ Kinds: TypeAlias = Annotated[
     typer.Option(
         metavar="NAME=KIND,...",
         help="Kinds of factors: categorical, ordinal, continuous or cyclic. Others are guessed, with a note.",
-        show_default=False,
     ),
 ]
 Period: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME=NUMBER,...", help="Period of factors that are angles, such as hue=360.", show_default=False
-    ),
+    str | None, typer.Option(metavar="NAME=NUMBER,...", help="Period of factors that are angles, such as hue=360.")
 ]
 Missing: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        metavar="VALUE,...", help="Values that mean 'missing', besides empty cells and NaN.", show_default=False
-    ),
+    str | None, typer.Option(metavar="VALUE,...", help="Values that mean 'missing', besides empty cells and NaN.")
 ]
 Weights: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        metavar="COLUMN",
-        help="Column of weights: how many rows each row stands for. It is not scored as a factor.",
-        show_default=False,
+        metavar="COLUMN", help="Column of weights: how many rows each row stands for. It is not scored as a factor."
     ),
 ]
 RowGroups: TypeAlias = Annotated[
@@ -92,7 +78,6 @@ RowGroups: TypeAlias = Annotated[
         "--groups",
         metavar="COLUMN",
         help="Column of groups of dependent rows: trial, animal, video or session. It is not scored as a factor.",
-        show_default=False,
     ),
 ]
 

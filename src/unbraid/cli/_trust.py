@@ -21,7 +21,6 @@ TrustCode = Annotated[
         "--trust-code",
         metavar="MODULE:FUNCTION",
         help="Allow this module:function, named in the folder, to run; may be repeated.",
-        show_default=False,
         callback=_checked,
     ),
 ]
@@ -30,10 +29,7 @@ TrustCode = Annotated[
 TrustData = Annotated[
     list[str] | None,
     typer.Option(
-        "--trust-data",
-        metavar="PATH",
-        help="Allow these images, named in the folder, to be read; may be repeated.",
-        show_default=False,
+        "--trust-data", metavar="PATH", help="Allow these images, named in the folder, to be read; may be repeated."
     ),
 ]
 

@@ -9,8 +9,7 @@ from unbraid.cli.show import say
 
 def cite(
     names: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Metrics, families or datasets; default unbraid.", show_default=False),
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Metrics, families or datasets; default unbraid.")
     ] = None,
 ) -> None:
     """Print the BibTeX of metrics, families and datasets.

@@ -38,7 +38,6 @@ def compare(
         typer.Argument(
             metavar="FILE...|STUDY",
             help="Files of codes with factors, or run folders; or one study: its folder, or a table of results.",
-            show_default=False,
         ),
     ],
     metrics: Annotated[
@@ -54,7 +53,6 @@ def compare(
         typer.Option(
             "--paired/--unpaired",
             help="Of models: whether row k of every file is the same image; default: yes if their factors match.",
-            show_default=False,
         ),
     ] = None,
     weights: Weights = None,
@@ -69,8 +67,7 @@ def compare(
         ),
     ] = None,
     columns: Annotated[
-        str | None,
-        typer.Option(help="Of a study: comma-separated columns to compare; default the metrics.", show_default=False),
+        str | None, typer.Option(help="Of a study: comma-separated columns to compare; default the metrics.")
     ] = None,
     over: Annotated[
         Literal["runs", "settings"] | None,
@@ -84,7 +81,6 @@ def compare(
             metavar="COLUMN",
             help="Of a study: compare only groups with the same value of this column; default label in a study of "
             "several datasets, unless --by tells these apart.",
-            show_default=False,
         ),
     ] = None,
     csv: Csv = None,

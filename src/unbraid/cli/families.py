@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 
 
 def list_families(
-    family: Annotated[
-        str | None, typer.Argument(help="Show the hyperparameters of this one.", show_default=False)
-    ] = None,
+    family: Annotated[str | None, typer.Argument(help="Show the hyperparameters of this one.")] = None,
     csv: Csv = None,
     latex: Latex = None,
     markdown: Markdown = None,

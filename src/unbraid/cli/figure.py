@@ -13,14 +13,10 @@ from unbraid.storage.table_formats import Table, save_table
 
 
 def figure(
-    name: Annotated[str | None, typer.Argument(help="Name of the figure (see --list).", show_default=False)] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of the figure (see --list).")] = None,
     path: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="[STUDY|RUN|FILE]",
-            show_default=False,
-            help="Folder of a run or of a study, or a representation file.",
-        ),
+        typer.Argument(metavar="[STUDY|RUN|FILE]", help="Folder of a run or of a study, or a representation file."),
     ] = None,
     out: Annotated[Path | None, typer.Option(help="Output .png, .svg or .pdf file.")] = None,
     width: Annotated[
@@ -115,7 +111,7 @@ def _print_list() -> None:
     rows = [
         [
             name, row.needs, row.title + (f" ({row.source})" if row.source else ""),
-            " ".join(f"{option}={default}" for option, default in row.options.items()),
+            " ".join(f"{option}={default}" for option, default in row.options.items())
         ]
         for name, row in FIGURES.items()
     ]  # fmt: skip

@@ -24,7 +24,6 @@ def rank(
             metavar="FILE...|STUDY",
             help="Two or more files of codes of the same samples, run folders, or a folder of them; or the folder of a "
             "study.",
-            show_default=False,
         ),
     ],
     by: Annotated[
@@ -34,61 +33,52 @@ def rank(
             help="Of files and runs: compare models within groups only, by a column of the runs (family, hyper.beta, "
             "...), the folder, the name less the number at its end (beta4-0.npy is of beta4), a pattern such as "
             "'(beta[0-9]+)', or one label for each.",
-            show_default=False,
         ),
     ] = None,
     compare: Annotated[
         Literal["same-hyperparameters", "same-family", "all"] | None,
         typer.Option(
             help="Of a study: which models are compared, all, those of one family, or the seeds of one setting, as in "
-            "the paper. Default as in the YAML, or all.",
-            show_default=False,
+            "the paper. Default as in the YAML, or all."
         ),
     ] = None,
     similarity: Annotated[
         Literal["lasso", "spearman", "pearson"] | None,
         typer.Option(
-            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top.",
-            show_default=False,
+            help="Similarity of two latents; default as in the YAML of a study, lasso, or spearman with --top."
         ),
     ] = None,
     top: Annotated[
         int | None,
         typer.Option(
-            help="Of files: compare each code with its N most similar (spearman or pearson), for thousands of codes.",
-            show_default=False,
+            help="Of files: compare each code with its N most similar (spearman or pearson), for thousands of codes."
         ),
     ] = None,
     alpha: Annotated[
         str | None,
         typer.Option(
-            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1.",
-            show_default=False,
+            help="Penalty of the lasso, or cv: by cross-validation, as the paper. Default as in the YAML, or 0.1."
         ),
     ] = None,
     informative: Annotated[
         Literal["signal", "kl"] | None,
         typer.Option(
             help="How informative latents are found: by their signal, or by their KL as in the paper. Default as in "
-            "the YAML, or signal.",
-            show_default=False,
+            "the YAML, or signal."
         ),
     ] = None,
     kl_threshold: Annotated[
         float | None,
         typer.Option(
             help="A latent counts when its signal, or its mean KL, is above this, in nats. Default as in the YAML, or "
-            "0.01.",
-            show_default=False,
+            "0.01."
         ),
     ] = None,
     n_comparisons: Annotated[
-        int | None,
-        typer.Option(help="Number of other models that each one is compared with; default all.", show_default=False),
+        int | None, typer.Option(help="Number of other models that each one is compared with; default all.")
     ] = None,
     seed: Annotated[
-        int | None,
-        typer.Option(help="Seed of the drawn comparisons. Default as in the YAML, or 0.", show_default=False),
+        int | None, typer.Option(help="Seed of the drawn comparisons. Default as in the YAML, or 0.")
     ] = None,
     untrained: Annotated[
         list[Path] | None,
@@ -96,18 +86,13 @@ def rank(
             metavar="FILE",
             help="Of files: codes of the same samples by an untrained model; give two or more, each with --untrained. "
             "No model that scores as low as they do is called best.",
-            show_default=False,
         ),
     ] = None,
     metric: Annotated[
-        str | None,
-        typer.Option(
-            help="Of a study: column by which to check that seeds matter, such as mig.score.", show_default=False
-        ),
+        str | None, typer.Option(help="Of a study: column by which to check that seeds matter, such as mig.score.")
     ] = None,
     rows: Annotated[
-        int | None,
-        typer.Option(help="Number of models in the table; default all files, or 20 of a study.", show_default=False),
+        int | None, typer.Option(help="Number of models in the table; default all files, or 20 of a study.")
     ] = None,
     csv: Csv = None,
     latex: Latex = None,

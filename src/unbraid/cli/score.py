@@ -48,7 +48,6 @@ def score(
             metavar="[FILE]...",
             help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, or a sparse .npz of SciPy), folder of such "
             "files or runs, or run folder. Of several the table has one row per model.",
-            show_default=False,
         ),
     ] = None,
     labels: LabelTable = None,
@@ -69,7 +68,6 @@ def score(
         typer.Option(
             metavar="0-1,2,4+7",
             help="Comma-separated blocks of codes that belong together; adds block_r2 and block_mcc.",
-            show_default=False,
         ),
     ] = None,
     factor_blocks: Annotated[
@@ -77,7 +75,6 @@ def score(
         typer.Option(
             metavar="position=x+y,shape",
             help="Comma-separated blocks of factors, in the order of the code blocks; default one factor per block.",
-            show_default=False,
         ),
     ] = None,
     seed: Seed = 0,
@@ -106,18 +103,11 @@ def score(
         float | None,
         typer.Option(
             help="Confidence level, such as .95: adds an interval for the mean score of new samples of as many rows. "
-            "A note marks intervals that were not validated.",
-            show_default=False,
+            "A note marks intervals that were not validated."
         ),
     ] = None,
     resamples: Resamples = None,
-    how_many: Annotated[
-        float | None,
-        typer.Option(
-            help="Rows needed for an interval of ± this value.",
-            show_default=False,
-        ),
-    ] = None,
+    how_many: Annotated[float | None, typer.Option(help="Rows needed for an interval of ± this value.")] = None,
     dense: Annotated[
         bool,
         typer.Option(
@@ -134,14 +124,10 @@ def score(
             metavar="COLUMN|folder|name|PATTERN",
             help="Of several: also the means of groups, by a column of the runs (family, hyper.beta, ...), the folder, "
             "the name less the number at its end, or a pattern such as '(beta[0-9]+)'.",
-            show_default=False,
         ),
     ] = None,
     fail_under: Annotated[
-        str | None,
-        typer.Option(
-            metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this.", show_default=False
-        ),
+        str | None, typer.Option(metavar="METRIC=NUMBER,...", help="Exit with code 3 if a score is worse than this.")
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with code 3 if a metric failed.")] = False,
     csv: Csv = None,
@@ -176,17 +162,11 @@ def score(
 
       unbraid score codes.npz --code-blocks 0-1,2 --factor-blocks position=x+y,shape --metrics mcc,r2
 
-      unbraid score codes.npz --metrics mig,sap,snc --null 99
-
       unbraid score codes.npz --metrics mig,sap,snc --null shift
 
       unbraid score codes.npy --labels labels.csv --groups trial --metrics mig,sap,snc --null 99 --confidence .95
 
-      unbraid score codes.npz --metrics mig,sap,snc --confidence .95
-
       unbraid score codes.npz --metrics mig,sap,snc --how-many .01
-
-      unbraid score runs/3f6c0f0a8d1e2b47 --html scores.html
 
       unbraid score runs/3f6c0f0a8d1e2b47 --metrics mig,snc --baselines
 

@@ -21,15 +21,13 @@ def stress(
             metavar="[METRIC]...",
             help="Ids and presets of `unbraid metrics`, or module:function of your own, from codes and factors to a "
             "number; default: all standard ones, a few minutes.",
-            show_default=False,
         ),
     ] = None,
     claim: Annotated[
         list[str] | None,
         typer.Option(
             help="What it claims, in place of what the table says: modularity, compactness, alignment or explicitness; "
-            "may be repeated.",
-            show_default=False,
+            "may be repeated."
         ),
     ] = None,
     lower_is_better: Annotated[
@@ -79,7 +77,7 @@ def _summary(results: "Sequence[Stressed]") -> Table:
         [
             each.metric, each.value, ", ".join(each.claims),
             Cell(f"{each.n_passed} of {each.n_passed + len(each.failed)}", each.n_passed),
-            ", ".join(dict.fromkeys(check.situation for check in each.failed)),
+            ", ".join(dict.fromkeys(check.situation for check in each.failed))
         ]
         for each in results
     ]  # fmt: skip

@@ -37,8 +37,7 @@ def run(
     executor: Annotated[
         str | None,
         typer.Option(
-            help="local (this machine) or ray; default as in the YAML, or local. Options win over those of the YAML.",
-            show_default=False,
+            help="local (this machine) or ray; default as in the YAML, or local. Options win over those of the YAML."
         ),
     ] = None,
     address: Annotated[

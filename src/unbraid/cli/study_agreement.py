@@ -19,13 +19,10 @@ def agreement(
     columns: Annotated[
         str | None,
         typer.Option(
-            help="Comma-separated columns to compare; default metrics, UDR, generalisation and hyperparameters.",
-            show_default=False,
+            help="Comma-separated columns to compare; default metrics, UDR, generalisation and hyperparameters."
         ),
     ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="Show only the runs of this family; default all runs.", show_default=False)
-    ] = None,
+    group: Annotated[str | None, typer.Option(help="Show only the runs of this family; default all runs.")] = None,
     over: Annotated[
         Literal["runs", "settings"], typer.Option(help="Sampling unit: runs, or settings averaged over their seeds.")
     ] = "runs",
@@ -34,28 +31,22 @@ def agreement(
     ] = "spearman",
     target: Annotated[
         str | None,
-        typer.Option(
-            help="Column, such as compositional.mlp.both: also test which column predicts it best.", show_default=False
-        ),
+        typer.Option(help="Column, such as compositional.mlp.both: also test which column predicts it best."),
     ] = None,
     test: Annotated[
         Literal["dependent", "paper", "independent"], typer.Option(help="Test of two correlations, with --target.")
     ] = "dependent",
-    box: Annotated[
-        str | None, typer.Option(help="Also show the quartiles of this column by setting.", show_default=False)
-    ] = None,
+    box: Annotated[str | None, typer.Option(help="Also show the quartiles of this column by setting.")] = None,
     trend: Annotated[
         str | None,
         typer.Option(
             metavar="X,Y",
             help="Also show the means of two columns by setting, such as "
             "elbo_terms.total_correlation,mig.score, or elbo,mig.score.",
-            show_default=False,
         ),
     ] = None,
     controversial: Annotated[
-        str | None,
-        typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.", show_default=False),
+        str | None, typer.Option(metavar="X,Y", help="Also show the models that X ranks far higher than Y.")
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Also list every pair with its interval and p.")] = False,
     confidence: Annotated[float, typer.Option(help="Confidence level of the intervals of correlations.")] = 0.95,

@@ -16,12 +16,10 @@ def merge(
     ],
     out: Annotated[Path, typer.Option(help="Write the table to this .csv or .parquet file.")],
     without: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN", help="Leave out a column, a metric or udr; repeatable.", show_default=False),
+        list[str] | None, typer.Option(metavar="COLUMN", help="Leave out a column, a metric or udr; repeatable.")
     ] = None,
     prefer_first: Annotated[
-        bool,
-        typer.Option("--prefer-first", help="If the numbers of a run differ, use those of the table given first."),
+        bool, typer.Option("--prefer-first", help="If the numbers of a run differ, use those of the table given first.")
     ] = False,
     trust_code: TrustCode = None,
 ) -> None:

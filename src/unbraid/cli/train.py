@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 def train(
     family: Annotated[str, typer.Argument(help="Family to train, such as vae or beta_vae (see `unbraid families`).")],
-    images: Annotated[
-        str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.", show_default=False)
-    ] = None,
+    images: Annotated[str | None, typer.Argument(metavar="[DATASET]", help="The same as --dataset.")] = None,
     dataset: Annotated[
         str | None,
         typer.Option(help="A dataset of `unbraid data list`, or the path of your own images, with factors or without."),
