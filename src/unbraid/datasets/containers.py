@@ -325,12 +325,12 @@ def centre_crop(image: Any, size: int) -> Any:
     return image.crop((left, top, left + size, top + size))
 
 
-def stacked(images: Iterator[UInt8Array], n_slab: int = 256) -> Iterator[UInt8Array]:
+def stacked(images: Iterator[UInt8Array]) -> Iterator[UInt8Array]:
     """Slabs of single images."""
     slab: list[UInt8Array] = []
     for image in images:
         slab.append(image)
-        if len(slab) == n_slab:
+        if len(slab) == 256:
             yield np.stack(slab)
             slab = []
     if slab:

@@ -23,7 +23,7 @@ from unbraid.datasets.sprites import Sprites
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.factors import FactorSpace
 from unbraid.storage.cache_folder import cache_root
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import atomic_write, read_whole
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
 RULE = 1  # raised whenever the same images get another digest; notes of another rule are not read
@@ -152,9 +152,7 @@ def _noted(place: Path, stamps: Mapping[str, Any], compute: Callable[[], str]) -
 def _read(place: Path) -> dict[str, Any]:
     """A note; {} where there is none that can be read, since it can always be made again."""
     try:
-        if not place.is_file() or place.stat().st_size > 4096:
-            return {}
-        kept = json.loads(place.read_text(encoding="utf-8"))
+        kept = json.loads(read_whole(place, 4096))
     except (OSError, ValueError, RecursionError):
         return {}
     return kept if isinstance(kept, dict) else {}

@@ -50,11 +50,11 @@ class FactorialFlow(nn.Module):
         return log_derivative - 0.5 * (base.square() + math.log(2 * math.pi))
 
     @torch.no_grad()
-    def from_base(self, base: Tensor, n_halvings: int = 60) -> Tensor:
+    def from_base(self, base: Tensor) -> Tensor:
         """Latents whose base values these are: samples of the prior from standard normal noise; (n, n_latents)."""
         reach = self.slopes().abs().sum(0)  # tanh never moves a value further
         low, high = base - reach, base + reach
-        for _ in range(n_halvings):
+        for _ in range(60):  # halvings: to the last bit
             middle = (low + high) / 2
             above = self.to_base(middle)[0] > base
             low, high = torch.where(above, low, middle), torch.where(above, middle, high)

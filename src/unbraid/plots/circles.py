@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from unbraid.plots.paper import across
 from unbraid.plots.style import FONT_SIZE, INK, new_panels
-from unbraid.plots.symmetry import draw_plane, plot_symmetry
+from unbraid.plots.symmetry import MOST_DOTS, draw_plane, plot_symmetry
 from unbraid.types import ArrayLike, FloatArray
 
 SIDE = 1.9  # inches
@@ -24,9 +23,7 @@ def plot_circles(
     rows: ArrayLike | None = None,
     back: FloatArray | None = None,
     only: Sequence[int] | None = None,
-    max_points: int = 3_000,
     width: float | None = None,
-    figure: Figure | None = None,
 ) -> list[Axes]:
     """Each cyclic factor: embeddings in its plane, coloured by its angle, with the dispersion that is left.
 
@@ -37,9 +34,7 @@ def plot_circles(
         back: (n_subgroups, n_rows, 2) the same samples turned back by their angles, for a second panel each; a perfect
             code is a single point. Default none.
         only: which of them, by their places in `result.subgroups`; default all.
-        max_points: dots drawn in a panel.
         width: of the whole figure in mm, such as 89 or 183; by default four panels in a row.
-        figure: where to draw; by default one of its own.
 
     Returns:
         The axes, one per cyclic factor, or with `back` two: before and after.
@@ -51,14 +46,14 @@ def plot_circles(
     each = 1 if back is None else 2
     shown = list(range(len(heads))) if only is None else list(only)
     n_across, side = across(width, each * len(shown), ACROSS, SIDE, LEFT)
-    panels = new_panels(each * len(shown), n_across, (side, side), left=LEFT, figure=figure)
+    panels = new_panels(each * len(shown), n_across, (side, side), left=LEFT)
     for place, subgroup in enumerate(shown):
         before, head = panels[each * place], heads[subgroup]
-        plot_symmetry(result, subgroup=subgroup, rows=rows, max_points=max_points, ax=before)
+        plot_symmetry(result, subgroup=subgroup, rows=rows, ax=before)
         _head(before, f"{head}: D_LSBD {float(np.asarray(result.per_subgroup)[subgroup]):.3f}", named=not place)
         if back is not None:
             angles, after = np.asarray(result.angles[:, subgroup]), panels[each * place + 1]
-            draw_plane(back[subgroup], angles if rows is None else angles[np.asarray(rows)], max_points, after)
+            draw_plane(back[subgroup], angles if rows is None else angles[np.asarray(rows)], MOST_DOTS, after)
             _head(after, f"{head}: turned back", named=False)
     return panels
 

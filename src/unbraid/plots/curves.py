@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from unbraid.plots.paper import across
@@ -21,7 +20,6 @@ def plot_curves(
     *,
     names: Sequence[str] | None = None,
     width: float | None = None,
-    figure: Figure | None = None,
 ) -> list[Axes]:
     """One panel per logged quantity, over training steps; each of several runs a line.
 
@@ -29,7 +27,6 @@ def plot_curves(
         curves: `step` and, by name, arrays of the same length, as `Run.curves` gives; or such curves by run.
         names: which quantities; by default all, in their order.
         width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
-        figure: where to draw; by default one of its own.
 
     Returns:
         The axes, one per quantity, with one line per run in the order given.
@@ -46,7 +43,7 @@ def plot_curves(
     if not shown or not set(shown) <= set(known):
         raise ValueError(f"there are curves of {', '.join(known) or 'nothing'}; asked for {', '.join(shown) or 'none'}")
     n_across, wide = across(width, len(shown), ACROSS, PANEL[0], LEFT)
-    panels = new_panels(len(shown), n_across, (wide, PANEL[1]), left=LEFT, figure=figure)
+    panels = new_panels(len(shown), n_across, (wide, PANEL[1]), left=LEFT)
     for ax, name in zip(panels, shown, strict=True):
         tidy(ax)
         for number, (run, own) in enumerate(runs.items()):

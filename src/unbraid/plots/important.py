@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from unbraid.plots.hinton import matrix_of
 from unbraid.plots.paper import across
@@ -31,7 +30,6 @@ def plot_important_codes(
     greyed: Iterable[int] = (),
     max_points: int = 2_000,
     width: float | None = None,
-    figure: Figure | None = None,
 ) -> list[Axes]:
     """One panel per factor: the code of largest importance for it, with mean and 10th to 90th percentile.
 
@@ -47,7 +45,6 @@ def plot_important_codes(
         greyed: codes drawn in grey, such as dead ones.
         max_points: dots drawn in a panel.
         width: of the whole figure in mm, such as 89 or 183; by default three panels in a row.
-        figure: where to draw; by default one of its own.
 
     Returns:
         The axes, one per factor. A factor to which no code matters has an empty panel that says so.
@@ -68,7 +65,7 @@ def plot_important_codes(
     grey = set(greyed)
     heads = list(code_names or (f"code {code}" for code in range(len(matrix))))
     n_across, wide = across(width, len(names), ACROSS, PANEL[0], LEFT)
-    panels = new_panels(len(names), n_across, (wide, PANEL[1]), left=LEFT, below=0.35, figure=figure)
+    panels = new_panels(len(names), n_across, (wide, PANEL[1]), left=LEFT, below=0.35)
     for k, (ax, name) in enumerate(zip(panels, names, strict=True)):
         ax.set_title(name, fontsize=FONT_SIZE, color=INK, loc="left", pad=5, parse_math=False)
         best = int(matrix[:, k].argmax())

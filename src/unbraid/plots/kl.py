@@ -18,7 +18,6 @@ def plot_kl(
     threshold: float = INFORMATIVE,
     names: list[str] | None = None,
     codes: Sequence[int] | None = None,
-    top: int | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Latents by falling KL: informative ones in blue, those that the model leaves unused in grey.
@@ -28,7 +27,6 @@ def plot_kl(
         threshold: above it a latent is informative (UDR).
         names: default "code 0", "code 1", ...
         codes: those to draw; default all.
-        top: draw so many of them; default all.
         ax: where to draw; by default axes of their own.
 
     Returns:
@@ -41,7 +39,7 @@ def plot_kl(
     if values.ndim != 1 or not len(values) or not np.isfinite(values).all():
         raise ValueError(f"kl must be (n_codes,) finite; got shape {values.shape}")
     order = np.argsort(-values, kind="stable")
-    order = order[np.isin(order, codes)][:top] if codes is not None else order[:top]
+    order = order[np.isin(order, codes)] if codes is not None else order
     labels = names or [f"code {code}" for code in range(len(values))]
     ax = ax if ax is not None else new_axes(WIDTH, BAR * len(order))
     tidy(ax)

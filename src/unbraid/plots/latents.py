@@ -27,16 +27,15 @@ def plot_latents(
     kinds: Sequence[Kind],
     factor_names: Sequence[str] | None = None,
     code_names: Sequence[str] | None = None,
-    colour_by: int | None = None,
     width: float | None = None,
     figure: Figure | SubFigure | None = None,
 ) -> list[list[Axes]]:
     """Mean of each code at each level of each factor: one row of panels per factor, one column per code.
 
     Two ordered factors named `*_x` and `*_y` share a row of maps over the plane: blue where the code is high, red where
-    it is low. Other rows are lines, one per level of a categorical factor, so that a code that treats the levels
-    differently shows; a categorical factor's own row has the mean and the 10th to
-    90th percentile of each level.
+    it is low. Other rows are lines, one per level of the first categorical factor with two to six levels, so that a
+    code that treats the levels differently shows; a categorical factor's own row has the mean and the 10th to 90th
+    percentile of each level.
 
     Args:
         codes: (n_samples, n_codes); leave dead codes out.
@@ -44,7 +43,6 @@ def plot_latents(
         kinds: kind of each factor.
         factor_names: default "factor 0", ...
         code_names: default "code 0", ...
-        colour_by: the categorical factor that splits the lines; by default the first with two to six levels.
         width: of the whole figure in mm, such as 89 or 183; by default as wide as all codes need.
         figure: where to draw; by default one of its own.
 
@@ -68,7 +66,7 @@ def plot_latents(
         panel = PANEL if width is None else (min((inches(width) - SIDES) / n_codes, 1.3 * PANEL[0]), PANEL[1])
         figure = new_grid(len(rows), n_codes, panel)
     grid = np.asarray(figure.subplots(len(rows), n_codes, squeeze=False))
-    split = colouring_factor(factor_matrix, kinds) if colour_by is None else colour_by
+    split = colouring_factor(factor_matrix, kinds)
     low, high = np.percentile(code_matrix, (1, 99))
     margin = 0.08 * (high - low or 1.0)
     for panels, row in zip(grid, rows, strict=True):

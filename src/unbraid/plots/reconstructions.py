@@ -4,7 +4,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unbraid.plots.sheets import GAP, MARGIN, add_sheet, new_figure, scaled
-from unbraid.plots.style import GRID, INK, MUTED
+from unbraid.plots.style import GRID, MUTED
 from unbraid.types import ArrayLike, FloatArray
 
 BETWEEN = 10  # pixels at scale 1
@@ -17,7 +17,6 @@ def plot_reconstructions(
     columns: int = 10,
     scale: float = 1.0,
     width: float | None = None,
-    title: str = "",
 ) -> Figure:
     """Rows of images, each with its reconstructions right below.
 
@@ -26,7 +25,6 @@ def plot_reconstructions(
         columns: images in a row.
         scale: pixels of the figure per pixel of an image.
         width: of the whole figure in mm, such as 89 or 183, in place of `scale`; its text has 7 points.
-        title: above all.
 
     Returns:
         A figure whose size fits its images pixel by pixel: save it at its own dpi (100). One axes per pair of rows.
@@ -46,15 +44,13 @@ def plot_reconstructions(
     block = columns * (across + GAP) - GAP, 2 * (height + GAP) - GAP
     whole = max(block[0] + 2 * MARGIN, 240)
     scale, small, head = scaled(width, scale, whole)
-    top = MARGIN + head * (1 + bool(title))
+    top = MARGIN + head
     size = whole, top + n_rows * (block[1] + BETWEEN) - BETWEEN + MARGIN
     figure = new_figure(size, scale)
-    lines = ([(title, INK, "bold")] if title else []) + [("images, and their reconstructions below", MUTED, "normal")]
-    for number, (text, colour, weight) in enumerate(lines):
-        y = 1 - (MARGIN + head * number) / size[1]
-        figure.text(
-            MARGIN / size[0], y, text, color=colour, weight=weight, fontsize=small, va="top", parse_math=False
-        )  # fmt: skip
+    figure.text(
+        MARGIN / size[0], 1 - MARGIN / size[1], "images, and their reconstructions below",
+        color=MUTED, fontsize=small, va="top", parse_math=False,
+    )  # fmt: skip
     for row in range(n_rows):
         chosen = slice(row * columns, (row + 1) * columns)
         pair = np.stack([_filled(before[chosen], columns), _filled(after[chosen], columns)])

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap, ListedColormap
-from matplotlib.figure import Figure
 
 from unbraid.plots._shown import Panels, ShownAxes, ShownFigure
 from unbraid.types import FloatArray, IntArray
@@ -27,13 +26,13 @@ DIVERGING = LinearSegmentedColormap.from_list(
 )
 
 
-def _cyclic_map(n: int = 256) -> ListedColormap:
+def _cyclic_map() -> ListedColormap:
     """A closed loop through blue, pink, gold and green in Oklab.
 
     Lightness and the blue-yellow axis turn together, so that readers who do not tell red from green still see a
     loop; hue alone would fold on itself. It stays clear of white and black, which would vanish on a page.
     """
-    angle = np.linspace(0, 2 * np.pi, n, endpoint=False)
+    angle = np.linspace(0, 2 * np.pi, 256, endpoint=False)
     lightness, a, b = 0.64 + 0.14 * np.sin(angle), 0.085 * np.sin(angle), -0.105 * np.cos(angle)
     to_lms = np.array(
         [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728], [1, -0.0894841775, -1.291485548]]
@@ -62,21 +61,17 @@ def new_axes(width: float, height: float) -> Axes:
     return figure.add_axes(place, axes_class=ShownAxes)
 
 
-def new_panels(
-    count: int, across: int, panel: tuple[float, float], *, left: float, below: float = 0.45,
-    figure: Figure | None = None,
-) -> list[Axes]:  # fmt: skip
+def new_panels(count: int, across: int, panel: tuple[float, float], *, left: float, below: float = 0.45) -> list[Axes]:
     """Axes of this size in inches, at most `across` in a row, each with room on its left, above and below it."""
     across = min(across, count)
     down, above = -(-count // across), 0.3
-    if figure is None:
-        width, height = across * (panel[0] + left) + 0.1, down * (panel[1] + above + below)
-        figure = ShownFigure(figsize=(width, height))
-        figure.patch.set_alpha(0.0)
-        figure.subplots_adjust(
-            left / width, below / height, 1 - 0.1 / width, 1 - above / height,
-            wspace=left / panel[0], hspace=(above + below) / panel[1],
-        )  # fmt: skip
+    width, height = across * (panel[0] + left) + 0.1, down * (panel[1] + above + below)
+    figure = ShownFigure(figsize=(width, height))
+    figure.patch.set_alpha(0.0)
+    figure.subplots_adjust(
+        left / width, below / height, 1 - 0.1 / width, 1 - above / height,
+        wspace=left / panel[0], hspace=(above + below) / panel[1],
+    )  # fmt: skip
     return Panels(figure.add_subplot(down, across, place + 1, axes_class=ShownAxes) for place in range(count))
 
 

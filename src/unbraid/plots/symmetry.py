@@ -10,6 +10,7 @@ from unbraid.plots.style import CYCLIC, GRID, INK, MARK, MUTED, dots, label, new
 from unbraid.types import ArrayLike, FloatArray
 
 WIDTH, HEIGHT = 2.4, 1.9  # inches
+MOST_DOTS = 3_000
 
 
 def plot_symmetry(
@@ -17,7 +18,7 @@ def plot_symmetry(
     *,
     subgroup: int = 0,
     rows: ArrayLike | None = None,
-    max_points: int = 3_000,
+    max_points: int = MOST_DOTS,
     ax: Axes | None = None,
 ) -> Axes:
     """Embeddings in the plane of one cyclic factor, coloured by its angle; a perfect code is a ring of hues in order.

@@ -25,7 +25,6 @@ def plot_traversals(
     columns: int = 2,
     scale: float = 1.0,
     width: float | None = None,
-    title: str = "",
 ) -> Figure:
     """A block per code, one seed image a row; above them the seed images and what the model makes of them.
 
@@ -39,7 +38,6 @@ def plot_traversals(
         columns: blocks side by side.
         scale: pixels of the figure per pixel of an image.
         width: of the whole figure in mm, such as 89 or 183, in place of `scale`; captions have 7 points.
-        title: above all.
 
     Returns:
         A figure whose size fits its images pixel by pixel: save it at its own dpi (100).
@@ -67,8 +65,7 @@ def plot_traversals(
     pair = (len(seeds[0]) * (across + GAP) - GAP, 2 * (height + GAP) - GAP) if seeds else (0, 0)
     whole = max(2 * MARGIN + columns * (block[0] + BETWEEN) - BETWEEN, 2 * MARGIN + pair[0], 320)
     scale, small, head = scaled(width, scale, whole)
-    top = MARGIN + (22 if title else 0)
-    start = top + head + pair[1] + MARGIN if seeds else top
+    start = MARGIN + head + pair[1] + MARGIN if seeds else MARGIN
     row_step = head + block[1] + MARGIN
     size = whole, start + -(-n_codes // columns) * row_step
     figure = new_figure(size, scale)
@@ -80,25 +77,17 @@ def plot_traversals(
         axes = add_sheet(figure, size, tiles, x, y)
         axes.spines[:].set(color=edge, linewidth=0.6 if edge == GRID else 1.4)
 
-    if title:
-        write(title, MARGIN, MARGIN, INK, fontsize=small * 1.3, weight="bold")
     if seeds:
         told = f"images and their reconstructions; the first {n_rows} change below"
-        write(told, MARGIN, top, INK, fontsize=small)
-        draw(np.stack(seeds), MARGIN, top + head, GRID)
+        write(told, MARGIN, MARGIN, INK, fontsize=small)
+        draw(np.stack(seeds), MARGIN, MARGIN + head, GRID)
     for number in range(n_codes):
         down, across = divmod(number, columns)
         x, y = MARGIN + across * (block[0] + BETWEEN), start + down * row_step
         stands_out = marked is not None and bool(marked[number])
         colour = ACCENT if stands_out else INK if marked is None else MUTED
-        write(
-            _shortened(captions[number], (block[0] if columns > 1 else whole - MARGIN) * scale / DPI, small),
-            x,
-            y,
-            colour,
-            fontsize=small,
-            weight="bold" if stands_out else "normal",
-        )
+        caption = _shortened(captions[number], (block[0] if columns > 1 else whole - MARGIN) * scale / DPI, small)
+        write(caption, x, y, colour, fontsize=small, weight="bold" if stands_out else "normal")
         for strip, extent in zip(strips, extents, strict=True):
             draw(strip[number], x, y + head, ACCENT if stands_out else GRID)
             x += extent[0] + APART
