@@ -34,7 +34,7 @@ check-kernel: $(INSTALLED)
 	OPENBLAS_CORETYPE=Haswell ATEN_CPU_CAPABILITY=avx2 ONEDNN_MAX_CPU_ISA=AVX2 $(BIN)/python $(PYTEST) \
 	  tests/analysis tests/contracts tests/families tests/metrics tests/models tests/objectives tests/plots
 
-# With the oldest versions that pyproject.toml names; torch alone is the one that constraints.txt names.
+# With the oldest versions that pyproject.toml names, and with anndata, which cannot live beside pandas 3; torch alone is the one that constraints.txt names.
 check-oldest: $(OLDEST)/.installed
 	NUMBA_CACHE_DIR=$(CURDIR)/$(OLDEST)/numba $(OLDEST)/bin/python $(PYTEST) -o filterwarnings=default --ignore tests/docs
 
@@ -107,7 +107,7 @@ $(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
 	$(BIN)/python tests/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
-	  --editable '.[table,train,data,explore,ray,track]' \
+	  --editable '.[table,train,data,explore,ray,track,anndata]' \
 	  flask flask-cors hypothesis moto onnxruntime packaging playwright pytest pytest-timeout pytest-xdist
 	touch $@
 

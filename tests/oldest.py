@@ -6,7 +6,15 @@ from pathlib import Path
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("table", "train", "data", "explore", "ray", "track")  # what users install; tools are as new as they come
+EXTRAS = (
+    "table",
+    "train",
+    "data",
+    "explore",
+    "ray",
+    "track",
+    "anndata",
+)  # what users install; tools are as new as they come
 
 
 def oldest() -> dict[str, str]:

@@ -25,6 +25,7 @@ FLOORS = (
     {"plots", "families", "analysis", "confidence"},
     {"report"},
     {"scoring"},
+    {"integrations"},
     {"runs"},
     {"training", "ranking"},
     {"studies"},
@@ -118,7 +119,8 @@ def run(code: str, *arguments: str, **environment: str) -> subprocess.CompletedP
 def test_neither_the_package_nor_the_command_line_brings_a_heavy_package() -> None:
     """Each costs a tenth of a second or more: commands import what they need when they run."""
     code = (
-        "import sys; heavy = ('torch', 'matplotlib', 'scipy', 'sklearn', 'numba', 'pandas', 'pydantic');"
+        "import sys; heavy = ('torch', 'matplotlib', 'scipy', 'sklearn', 'numba', 'pandas', 'pydantic',"
+        "'anndata', 'torchmetrics', 'lightning');"
         "import unbraid; print('package', *[name for name in heavy if name in sys.modules]);"
         "import unbraid.cli.app; print('commands', *[name for name in heavy if name in sys.modules]);"
         "import unbraid.studies.index; print('status', *[name for name in heavy if name in sys.modules])"

@@ -39,7 +39,7 @@ class Converted:
 
 
 WRONG = {
-    "AnnData": (AnnData(), "adata.X"),
+    "AnnData": (AnnData(), "unbraid.integrations.anndata.score"),
     "Rows": (Rows(), "numpy.stack"),
     "a list of them": ([Rows(), Rows()], "Rows"),
     "a nested list of them": ([[1.0, Rows()]], "Rows"),

@@ -176,7 +176,7 @@ def _instead(values: Any) -> str:
     if isinstance(values, type):
         return "give one of its objects"
     if hasattr(values, "obs") and hasattr(values, "X"):
-        return 'write score(adata.X, adata.obs[["cell_type"]]), or adata.obsm["X_pca"] for adata.X'
+        return 'unbraid.integrations.anndata.score(adata, "X_pca", ["cell_type"]) scores an embedding of its obsm'
     if isinstance(values, Mapping):
         return f"give one of its values, such as codes[{next(iter(values), 'codes')!r}]"
     if isinstance(values, Set):

@@ -53,6 +53,14 @@ Key: TypeAlias = Annotated[
         help="Column that names the rows, in the tables of codes and of --labels both: rows are matched by it.",
     ),
 ]
+Embedding: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--codes",
+        metavar="KEY",
+        help="Of an .h5ad file: embedding in obsm, such as X_scVI. --factors names columns of obs.",
+    ),
+]
 Kinds: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -10,6 +10,7 @@ import typer
 from unbraid._utils.suggest import suggestion
 from unbraid.cli._options import (
     Csv,
+    Embedding,
     Html,
     Json,
     Key,
@@ -46,12 +47,13 @@ def score(
         list[Path] | None,
         typer.Argument(
             metavar="[FILE]...",
-            help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, or a sparse .npz of SciPy), folder of such "
-            "files or runs, or run folder. Of several the table has one row per model.",
+            help="File of codes (.npy, .npz, .safetensors, .parquet, .csv, a sparse .npz of SciPy, or .h5ad), folder "
+            "of such files or runs, or run folder. Of several the table has one row per model.",
         ),
     ] = None,
     labels: LabelTable = None,
     key: Key = None,
+    codes: Embedding = None,
     example: Annotated[bool, typer.Option("--example", help="Score the shipped codes of a β-TCVAE instead.")] = False,
     metrics: Metrics = "standard",
     factors: Annotated[
@@ -154,6 +156,8 @@ def score(
 
       unbraid score codes.npy --labels labels.csv --columns shape,hue --kinds shape=categorical --period hue=360
 
+      unbraid score cells.h5ad --codes X_scVI --factors cell_type,dosage
+
       unbraid score runs/ --metrics mig,dci_lasso --by hyper.beta --csv models.csv --latex table.tex
 
       unbraid score codes.npz --metrics mig --fail-under mig=.3
@@ -189,7 +193,7 @@ def score(
     known = None if blocked else choose(trusting(chosen))  # which metrics of blocks there are is known with the codes
     bounds = _bounds(fail_under, None if known is None else list(known))
     about = labels_of(
-        labels, factors, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key
+        labels, factors, kinds, period, missing, weights=weights, groups=groups, dense=dense, key=key, codes=codes
     )  # fmt: skip
     paths = expanded(files) if files else [example_path()]
     if len(paths) > 1 and html:

@@ -363,7 +363,8 @@ class Representation(Shown):
             raise FileNotFoundError(f"{path}: no such file")
         read = _READERS.get(path.suffix.lower())
         if read is None:
-            raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}")
+            cells = "; unbraid score --codes reads an .h5ad file" if path.suffix.lower() == ".h5ad" else ""
+            raise ValueError(f"{path}: a file of codes ends in {', '.join(READABLE)}{cells}")
         try:
             arrays = read(path)
         except ValueError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 from unbraid._utils.arrays import as_full
 from unbraid._utils.suggest import suggestion
+from unbraid.integrations.anndata import H5AD, read_h5ad
 from unbraid.representation import POSTERIOR, Representation
 from unbraid.representation.representation import read_table, row_names
 from unbraid.representation.row_index import counts, note_on_order, order_of, taken
@@ -23,6 +24,7 @@ class Labels:
 
     table: Path | None = None
     key: str | None = None  # column by which the rows of both tables are matched
+    codes: str | None = None  # which embedding of a .h5ad file
     columns: Sequence[str] | None = None  # factors to score against; default all
     kinds: Mapping[str, str] | None = None
     period: Mapping[str, float] | None = None
@@ -57,14 +59,14 @@ def read_labelled(path: Path, labels: Labels) -> tuple[Representation, tuple[str
         ValueError: a damaged file, labels that do not fit the codes, or no such column.
     """
     held, columns, notes = _read(path, labels)
-    if labels.own:
+    if labels.own and not columns:
         every = held.names
         for option, column in labels.taken.items():
             held = _without(held, option, column, path)
         names = held.names if labels.columns is None else tuple(labels.columns)
         return held.keep_factors(names), () if names == every else names
     about = labels.about
-    if labels.table is None:
+    if labels.table is None and not columns:
         columns = dict(zip(held.names, held.factors.T, strict=True))
         if not columns:
             raise ValueError(NO_LABELS.format(path))
@@ -105,31 +107,56 @@ def read_label_columns(path: Path, labels: Labels) -> dict[str, Any]:
 
 
 def _read(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
-    """Codes, the columns of labels in the order of their rows, and notes on how rows were matched."""
+    """Codes, the columns of labels in the order of their rows, and notes on the codes and on how rows were matched."""
+    cells = path.suffix.lower() == H5AD
+    if labels.codes is not None and not cells:
+        raise ValueError(f"{path}: --codes names an embedding of a {H5AD} file; this file holds one matrix of codes")
+    if labels.key is not None and labels.table is None:
+        raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
+    if cells:
+        return _of_cells(path, labels)
     sparse = read_sparse(path) if labels.dense and path.is_file() else None
     if labels.key is not None and sparse is not None:
         raise ValueError(NO_KEY.format(path))
     if sparse is not None:
         return Representation(as_full(sparse)), {} if labels.table is None else dict(read_columns(labels.table)), ()
+    if labels.table is None:
+        return read_codes(path), {}, ()
+    return _matched(path, labels.table, labels.key)
+
+
+def _of_cells(path: Path, labels: Labels) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
+    """An embedding of a .h5ad file, whose rows go by the names of its `obs`, with the columns of that."""
+    key, codes, obs = read_h5ad(path, labels.codes)
+    held, note = Representation(as_full(codes) if labels.dense else codes), f"codes are {key} of its obsm"
     if labels.table is not None:
-        return _matched(path, labels.table, labels.key)
-    if labels.key is not None:
-        raise ValueError("--key matches the rows of --labels to those of the codes; give --labels, too")
-    return read_codes(path), {}, ()
+        held, columns, notes = _matched(path, labels.table, labels.key, (held, obs.index))
+        return held, columns, (note, *notes)
+    if labels.columns is None:
+        raise ValueError(f"{path}: name the columns of obs to score against (--factors); {suggestion('', obs)}")
+    for name in labels.columns:
+        if name not in obs:
+            raise ValueError(f"{path}: obs has no column {name!r}; {suggestion(name, obs)}")
+    return held, {name: obs[name] for name in obs}, (note,)
 
 
-def _matched(path: Path, labels: Path, key: str | None) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
+def _matched(
+    path: Path, labels: Path, key: str | None, cells: tuple[Representation, Any] | None = None
+) -> tuple[Representation, dict[str, Any], tuple[str, ...]]:
     """Codes, and the columns of labels in the order of their rows; notes where rows were matched, or could not be.
 
-    Without a key by the index that pandas wrote to both tables, if it did.
+    Without a key by the index that pandas wrote to both tables, if it did. `cells` are the codes of a .h5ad file, and
+    what it calls their rows.
     """
     columns = dict(read_columns(labels, index=True))
     names = row_names(columns, key)
     lacking = f"no column {key!r} to match rows by; both tables (.csv, .parquet) need one"
     if key is not None and names is None:
         raise ValueError(f"{labels}: {lacking}")
+    if names is None and cells is not None:
+        raise ValueError(f"{labels}: --key COLUMN says which column holds the obs_names of {path}")
     table = path.suffix.lower() in (".csv", ".parquet")
-    held, rows = read_table(path, key) if table else (read_codes(path), None)
+    held, rows = cells or (read_table(path, key) if table else (read_codes(path), None))
     if rows is not None and names is not None:
         order = order_of(str(path), rows, str(labels), names, key or "index")
         notes = () if order is None else (note_on_order(str(path), str(labels), order, key or "index"),)

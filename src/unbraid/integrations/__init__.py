@@ -1,0 +1,1 @@
+"""At home in other libraries: each file speaks for one, and imports it when it is used."""

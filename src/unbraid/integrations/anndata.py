@@ -1,0 +1,213 @@
+"""AnnData: the embeddings in `obsm`, scored against columns of `obs`; in memory, and in .h5ad files."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from unbraid._utils.optional import require
+from unbraid._utils.suggest import one_line, suggestion
+from unbraid.metrics import Metric
+from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.score import Named
+from unbraid.scoring.score import score as score_codes
+from unbraid.storage.files import check_unpacked
+from unbraid.types import DataFrame, Kind
+
+__all__ = ["Benchmarker", "score"]
+
+H5AD = ".h5ad"
+UNWANTED = "explicitness"  # 0 for codes that tell nothing of a factor, whatever the sizes of its classes
+DEEPEST = 3  # groups in groups that anndata writes for a frame or a matrix
+
+Kinds = Mapping[str, Kind] | Sequence[Kind]
+
+
+def score(
+    adata: Any,
+    obsm_key: str,
+    factors: str | Sequence[str],
+    *,
+    kinds: Kinds | None = None,
+    metrics: Named | Sequence[Named] | None = None,
+    key_added: str = "unbraid",
+    **options: Any,
+) -> ScoreCard:
+    """Score an embedding of the cells against what is known of them.
+
+    Args:
+        adata: (n_cells, n_genes) AnnData; `uns` alone is changed.
+        obsm_key: of the embedding, such as "X_scVI": (n_cells, n_codes) array, frame or sparse matrix.
+        factors: columns of `obs`, such as ["cell_type", "dosage"]: text, categories, booleans, dates or numbers. Cells
+            that lack any of them are left out.
+        kinds: "categorical", "ordinal", "continuous" or "cyclic" per factor, by name or in their order; others are
+            guessed, and a note says so.
+        metrics: as for `unbraid.score`; default the standard ones.
+        key_added: `adata.uns[key_added][obsm_key]` then holds `scores`, a frame with one row per number, and `card`,
+            all of it as JSON; both outlive `write_h5ad`.
+        **options: as for `unbraid.score`, such as null, confidence or seed; `groups` and `weights` may name columns of
+            `obs`.
+
+    Returns:
+        ScoreCard.
+
+    Raises:
+        ImportError: pandas is not installed.
+        ValueError: no such embedding or column, unsound input, or `uns[key_added]` holds something else.
+    """
+    names = [factors] if isinstance(factors, str) else list(factors)
+    columns = [options[name] for name in ("groups", "weights") if isinstance(options.get(name), str)]
+    _check_names("adata.obsm", [obsm_key], adata.obsm)
+    _check_names("adata.obs", [*names, *columns], adata.obs)
+    kept = adata.uns.get(key_added, {})
+    if not isinstance(kept, Mapping):
+        raise ValueError(f"adata.uns[{key_added!r}] holds a {type(kept).__name__}; give another key_added")
+    options |= {name: adata.obs[column] for name, column in options.items() if column in columns}
+    asked = "standard" if metrics is None else metrics
+    card = score_codes(adata.obsm[obsm_key], adata.obs[names], kinds=kinds, metrics=asked, **options)
+    added = {"scores": card.to_frame(), "card": card.text("card.json")}
+    adata.uns[key_added] = {**kept, obsm_key: added}
+    return card
+
+
+class Benchmarker:
+    """Several embeddings of the same cells, scored alike; used as the Benchmarker of scib-metrics is.
+
+    Args:
+        adata: (n_cells, n_genes) AnnData.
+        factors: columns of `obs` that embeddings should tell of.
+        embedding_obsm_keys: of the embeddings.
+        unwanted: columns of `obs` that they should not tell of, such as "batch", each scored by `explicitness`: how
+            well a linear classifier on all codes finds its levels; 0 is chance, and lower is better.
+        kinds, metrics, key_added: as for `score`.
+        **options: as for `score`.
+
+    Example:
+        `Benchmarker(adata, ["cell_type"], ["X_pca", "X_scVI"], unwanted="batch").benchmark().get_results()`
+    """
+
+    def __init__(
+        self,
+        adata: Any,
+        factors: str | Sequence[str],
+        embedding_obsm_keys: Sequence[str],
+        *,
+        unwanted: str | Sequence[str] = (),
+        kinds: Mapping[str, Kind] | None = None,
+        metrics: Named | Sequence[Named] | None = None,
+        key_added: str = "unbraid",
+        **options: Any,
+    ) -> None:
+        self._adata, self._factors, self._embeddings = adata, factors, tuple(embedding_obsm_keys)
+        self._unwanted = (unwanted,) if isinstance(unwanted, str) else tuple(unwanted)
+        self._options = {"kinds": kinds, "metrics": metrics, "key_added": key_added, **options}
+        self.cards: dict[str, ScoreCard] = {}
+        self.unwanted: dict[str, ScoreCard] = {}
+        _check_names("adata.obsm", self._embeddings, adata.obsm)
+        _check_names("adata.obs", self._unwanted, adata.obs)
+
+    def benchmark(self) -> "Benchmarker":
+        """Score every embedding: `cards` holds the cards by embedding, `unwanted` those of the unwanted factors."""
+        kinds: dict[str, Kind] = dict.fromkeys(self._unwanted, "categorical")
+        seed = {"seed": self._options.get("seed", 0)}
+        for key in self._embeddings:
+            self.cards[key] = score(self._adata, key, self._factors, **self._options)
+            if self._unwanted:
+                labels = self._adata.obs[list(self._unwanted)]
+                self.unwanted[key] = score_codes(self._adata.obsm[key], labels, kinds=kinds, metrics=UNWANTED, **seed)
+        return self
+
+    def get_results(self) -> DataFrame:
+        """A frame with a row for each embedding and a column for each metric, NaN where one was skipped.
+
+        The columns of unwanted factors are called "batch explicitness". `attrs["lower_is_better"]` lists these and the
+        metrics of which the same holds.
+
+        Raises:
+            ValueError: nothing was scored yet.
+        """
+        pandas = require("pandas", "table", "Benchmarker.get_results")
+        if not self.cards:
+            raise ValueError("nothing was scored yet: call benchmark() first")
+        rows = {key: {name: each.headline for name, each in card.scored.items()} for key, card in self.cards.items()}
+        rows_of: dict[str, Metric] = {
+            name: each.metric for card in self.cards.values() for name, each in card.scored.items()
+        }
+        for key, card in self.unwanted.items():
+            told = zip(card.representation.names, card[UNWANTED].per_factor, strict=True)
+            rows[key] |= {f"{name} {UNWANTED}": float(number) for name, number in told}
+        results = pandas.DataFrame.from_dict(rows, orient="index").rename_axis("Embedding")
+        wanted = [name for name, metric in rows_of.items() if metric.higher_is_better]
+        results.attrs["lower_is_better"] = [name for name in results.columns if name not in wanted]
+        return results
+
+
+def read_h5ad(path: Path, obsm_key: str | None) -> tuple[str, Any, DataFrame]:
+    """Key and matrix of an embedding in a .h5ad file, and its `obs`; nothing else of the file is read.
+
+    Args:
+        path: of the file.
+        obsm_key: of the embedding; None where there is one alone.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        ImportError: anndata is not installed.
+        ValueError: the file is damaged, takes data from other files, or has no such embedding; the message names it.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"{path}: no such file")
+    read_elem = require("anndata.io", "anndata", "reading .h5ad").read_elem
+    import h5py
+
+    with warnings.catch_warnings(action="ignore"):  # how old the file is
+        try:
+            with h5py.File(path, "r") as file:
+                return _read(path, file, obsm_key, read_elem)
+        except Exception as error:  # h5py and anndata pass on whatever the libraries below them raise
+            if str(error).startswith(f"{path}: "):
+                raise
+            raise ValueError(f"{path}: not a readable .h5ad file ({one_line(error)})") from error
+
+
+def _read(path: Path, file: Any, obsm_key: str | None, read_elem: Callable[[Any], Any]) -> tuple[str, Any, DataFrame]:
+    from scipy import sparse
+
+    there = list(file["obsm"])
+    if obsm_key is None and len(there) != 1:
+        raise ValueError(f"{path}: name the codes (--codes); obsm holds {', '.join(there) or 'nothing'}")
+    key = there[0] if obsm_key is None else obsm_key
+    _check_names(f"{path}: obsm", [key], there)
+    own = _own(file, "obsm")
+    check_unpacked(path, _n_bytes(file, "obs") + _n_bytes(own, key))
+    obs, codes = read_elem(file["obs"]), read_elem(own[key])
+    if sparse.issparse(codes):
+        codes.check_format(full_check=True)
+    if codes.shape[0] != len(obs):
+        raise ValueError(f"obsm/{key} has {codes.shape[0]:,} rows and obs {len(obs):,}")
+    return key, codes, obs
+
+
+def _own(group: Any, name: str) -> Any:
+    """A part that lies in the file itself."""
+    import h5py
+
+    part = group[name] if isinstance(group.get(name, getlink=True), h5py.HardLink) else None
+    if part is None or (isinstance(part, h5py.Dataset) and (part.external or part.is_virtual)):
+        raise ValueError(f"{name!r} is a link")
+    return part
+
+
+def _n_bytes(group: Any, name: str, depth: int = 0) -> int:
+    """What a part of a group takes in memory."""
+    part = _own(group, name)
+    if hasattr(part, "nbytes"):
+        return part.nbytes
+    if depth == DEEPEST:
+        raise ValueError(f"{part.name} holds groups in groups")
+    return sum(_n_bytes(part, each, depth + 1) for each in part)
+
+
+def _check_names(where: str, names: Sequence[str], known: Any) -> None:
+    for name in names:
+        if name not in known:
+            raise ValueError(f"{where} has no {name!r}; {suggestion(str(name), [*known])}")
