@@ -10,7 +10,6 @@ import pytest
 from scipy import sparse
 
 import unbraid
-from tests.cli.test_cli import unbraid_cli  # noqa: F401 (a fixture)
 from unbraid.integrations.anndata import Benchmarker, score
 from unbraid.metrics import explicitness, mig
 
@@ -129,7 +128,7 @@ def run(arguments: list[str], call: Any, folder: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("key", ["X_good", "X_sparse"])
-def test_the_command_scores_a_file(key: str, file: Path, unbraid_cli: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_the_command_scores_a_file(key: str, file: Path, unbraid_cli: Any, tmp_path: Path) -> None:
     wanted = [str(file), "--codes", key, "--factors", "cell_type,dosage", "--kinds", "dosage=ordinal"]
     card = run([*wanted, "--groups", "donor"], unbraid_cli, tmp_path)
     right = mig(GOOD, LEVELS, kinds=["categorical", "ordinal"]).score
@@ -138,7 +137,7 @@ def test_the_command_scores_a_file(key: str, file: Path, unbraid_cli: Any, tmp_p
     assert [each["name"] for each in card["input"]["factors"]] == FACTORS
 
 
-def test_labels_of_a_table_go_by_the_names_of_the_cells(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_labels_of_a_table_go_by_the_names_of_the_cells(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:
     shuffled = LABELS[FACTORS].iloc[RNG.permutation(N_CELLS)]
     shuffled.to_csv(tmp_path / "labels.csv", index_label="barcode")
     wanted = [str(file), "--codes", "X_good", "--labels", str(tmp_path / "labels.csv"), "--kinds", "dosage=ordinal"]
@@ -212,7 +211,7 @@ DAMAGE = {
 def test_a_damaged_or_hostile_file_is_one_line(
     change: Callable[[Any], Any],
     file: Path,
-    unbraid_cli: Any,  # noqa: F811
+    unbraid_cli: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(file.parent)
@@ -227,7 +226,7 @@ def test_a_damaged_or_hostile_file_is_one_line(
 
 
 @pytest.mark.parametrize("cut", [0, 10, 1000, 20_000])
-def test_so_is_one_that_is_cut_short(cut: int, file: Path, unbraid_cli: Any) -> None:  # noqa: F811
+def test_so_is_one_that_is_cut_short(cut: int, file: Path, unbraid_cli: Any) -> None:
     file.write_bytes(file.read_bytes()[:cut])
     code, _, err = unbraid_cli("score", str(file), "--codes", "X_good", "--factors", "cell_type")
     assert code == 2
@@ -248,7 +247,7 @@ def test_a_mistake_on_the_command_line_is_one_line(
     options: list[str],
     said: str,
     file: Path,
-    unbraid_cli: Any,  # noqa: F811
+    unbraid_cli: Any,
 ) -> None:
     code, _, err = unbraid_cli("score", str(file), *options)
     assert code == 2
@@ -256,13 +255,13 @@ def test_a_mistake_on_the_command_line_is_one_line(
     assert said in err
 
 
-def test_a_lone_embedding_needs_no_name(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:  # noqa: F811
+def test_a_lone_embedding_needs_no_name(file: Path, unbraid_cli: Any, tmp_path: Path) -> None:
     with h5py.File(file, "a") as opened:
         emptied(opened)
     assert run([str(file), "--factors", "dosage"], unbraid_cli, tmp_path)["input"]["n_codes"] == 2
 
 
-def test_other_files_and_other_doors_say_what_to_write(file: Path, unbraid_cli: Any) -> None:  # noqa: F811
+def test_other_files_and_other_doors_say_what_to_write(file: Path, unbraid_cli: Any) -> None:
     code, _, err = unbraid_cli("score", "codes.npz", "--codes", "X_good")
     assert (code, "--codes names an embedding of a .h5ad file" in err) == (2, True)
     with pytest.raises(ValueError, match=r"unbraid score --codes reads an \.h5ad file"):
