@@ -8,7 +8,7 @@ from dataclasses import is_dataclass
 from functools import partial
 from pathlib import Path
 from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -50,6 +50,10 @@ GIVEN: dict[str, Any] = {
     "counts": [1],
     "clean": 0.9,
     "width": 1.0,
+    "function": len,
+    "importance": np.eye(3),
+    "activations": CODES,
+    "reconstructions": CODES,
 }
 BESIDE: dict[str, dict[str, Any]] = {
     "mig_exact": {"log_variances": np.zeros(CODES.shape)},
@@ -134,6 +138,25 @@ def test_any_number_is_refused_or_answered(function: Callable[..., Any], argumen
     for value in (True, "20", math.nan, [4], object()):
         with pytest.raises(ValueError, match=argument):
             function(**{**given(function), argument: value})
+
+
+OPTIONS_OF_METRICS = [
+    (function, option, get_args(hint))
+    for function in public(metrics)
+    for option, hint in get_type_hints(function).items()
+    if get_origin(hint) is Literal
+]
+
+
+@pytest.mark.parametrize(
+    ("function", "option", "choices"), OPTIONS_OF_METRICS, ids=[f"{f.__name__}-{o}" for f, o, _ in OPTIONS_OF_METRICS]
+)
+def test_an_unknown_choice_is_refused_with_those_that_there_are(
+    function: Callable[..., Any], option: str, choices: tuple[str, ...]
+) -> None:
+    with pytest.raises(ValueError, match=f"^{option} must be .*; got 'none of these'$") as refused:
+        function(**{**given(function), option: "none of these"})
+    assert all(repr(choice) in str(refused.value) for choice in choices)
 
 
 @pytest.mark.parametrize("name", ["mig", "med", "modularity", "factor_leakage"])

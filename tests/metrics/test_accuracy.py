@@ -132,12 +132,6 @@ def test_naming_the_commonest_level_is_chance_where_that_is_asked_for(metric: Ca
     assert not by_commonest.notes
 
 
-@pytest.mark.parametrize("metric", [linear_accuracy, mlp_accuracy, nk])
-def test_an_unknown_rule_of_chance_is_refused(metric: Callable[..., Accuracy]) -> None:
-    with pytest.raises(ValueError, match="chance must be 'guessing' or 'commonest'; got 'none'"):
-        metric(FACTORS, FACTORS, chance="none")
-
-
 def test_few_rows_of_other_levels_than_the_commonest_cannot_be_read() -> None:
     rng = np.random.default_rng(0)
     factors = np.column_stack([np.arange(200) % 3, np.arange(200) % 25 == 0]).astype(int)
@@ -240,8 +234,6 @@ def test_the_training_of_the_paper_stops_short_of_the_optimum() -> None:
     paper = linear_accuracy(codes, factors, training="paper")
     assert paper.accuracy[0] == 1.0
     assert 0.3 < paper.accuracy[2] < 0.7
-    with pytest.raises(ValueError, match="training must be"):
-        linear_accuracy(codes, factors, training="short")
 
 
 def test_adjustment_by_hand() -> None:

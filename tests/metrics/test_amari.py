@@ -95,9 +95,3 @@ def test_importances_are_those_of_dci(importance: Predictor, metric: Callable[..
     assert result.score == amari_from_importance(result.importance).score
     assert result.notes[0] == expected.notes[0]
     assert amari(perfect_codes(factors), factors, importance=importance).score == pytest.approx(0.0, abs=1e-9)
-
-
-def test_an_unknown_importance_is_refused() -> None:
-    factors = grid_factors(3)
-    with pytest.raises(ValueError, match="importance must be 'lasso', 'forest' or 'boosted'; got 'mlp'"):
-        amari(perfect_codes(factors), factors, importance="mlp")  # type: ignore[arg-type]

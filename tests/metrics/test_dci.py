@@ -242,7 +242,6 @@ def test_rows_to_test_on(metric: Callable[..., DCI]) -> None:
         ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 2))}, "3 and 3 columns"),
         ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((5, 3))}, "same number of rows"),
         ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 3)) * np.nan}, "test_factors must be finite"),
-        ({"completeness": "sum"}, "completeness must be"),
     ],
 )
 @pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])

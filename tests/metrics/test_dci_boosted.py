@@ -219,8 +219,3 @@ def test_codes_that_are_all_dead() -> None:
     result = dci_boosted(np.zeros((len(FACTORS), 2)), FACTORS)
     assert not result.importance.any()
     np.testing.assert_array_equal(result.errors, result.baseline)
-
-
-def test_an_unknown_booster_is_refused() -> None:
-    with pytest.raises(ValueError, match="booster must be 'histogram' or 'exact'"):
-        dci_boosted(NOISY, FACTORS, booster="xgboost")  # type: ignore[arg-type]

@@ -139,5 +139,3 @@ def test_noise_is_not_explicit_by_any_probe(probe: Any) -> None:
     noise = dci_es(rng.standard_normal((200, 2)), factors, kinds=["continuous", "categorical"], probe=probe)
     assert noise.explicitness == noise.disentanglement == 0.0
     assert noise.explicitness_published > 0.5
-    with pytest.raises(ValueError, match="probe must be 'forest', 'mlp' or 'rff'; got 'tree'"):
-        dci_es(factors, factors, probe="tree")  # pyright: ignore[reportArgumentType]

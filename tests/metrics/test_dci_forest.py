@@ -213,8 +213,3 @@ def test_values_far_from_zero_are_no_obstacle() -> None:
     shifted, plain = dci_forest(codes, far), dci_forest(codes, far - 1e3)
     assert shifted.disentanglement == pytest.approx(plain.disentanglement, abs=1e-6)
     np.testing.assert_allclose(shifted.errors, plain.errors, rtol=1e-6)
-
-
-def test_an_unknown_importance_is_refused() -> None:
-    with pytest.raises(ValueError, match="importance must be 'impurity' or 'splits'; got 'gain'"):
-        dci_forest(perfect_codes(FACTORS), FACTORS, importance="gain")  # type: ignore[arg-type]

@@ -93,8 +93,3 @@ def test_how_far_noise_is_said_to_stray_is_how_far_it_strays(shares: list[float]
         spreads.append(explicitness_of_noise(check_inputs(factors, factors)).spread)
     assert np.std(scores) == pytest.approx(np.mean(spreads), rel=0.3)
     assert abs(np.mean(scores)) < 3 * np.mean(spreads) / np.sqrt(60)
-
-
-def test_an_unknown_classifier_is_refused() -> None:
-    with pytest.raises(ValueError, match="classifier must be"):
-        explicitness(FACTORS, FACTORS, classifier="svm")

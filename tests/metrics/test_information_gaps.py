@@ -123,16 +123,3 @@ def test_factors_may_be_cut_as_peers_cut_them(function: Callable[..., Any]) -> N
     assert function(codes, FACTORS, factor_bins=8).score == pytest.approx(function(codes, FACTORS).score)
     with pytest.raises(ValueError, match="factor_bins must be"):
         function(codes, FACTORS, factor_bins=1)
-
-
-@pytest.mark.parametrize(
-    ("function", "arguments", "message"),
-    [
-        (jemmig, {"normalise": "code"}, "normalise must be 'bins' or 'entropy'; got 'code'"),
-        (mig_sup, {"normalise": "bins"}, "normalise must be 'code' or 'factor'"),
-        (mig_sup, {"weighting": "all"}, "weighting must be 'codes', 'active' or 'information'"),
-    ],
-)
-def test_what_cannot_be_is_refused(function: Callable[..., Any], arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        function(FACTORS, FACTORS, **arguments)

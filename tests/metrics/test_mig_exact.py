@@ -226,7 +226,6 @@ def test_without_log_variances_it_is_not_defined() -> None:
         ({"log_variances": np.zeros((3, 3))}, "log_variances must have the shape of codes"),
         ({"log_variances": np.full(FACTORS.shape, np.nan)}, "log_variances must be finite; row 0, column 0"),
         ({"log_variances": np.full(FACTORS.shape, 800.0)}, "row 0, column 0 is 800, whose exponential overflows"),
-        ({"method": "exact"}, "method must be"),
         ({"n_samples": 1}, "n_samples must be a whole number, 2 to 10000000"),
     ],
 )

@@ -103,10 +103,3 @@ def test_no_live_code_and_a_single_factor_are_defined_and_noted() -> None:
     single = modularity(entangled_codes(factors), factors[:, :1])
     assert single.score == 1.0
     assert any("one factor" in note for note in single.notes)
-
-
-@pytest.mark.parametrize("arguments", [{"weighting": "factors"}, {"dead_codes": "drop"}])
-def test_unknown_choices_are_refused(arguments: dict[str, str]) -> None:
-    factors = grid_factors()
-    with pytest.raises(ValueError, match="must be"):
-        modularity(factors, factors, **arguments)

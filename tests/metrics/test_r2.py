@@ -147,5 +147,3 @@ def test_curves_are_read_by_the_kernel_and_the_perceptron_as_by_scikit_learn() -
     assert result.score > r2(codes[fit], factors[fit], **given).score + 0.2
     few = r2(codes[fit], factors[fit], regressor="kernel", max_train=20, **given)
     assert few.score < r2(codes[fit], factors[fit], regressor="kernel", **given).score - 0.1
-    with pytest.raises(ValueError, match=r"regressor must be 'linear', 'kernel' or 'mlp'; got 'svm'"):
-        r2(codes, factors, regressor="svm")  # pyright: ignore[reportArgumentType]

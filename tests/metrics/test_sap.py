@@ -150,5 +150,3 @@ def test_a_dead_code_and_a_single_code() -> None:
     dead = np.zeros((len(FACTORS), 1))
     assert sap(dead, FACTORS).score == 0.0
     assert sap(perfect_codes(FACTORS)[:, :1], FACTORS).per_factor == pytest.approx([0, 0, 1.0])
-    with pytest.raises(ValueError, match="ordered must be"):
-        sap(FACTORS, FACTORS, ordered="tree")

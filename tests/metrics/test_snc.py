@@ -246,8 +246,6 @@ def test_test_rows_of_their_own_are_checked() -> None:
         snc(codes, factors, test_codes=np.ones((3, 2)), test_factors=np.ones((3, 1)))
     with pytest.raises(ValueError, match="test_codes must be finite"):
         snc(codes, factors, test_codes=[[np.nan]], test_factors=[[0]])
-    with pytest.raises(ValueError, match="bins must be"):
-        snc(codes, factors, bins="equal")
 
 
 def test_a_level_that_training_never_saw_counts_as_wrong() -> None:

@@ -167,8 +167,6 @@ def test_unsound_gaps_are_refused(gap: Gap, message: str) -> None:
         zero_shot(perfect_codes(FACTORS), FACTORS, held_out=gap)
 
 
-def test_unsound_arguments_are_refused() -> None:
+def test_without_a_gap_it_is_not_defined() -> None:
     with pytest.raises(NotDefined, match="needs held_out"):
         zero_shot(perfect_codes(FACTORS), FACTORS)
-    with pytest.raises(ValueError, match="regressor must be 'lasso' or 'forest'; got 'tree'"):
-        zero_shot(perfect_codes(FACTORS), FACTORS, held_out=corner, regressor="tree")  # type: ignore[arg-type]

@@ -67,17 +67,7 @@ def read_labels(
     """Turn labels into factors.
 
     Args:
-        labels: a pandas or polars frame, a mapping from names to columns, or an array (n_rows, n_factors) or
-            (n_rows,). Columns hold numbers, text, booleans, categories or dates.
-        names: of the columns of an array; default factor_0, factor_1, ...
-        kinds: by name, or one for each column. What is not named is guessed: text, booleans and categories without
-            order are categorical, whole numbers and ordered categories ordinal, what has a period cyclic, other
-            numbers and dates continuous.
-        period: of angles, by name: 360, 24, 2 * pi. They are cyclic; on at most 64 even steps they become levels,
-            else radians.
-        missing: a value, several, or a mapping from names to them, that stand for no label, as NaN, None and pandas'
-            NA do.
-        columns: names of those to read, in this order; default all.
+        labels, names, kinds, period, missing, columns: as for `Representation.of`.
 
     Returns:
         Labels; rows that lack any of their labels are left out, and `notes` say how many and why.
