@@ -159,6 +159,28 @@ def test_an_unknown_choice_is_refused_with_those_that_there_are(
     assert all(repr(choice) in str(refused.value) for choice in choices)
 
 
+TAKES_TEST_ROWS = [
+    name for name, row in metrics.METRICS.items() if "test_codes" in inspect.signature(row.function).parameters
+]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"test_codes": np.ones((4, 3))}, "must be given together"),
+        ({"test_codes": np.ones((4, 2)), "test_factors": np.ones((4, 3))}, "3 and 3 columns"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 2))}, "3 and 3 columns"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((5, 3))}, "same number of rows"),
+        ({"test_codes": np.ones((4, 3)) * np.nan, "test_factors": np.ones((4, 3))}, "test_codes must be finite"),
+        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 3)) * np.nan}, "test_factors must be finite"),
+    ],
+)
+@pytest.mark.parametrize("name", TAKES_TEST_ROWS)
+def test_rows_to_test_on_have_to_fit(name: str, arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        metrics.METRICS[name].function(CODES, FACTORS, **arguments)
+
+
 @pytest.mark.parametrize("name", ["mig", "med", "modularity", "factor_leakage"])
 def test_the_limit_of_bins_is_said_with_its_reason(name: str) -> None:
     with pytest.raises(ValueError, match=r"^bins must be a whole number, 1 to 10000 \(.*memory\); got 1000000000$"):

@@ -232,20 +232,3 @@ def test_rows_to_test_on(metric: Callable[..., DCI]) -> None:
     assert other.informativeness > own.informativeness + 0.3
     np.testing.assert_array_equal(own.importance, other.importance)
     assert f"{len(factors)} test rows" in own.notes[0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"test_codes": np.ones((4, 3))}, "must be given together"),
-        ({"test_codes": np.ones((4, 2)), "test_factors": np.ones((4, 3))}, "3 and 3 columns"),
-        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 2))}, "3 and 3 columns"),
-        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((5, 3))}, "same number of rows"),
-        ({"test_codes": np.ones((4, 3)), "test_factors": np.ones((4, 3)) * np.nan}, "test_factors must be finite"),
-    ],
-)
-@pytest.mark.parametrize("metric", [dci_lasso, dci_forest, dci_boosted])
-def test_unsound_arguments_are_refused(metric: Callable[..., DCI], arguments: dict, message: str) -> None:
-    factors = grid_factors(3)
-    with pytest.raises(ValueError, match=message):
-        metric(entangled_codes(factors), factors, **arguments)

@@ -179,16 +179,9 @@ def test_a_factor_that_one_half_does_not_vary_is_doubted() -> None:
     assert "constant on a part of the rows" in result.notes[-1]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"test_codes": FACTORS}, "together"),
-        ({"test_codes": FACTORS, "test_factors": FACTORS, "fit": "all"}, "give either fit=.all. or test_codes"),
-    ],
-)
-def test_what_cannot_be_is_refused(arguments: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        mcc(FACTORS, FACTORS, **arguments)
+def test_all_rows_are_not_scored_beside_rows_to_test_on() -> None:
+    with pytest.raises(ValueError, match="give either fit=.all. or test_codes"):
+        mcc(FACTORS, FACTORS, test_codes=FACTORS, test_factors=FACTORS, fit="all")
 
 
 def test_canonical_pairs_tell_whether_the_spans_agree() -> None:

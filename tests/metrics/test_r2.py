@@ -64,8 +64,6 @@ def test_given_rows_are_what_is_judged() -> None:
     other, true = rng.standard_normal((2, 30, 2))
     expected = r2_score(true, LinearRegression().fit(codes, factors).predict(other))
     assert r2(codes, factors, test_codes=other, test_factors=true).score == pytest.approx(expected)
-    with pytest.raises(ValueError, match="together"):
-        r2(codes, factors, test_codes=other)
 
 
 def test_a_circle_and_classes_are_read_as_blocks() -> None:

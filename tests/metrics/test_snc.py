@@ -238,16 +238,6 @@ def test_luck_is_told_from_knowledge() -> None:
     assert beyond_luck(rows, training_information(rows)).tolist() == [[False, False], [False, True]]
 
 
-def test_test_rows_of_their_own_are_checked() -> None:
-    codes, factors = drawn([20, 20], 0.1)
-    with pytest.raises(ValueError, match="must be given together"):
-        snc(codes, factors, test_codes=codes)
-    with pytest.raises(ValueError, match="test_codes and test_factors must have"):
-        snc(codes, factors, test_codes=np.ones((3, 2)), test_factors=np.ones((3, 1)))
-    with pytest.raises(ValueError, match="test_codes must be finite"):
-        snc(codes, factors, test_codes=[[np.nan]], test_factors=[[0]])
-
-
 def test_a_level_that_training_never_saw_counts_as_wrong() -> None:
     codes, factors = drawn([30, 30], 0.0)
     result = snc(codes, factors, test_codes=[[0.0], [1.0], [2.0], [2.0]], test_factors=[[0], [1], [2], [2]])
