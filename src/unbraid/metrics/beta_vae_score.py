@@ -14,6 +14,7 @@ from unbraid.metrics._shared.interventions import (
     counts_of_levels,
     draw_pairs,
     mean_differences,
+    remembered_rows,
     training_and_test_groups,
 )
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
@@ -127,9 +128,7 @@ def _notes_on_rows(levels: Levels, n_codes: int, batch_size: int, separate_rows:
     few = int(min(each.min() for each in counts))
     if separate_rows:
         return (unreadable(f"noise scores far from chance where levels have down to {few} rows"),) * (few < FEW)
-    return (
-        unreadable(f"noise identifies levels by their few rows (down to {few}); separate_rows=True scores other rows"),
-    )
+    return (remembered_rows(few),)
 
 
 def recall(right: FloatArray, fixed: IntArray, n_factors: int) -> FloatArray:

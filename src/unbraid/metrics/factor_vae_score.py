@@ -7,13 +7,14 @@ import numpy as np
 
 from unbraid._utils.arguments import check_draws, check_number, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.chance import even_guess, unreadable
+from unbraid.metrics._shared.chance import even_guess
 from unbraid.metrics._shared.flags import single_code, single_factor
 from unbraid.metrics._shared.inputs import Levels, as_levels, check_inputs, exponents, in_unit
 from unbraid.metrics._shared.interventions import (
     Groups,
     counts_of_levels,
     draw_batches,
+    remembered_rows,
     training_and_test_groups,
     votes_of_least,
 )
@@ -156,9 +157,7 @@ def _notes_on_rows(levels: Levels, batch_size: int) -> tuple[str, ...]:
     if max(remembered) <= REMEMBERED:
         return ()
     few = int(min(counts.min() for counts in counts_of_levels(levels)))
-    return (
-        unreadable(f"noise identifies levels by their few rows (down to {few}); separate_rows=True scores other rows"),
-    )
+    return (remembered_rows(few),)
 
 
 METRIC = Metric(

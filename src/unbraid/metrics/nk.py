@@ -7,7 +7,7 @@ import numpy as np
 
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.accuracy import noisy_perceptrons
-from unbraid.metrics._shared.alignment import align_live, beyond_luck, training_information
+from unbraid.metrics._shared.alignment import align_live, beyond_luck, notes_on_unaligned, training_information
 from unbraid.metrics._shared.chance import Noise
 from unbraid.metrics._shared.inputs import Inputs
 from unbraid.metrics._shared.metric import FEW_UNCHECKED_HALVES, Metric
@@ -126,11 +126,7 @@ def _alignment(rows: TrainTestSplit, full: Perceptrons, seed: int) -> tuple[IntA
             f"no unassigned code alone has information on factor {', '.join(map(str, unsure))}: aligned with the code "
             "whose shuffling lowers the accuracy of the perceptron on all codes most"
         )
-    notes += [
-        f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0"
-        for factor in np.flatnonzero(alignment < 0)
-    ]
-    return alignment, notes
+    return alignment, [*notes, *notes_on_unaligned(alignment)]
 
 
 METRIC = Metric(

@@ -10,7 +10,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.alignment import BINS, align, align_live, training_information
+from unbraid.metrics._shared.alignment import BINS, align, align_live, notes_on_unaligned, training_information
 from unbraid.metrics._shared.bins import ROUNDING, Binning, bin_codes
 from unbraid.metrics._shared.chance import Noise, drawn
 from unbraid.metrics._shared.flags import notes_on_bins
@@ -109,11 +109,9 @@ def snc(
     information = training_information(rows, binning)
     alignment = align_live(rows, information)
     chance, accuracy = guessing(rows).copy(), np.zeros(len(alignment))
-    notes = [*rows.notes, *notes_on_bins(rows.inputs, BINS, binning)]
     for factor, code in enumerate(alignment):
         if code < 0:
             accuracy[factor] = chance[factor]
-            notes.append(f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0")
             continue
         # Where equal values or counts leave a choice, the code and its mirror image choose otherwise: both count half.
         values = rows.rows.code(code)
@@ -121,9 +119,8 @@ def snc(
         accuracy[factor], by_luck = np.mean(found, axis=0)
         chance[factor] = max(chance[factor], by_luck)
     scores = adjusted(accuracy, chance)
-    return SNC(
-        float(scores.mean()), float(accuracy.mean()), scores, accuracy, chance, alignment, information, tuple(notes)
-    )
+    notes = (*rows.notes, *notes_on_bins(rows.inputs, BINS, binning), *notes_on_unaligned(alignment))
+    return SNC(float(scores.mean()), float(accuracy.mean()), scores, accuracy, chance, alignment, information, notes)
 
 
 def snc_of_parts(whole: Inputs, seed: int) -> Callable[[Part], Numbers]:

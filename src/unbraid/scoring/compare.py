@@ -215,10 +215,8 @@ def compare(
     *method* is better than another, since seeds change a score too; see `Study` and `unbraid compare`.
 
     Scores depend on the number of rows. Of a model with more rows than the one with the fewest (2 % more, or beyond),
-    disjoint subsets of as many rows are scored, 10 at most, and the mean of their scores is compared; `notes` say so.
-    Of models with groups of rows, subsets are of whole groups, as many as the model with the fewest groups has; where
-    groups have more rows than those of another model, as large a share of the rows of each is drawn.
-    Rows with weights are counted by Kish's effective number, (sum of weights)² / sum of squared weights.
+    disjoint subsets of as many rows, or of as many whole groups, are scored, 10 at most, and the mean of their scores
+    is compared; `notes` say so. Rows with weights are counted by Kish's effective number.
 
     Args:
         models: by name, each a Representation or the path of one; or paths, which are called by their names.

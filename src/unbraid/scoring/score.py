@@ -66,9 +66,8 @@ def score(
             `modularity` and `mcc`; other metrics are skipped, unless `dense` is true.
         factors: (n_samples, n_factors) whole-numbered levels, or real values of continuous factors; or labels as
             `Representation.of` takes them: a frame or a mapping of columns of text, categories, booleans, dates and
-            numbers. Rows that lack any label are left out of the whole card, so that all its numbers are of the same
-            rows; `card.notes` say how many. Where codes and factors are pandas objects with an index, their rows are
-            matched by it, and so are those of all other arguments that have one; all else goes by position.
+            numbers. Rows that lack any label are left out of the whole card; `card.notes` say how many. Rows of pandas
+            objects with an index are matched by it; all else goes by position.
         metrics: ids of `unbraid.metrics.METRICS`, with arguments where others than the defaults are meant,
             "mig(bins=10)"; names of its `PRESETS`, which answer one question each ("standard", "identifiability",
             "disentanglement", "symmetry", "all", ...). A function of your own is taken as well, itself or as
@@ -76,16 +75,13 @@ def score(
             `unbraid.metrics.own` says another direction, and so does "package.module:function(direction=lower)".
         seed: same seed, same numbers.
         confidence: such as 0.95: an interval for every number, which holds the mean of the metric over fresh samples of
-            as many rows from the same source. From the scores of parts of the rows; see `unbraid.metrics.METRICS` for
-            how many, and for the metrics that have none. (0.95, 20) finds them from 20 parts.
+            as many rows from the same source, from the scores of parts of the rows; (0.95, 20) takes 20 parts.
         null: how often every metric is computed again with the rows of the codes shuffled against those of the factors,
             to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
             at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
-            no factors have none. With `groups` whole groups change places (5 at least), each begun again where it is
-            shorter than the one it stands for: right if groups are alike but for their length, and none knows of
-            another. "shift", or "shift:200" for as many, is for time series, whose neighbouring rows are alike: the
-            codes are moved against the factors by a tenth of the length or more, within groups where these are given,
-            around the circle of the series there and back; right if the series goes on in the same way throughout.
+            no factors have none. With `groups` whole groups change places (5 at least). "shift", or "shift:200" for as
+            many, is for time series: the codes are moved against the factors by a tenth of the length or more, within
+            groups where these are given.
         baselines: codes of the same rows without training, by name, {"PCA": pca_codes}, as arrays or Representations;
             their scores are shown next to each score. `score_encoder` and `Run.baselines` make them from images.
         held_out: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a

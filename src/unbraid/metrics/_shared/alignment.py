@@ -33,6 +33,13 @@ def align_live(split: TrainTestSplit, worth: FloatArray) -> IntArray:
     return np.append(live, -1)[align(worth[live])]
 
 
+def notes_on_unaligned(alignment: IntArray) -> tuple[str, ...]:
+    return tuple(
+        f"factor {factor} has no code of its own (fewer codes that vary than factors): it scores 0"
+        for factor in np.flatnonzero(alignment < 0)
+    )
+
+
 @shared
 def training_information(split: TrainTestSplit, binning: Binning = "width") -> FloatArray:
     """(n_codes, n_factors) mutual information of binned codes and factors, by the training rows alone."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
+from unbraid.metrics._shared.chance import unreadable
 from unbraid.metrics._shared.inputs import Levels, NotDefined, split_rows
 from unbraid.metrics._shared.sharing import shared
 from unbraid.types import FloatArray, IntArray
@@ -68,6 +69,13 @@ def counts_of_levels(levels: Levels) -> list[IntArray]:
     """By factor, the number of rows of each level that has two or more."""
     counts = [np.bincount(column) for column in levels.levels.T]
     return [each[each >= 2] for each in counts]
+
+
+def remembered_rows(few: int) -> str:
+    """The note where so few rows of a level are drawn again and again that noise is told by them."""
+    return unreadable(
+        f"noise identifies levels by their few rows (down to {few}); separate_rows=True scores other rows"
+    )
 
 
 def combinations(factors: FloatArray) -> IntArray:
