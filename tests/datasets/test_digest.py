@@ -199,7 +199,7 @@ def test_where_nothing_can_be_noted_it_is_looked_through_each_time(
     def refuse(*_: object) -> None:
         raise PermissionError(13, "read-only")
 
-    monkeypatch.setattr("unbraid.datasets.digest.atomic_write", refuse)
+    monkeypatch.setattr("unbraid.datasets.digest.write_text", refuse)
     found = [content_digest(StoredImages(tmp_path / "set")) for _ in range(2)]
     assert found[0] == found[1] == content_digest(IMAGES)
     assert len(looked_through) == 3

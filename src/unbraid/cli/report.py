@@ -8,7 +8,7 @@ import typer
 from unbraid.cli._progress import stage_progress
 from unbraid.cli._trust import TrustCode, TrustData, trusted
 from unbraid.cli.show import check_output, say
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 
 
 def report(
@@ -54,6 +54,5 @@ def report(
 
         with stage_progress("reading") as progress:
             html = report_page(here, out.parent, compare=compare, trust=trust, progress=progress)
-        with atomic_write(out) as temporary:
-            temporary.write_text(html, encoding="utf-8")
+        write_text(out, html)
     say(f"wrote {out}")

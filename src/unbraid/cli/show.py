@@ -16,7 +16,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from unbraid._utils.printable import printable
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.storage.table_formats import Table, is_bold, json_text, plain, table_text
 
 UNCUT = 10_000  # characters of a line that goes into a pipe or a file
@@ -105,8 +105,7 @@ def show(
         if path == STDOUT:
             say(text.rstrip("\n"))
             continue
-        with atomic_write(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
     if not files.printed:
         for part in parts:
             print_table(part) if isinstance(part, Table) else print_line(part)

@@ -23,7 +23,7 @@ from unbraid.datasets.sprites import Sprites
 from unbraid.datasets.subset import SubsetDataset
 from unbraid.factors import FactorSpace
 from unbraid.storage.cache_folder import cache_root
-from unbraid.storage.files import atomic_write, read_whole
+from unbraid.storage.files import read_whole, write_text
 from unbraid.types import FloatArray, IntArray, UInt8Array
 
 RULE = 1  # raised whenever the same images get another digest; notes of another rule are not read
@@ -144,8 +144,7 @@ def _noted(place: Path, stamps: Mapping[str, Any], compute: Callable[[], str]) -
     found = compute()
     with suppress(OSError):  # a place that cannot be written: computed again next time
         place.parent.mkdir(parents=True, exist_ok=True)
-        with atomic_write(place) as temporary:
-            temporary.write_text(json.dumps({"content": found, "about": about}) + "\n", encoding="utf-8")
+        write_text(place, json.dumps({"content": found, "about": about}) + "\n")
     return found
 
 

@@ -21,7 +21,7 @@ from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._shared.chance import Noise, notes_on_noise
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.storage.score_file import (
     LARGEST_ARRAY,
     LONGEST_TEXT,
@@ -305,8 +305,7 @@ class ScoreCard(Mapping[str, Any]):
             FileNotFoundError: the folder does not exist.
         """
         text = self.text(path)
-        with atomic_write(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
 
     def text(self, path: str | Path) -> str:
         """What `save` writes to a file of this name.

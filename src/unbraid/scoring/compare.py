@@ -25,7 +25,7 @@ from unbraid.scoring.memory import check_memory_of_scores
 from unbraid.scoring.score import Confidence, Named, asked_interval, check_enough, choose, score
 from unbraid.scoring.tables import unchecked
 from unbraid.scoring.uncertainty import Again
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.storage.table_formats import Table, is_bold, plain, table_text
 from unbraid.storage.trust import trusting
 from unbraid.types import DataFrame, FloatArray, IntArray, Progress
@@ -169,8 +169,7 @@ class ModelComparison:
             FileNotFoundError: the folder does not exist.
         """
         text = self.text(path)
-        with atomic_write(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(path, text)
 
     def text(self, path: str | Path) -> str:
         """What `save` writes to a file of this name; raises ValueError as it does."""

@@ -166,6 +166,12 @@ def atomic_write(path: str | Path) -> Iterator[Path]:
         temporary.unlink(missing_ok=True)
 
 
+def write_text(path: str | Path, text: str) -> None:
+    """Write a file of text; whole or not at all."""
+    with atomic_write(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 def _hold(descriptor: int) -> bool:
     """Whether the file is now held, for as long as the descriptor is open, and nobody else held it."""
     if os.name == "nt":  # no file that is open could be renamed there

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from unbraid.storage.files import atomic_write, below, remove_with_folder
+from unbraid.storage.files import below, remove_with_folder, write_text
 
 RECORD, UNSENT = ".remote", "unsent"
 
@@ -47,8 +47,7 @@ def save(folder: Path, files: Manifest, within: Iterable[str]) -> None:
         text = json.dumps(entries)
         if not path.exists() or path.read_bytes() != text.encode():
             path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic_write(path) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            write_text(path, text)
 
 
 def begin_changes(folder: Path) -> None:

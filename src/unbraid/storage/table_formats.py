@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import atomic_write, write_text
 
 if TYPE_CHECKING:
     from unbraid.types import DataFrame
@@ -105,8 +105,7 @@ def save_table(path: str | Path, table: Table) -> None:
         FileNotFoundError: the folder does not exist.
     """
     text = table_text(table, Path(path).suffix, path)
-    with atomic_write(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_text(path, text)
 
 
 def save_frame(frame: "DataFrame", path: Path) -> None:

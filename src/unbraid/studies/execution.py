@@ -16,7 +16,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.families.table import FAMILIES, find_family
 from unbraid.runs.folder import tidy
 from unbraid.scoring.score import choose
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.storage.marks import ReadOnce
 from unbraid.storage.remote import LOCK, carried_study, discard, mirror_of
 from unbraid.storage.table_formats import save_frame
@@ -147,8 +147,7 @@ def _home(folder: Path, text: str, shard: Shard | None) -> Iterator[None]:
     """The folder around those of several datasets, while they are run."""
     folder.mkdir(parents=True, exist_ok=True)
     with claim(folder, shard):
-        with atomic_write(folder / store.YAML) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(folder / store.YAML, text)
         with carried_study(folder):
             yield
 
@@ -245,8 +244,7 @@ def _of_this_version(study: StudyPart, around: StudyEnvironment, *, retrain: boo
 
 def _keep(study: StudyPart, around: StudyEnvironment) -> None:
     folder = study.require_folder()
-    with atomic_write(folder / store.YAML) as temporary:
-        temporary.write_text(study.text, encoding="utf-8")
+    write_text(folder / store.YAML, study.text)
     store.write_environment(folder, study.source, around)
     (folder / store.RUNS).mkdir(exist_ok=True)  # last: what else a folder holds makes it that of a study
 

@@ -14,7 +14,7 @@ from unbraid.runs.labelled import Labels
 from unbraid.runs.scoring import score_path
 from unbraid.scoring.card import load_beside
 from unbraid.scoring.score import choose
-from unbraid.storage.files import atomic_write, below
+from unbraid.storage.files import below, write_text
 from unbraid.storage.run_files import CONFIG, SCORES, STATUS
 from unbraid.studies.scores import complete_scores
 from unbraid.studies.store import YAML
@@ -80,8 +80,7 @@ def _of_study(path: Path, home: Path, trust: Collection[str], progress: Progress
     addresses = {}
     for label, html in pages.items():
         own = below(path, label) / "report.html"
-        with atomic_write(own) as temporary:
-            temporary.write_text(html, encoding="utf-8")
+        write_text(own, html)
         addresses[label] = quote(Path(os.path.relpath(own, home)).as_posix())
     return studies_page(study.config.name, study.text, path, joined(tables), addresses)
 

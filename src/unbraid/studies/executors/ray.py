@@ -17,7 +17,7 @@ from unbraid._utils.device import worker_variables
 from unbraid._utils.optional import require
 from unbraid._version import VERSION
 from unbraid.datasets.base import FactorDataset
-from unbraid.storage.files import atomic_write, below
+from unbraid.storage.files import atomic_write, below, write_text
 from unbraid.storage.remote import address_of, mirror_of
 from unbraid.storage.sync import pull
 from unbraid.studies.executors.local import PACK, TRIES, check_memory, spread
@@ -266,8 +266,7 @@ class _Submitted:
         scored = trained or not _on_whole_gpu(tasks[0], share)
         if folder not in self.marked:
             folder.mkdir(parents=True, exist_ok=True)
-            with atomic_write(folder / MARK) as temporary:
-                temporary.write_text(self.mark, encoding="utf-8")
+            write_text(folder / MARK, self.mark)
             self.marked.add(folder)
         if files is None and not any(path.exists() for task in tasks for path in (task.target, task.working)):
             files = {}

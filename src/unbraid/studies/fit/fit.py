@@ -14,7 +14,7 @@ from unbraid._utils.device import choose_device
 from unbraid._utils.optional import require
 from unbraid.ranking.ranking import Ranking
 from unbraid.runs.run import Run, load_run
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.studies.fit.choose import Candidate, Choice, best_settings, choose
 from unbraid.studies.fit.hand_over import REPORT, hand_over, read_labels
 from unbraid.studies.fit.pictures import Pictures, as_bytes, prepare, square
@@ -239,8 +239,7 @@ class _Training:
             options=self.options, name=name,
         )  # fmt: skip
         file = self.folder / f"{name}.yaml"
-        with atomic_write(file) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_text(file, text)
         study = Study.load(file, self.folder / name)
 
         def told(sent: StudyProgress) -> None:

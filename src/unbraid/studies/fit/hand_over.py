@@ -17,7 +17,7 @@ from unbraid.representation import Representation
 from unbraid.runs.onnx import export_onnx
 from unbraid.runs.run import BATCH, Run, load_run
 from unbraid.scoring.score import score
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import atomic_write, write_text
 from unbraid.studies.fit.choose import Candidate, Choice
 from unbraid.studies.fit.page import fit_page
 from unbraid.studies.fit.pictures import Pictures
@@ -58,8 +58,7 @@ def hand_over(
     with atomic_write(folder / REPORT) as temporary:
         page = fit_page(pictures, plan, choice, run=run, codes=codes, judged=judged)
         temporary.write_text(page, encoding="utf-8")
-    with atomic_write(folder / README) as temporary:
-        temporary.write_text(_readme(folder, choice), encoding="utf-8")
+    write_text(folder / README, _readme(folder, choice))
     return run
 
 

@@ -20,7 +20,7 @@ from unbraid.datasets.base import FactorDataset
 from unbraid.datasets.containers import flattened, resized
 from unbraid.datasets.digest import content_digest
 from unbraid.datasets.own import images_of, is_path, pictures_below
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import atomic_write, write_text
 from unbraid.training.source import open_dataset
 from unbraid.types import Progress, UInt8Array
 
@@ -116,8 +116,7 @@ def prepare(source: Any, folder: Path, size: int, progress: Progress | None = No
     pictures = Pictures(
         folder, described, state, size, 1 if grey else 3, tuple(names), skipped, len(names) - len(seen), blank, digest
     )
-    with atomic_write(folder / ABOUT) as temporary:
-        temporary.write_text(json.dumps({**asdict(pictures), "folder": None}, indent=1), encoding="utf-8")
+    write_text(folder / ABOUT, json.dumps({**asdict(pictures), "folder": None}, indent=1))
     return pictures
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 
-from unbraid.storage.files import atomic_write
+from unbraid.storage.files import write_text
 from unbraid.studies.estimate import estimate
 from unbraid.studies.schema import Count, NotNegative, Section, Seed, checked, mapping, read_text, written
 from unbraid.studies.study import Study
@@ -140,8 +140,7 @@ def longer(plan: Plan, minutes: float) -> Plan:
 
 
 def write_plan(plan: Plan, path: Path) -> None:
-    with atomic_write(path) as temporary:
-        temporary.write_text(written(plan.model_dump()), encoding="utf-8")
+    write_text(path, written(plan.model_dump()))
 
 
 def settings_of(families: Sequence[str]) -> list[Setting]:
