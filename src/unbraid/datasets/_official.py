@@ -161,17 +161,9 @@ def open_official(
 ) -> StoredImages:
     """The cache of an official set; where there is none, the file is read once from end to end.
 
-    Args:
-        name: of the dataset.
-        files: the forms in which it is published.
-        read: gives the content of the file or folder that was found.
-        root: folder of all datasets.
-        version: of the conversion.
-        file: where the user says that the file is.
-        verify: compare size and checksum first.
-        progress: called as progress(done, all): of bytes checked, then of images converted.
-        preprocessing: what was done to the images, for the cache's metadata.
-        kept_apart: options that make other images, and so need a cache of their own.
+    `files` are the forms in which it is published, and `file` is where the user says that it is. `read` converts what
+    was found, and `version` counts its changes; `verify` compares size and checksum first. `preprocessing` goes into
+    the cache's metadata; the options in `kept_apart` make other images, and so need a cache of their own.
     """
 
     def content() -> Content:

@@ -46,11 +46,11 @@ class Dataset:
 
     open: Callable[..., FactorDataset]
     title: str
-    rendered: bool  # drawn by this package: exact factors and no files, but nobody else's images
     space: Space  # of a set that is no grid: a FactorTable without rows, for names and kinds
     image_shape: ImageShape
     source: str  # who made the images, or which published set a rendered one follows
     licence: str  # of the images
+    rendered: bool = False  # drawn by this package: exact factors and no files, but nobody else's images
     n_images: int = 0  # of a set that is no grid
     files: tuple[OfficialFile, ...] = ()
     notes: tuple[str, ...] = ()  # what a user must know before quoting a number on it
@@ -182,7 +182,6 @@ DATASETS: Table[Dataset] = Table(
         "dsprites": Dataset(
             dsprites.open_dsprites,
             title="White squares, ellipses and hearts on black",
-            rendered=False,
             space=dsprites.SPACE,
             image_shape=(64, 64, 1),
             source="Matthey, Higgins, Hassabis and Lerchner 2017",
@@ -198,7 +197,6 @@ DATASETS: Table[Dataset] = Table(
         "shapes3d": Dataset(
             shapes3d.open_shapes3d,
             title="An object in a coloured room",
-            rendered=False,
             space=shapes3d.SPACE,
             image_shape=(64, 64, 3),
             source="Burgess and Kim 2018",
@@ -209,7 +207,6 @@ DATASETS: Table[Dataset] = Table(
         "mpi3d_toy": Dataset(
             mpi3d.open_mpi3d_toy,
             title="An object on a robot arm, drawn simply",
-            rendered=False,
             space=mpi3d.SPACE,
             image_shape=(64, 64, 3),
             source="Gondal et al. 2019",
@@ -220,7 +217,6 @@ DATASETS: Table[Dataset] = Table(
         "mpi3d_realistic": Dataset(
             mpi3d.open_mpi3d_realistic,
             title="An object on a robot arm, drawn realistically",
-            rendered=False,
             space=mpi3d.SPACE,
             image_shape=(64, 64, 3),
             source="Gondal et al. 2019",
@@ -231,7 +227,6 @@ DATASETS: Table[Dataset] = Table(
         "mpi3d_real": Dataset(
             mpi3d.open_mpi3d_real,
             title="An object on a robot arm, photographed",
-            rendered=False,
             space=mpi3d.SPACE,
             image_shape=(64, 64, 3),
             source="Gondal et al. 2019",
@@ -241,7 +236,6 @@ DATASETS: Table[Dataset] = Table(
         "mpi3d_real_complex": Dataset(
             mpi3d.open_mpi3d_real_complex,
             title="A cup, ball or croissant on a robot arm, photographed",
-            rendered=False,
             space=mpi3d.COMPLEX,
             image_shape=(64, 64, 3),
             source="Gondal et al. 2019",
@@ -251,7 +245,6 @@ DATASETS: Table[Dataset] = Table(
         "cars3d": Dataset(
             cars3d.open_cars3d,
             title="Cars from all sides and four heights",
-            rendered=False,
             space=cars3d.SPACE,
             image_shape=(64, 64, 3),
             source="Reed, Zhang, Zhang and Lee 2015",
@@ -266,7 +259,6 @@ DATASETS: Table[Dataset] = Table(
         "teapots_official": Dataset(
             teapots.open_teapots_official,
             title="A teapot at random angles and of random colours",
-            rendered=False,
             space=FactorTable(teapots.NAMES, teapots.KINDS, TEAPOT_SPACE.table),
             image_shape=(64, 64, 3),
             n_images=teapots.N_IMAGES,
@@ -278,7 +270,6 @@ DATASETS: Table[Dataset] = Table(
         "coil100": Dataset(
             coil100.open_coil100,
             title="A hundred objects on a turntable, photographed",
-            rendered=False,
             space=coil100.SPACE,
             image_shape=(64, 64, 3),
             source="Nene, Nayar and Murase 1996",
@@ -300,7 +291,6 @@ DATASETS: Table[Dataset] = Table(
         "chairs3d": Dataset(
             chairs3d.open_chairs3d,
             title="Chairs from two heights all around",
-            rendered=False,
             space=chairs3d.SPACE,
             image_shape=(64, 64, 1),
             source="Aubry et al. 2014",
@@ -311,7 +301,6 @@ DATASETS: Table[Dataset] = Table(
         "celeba": Dataset(
             celeba.open_celeba,
             title="Faces of celebrities with forty yes-or-no attributes",
-            rendered=False,
             space=FactorTable(celeba.NAMES, celeba.KINDS, np.empty((0, len(celeba.NAMES)))),
             image_shape=(64, 64, 3),
             n_images=celeba.N_IMAGES,
@@ -326,7 +315,6 @@ DATASETS: Table[Dataset] = Table(
         "faces3d": Dataset(
             faces3d.open_faces3d,
             title="Faces of the Basel model under changing view and light",
-            rendered=False,
             space=faces3d.SPACE,
             image_shape=(64, 64, 1),
             source="Paysan et al. 2009 (the face model); the renders of Chen et al. 2018",

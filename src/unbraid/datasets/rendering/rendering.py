@@ -104,18 +104,8 @@ def cached_objects(
 ) -> StoredImages:
     """The cache of a set with a factor "object"; where there is none, it is drawn first.
 
-    Args:
-        root: folder of all caches.
-        name: of the dataset.
-        version: of its drawing.
-        space: of the images.
-        views: from the factors (n, n_factors) of the images to their views (n, 3, 3).
-        mesh_of: as for `slabs`.
-        usual: how many objects the set has by default.
-        seed: that the meshes were drawn with, for the cache; 0 by default.
-        follows: the set that it is a substitute for.
-        scene: camera and light.
-        progress: called as progress(images done, images in all).
+    `views` makes views (n, 3, 3) of the factors (n, n_factors), `usual` is how many objects the set has by default, and
+    `follows` names the set that it is a substitute for.
     """
     column = space.column("object")
     options = changed(n_objects=(space.sizes[column], usual), seed=(seed, 0))
