@@ -45,6 +45,7 @@ from unbraid.runs.folder import read_folder
 from unbraid.runs.run import open_run
 from unbraid.storage import manifest
 from unbraid.storage.checksum import KEY, MARK
+from unbraid.storage.marks import ReadOnce
 from unbraid.storage.run_files import CHECKPOINT
 from unbraid.storage.tables import read_columns
 from unbraid.studies import index, store
@@ -321,13 +322,13 @@ def _of_runs_and_studies(home: Path, found: dict[str, Reader]) -> None:
     store.write_failure(out, store.Failure("0" * 16, "vae", "", 0, "it broke", 1))
     failure = out / "failed" / f"{'0' * 16}.json"
     _without_checksum(failure)
-    found["failure"] = Reader(failure, lambda: store.read_failure(out, "0" * 16), text=True)
+    found["failure"] = Reader(failure, lambda: store.read_failure(out, "0" * 16, ReadOnce()), text=True)
     added = out / "added" / "mine"
     added.mkdir(parents=True)
     (added / "config.json").write_text(
         '{"family": "mine", "setting": "", "seed": 0, "hyperparameters": {}, "source": ""}'
     )
-    found["added, config.json"] = Reader(added / "config.json", lambda: read_added(out, {}), text=True)
+    found["added, config.json"] = Reader(added / "config.json", lambda: read_added(out, {}, ReadOnce()), text=True)
     kept_ranking = next((out / "udr").glob("*.npz"))
     found["ranking"] = Reader(kept_ranking, lambda: read_ranking(kept_ranking).scores.tobytes())
     record = home / "mirror" / ".remote" / "files.json"

@@ -118,8 +118,8 @@ RECORDS: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda folder: store.check_folder(folder, ReadOnce()),
         "delete it, and unbraid study run writes it again",
     ),
-    "failed/0f.json": (lambda folder: failed_beside(folder, []), "delete it"),
-    "added/mine/config.json": (lambda folder: read_added(folder, {}), ""),
+    "failed/0f.json": (lambda folder: failed_beside(folder, [], ReadOnce()), "delete it"),
+    "added/mine/config.json": (lambda folder: read_added(folder, {}, ReadOnce()), ""),
     "runs/0f/held_out.json": (lambda folder: read_answers(folder / "runs" / "0f"), "delete it and it is computed"),
 }
 

@@ -46,8 +46,8 @@ SOUND: dict[str, Any] = {
 }  # fmt: skip
 READ: dict[str, Callable[[Path], Any]] = {
     "study.json": lambda folder: store.check_folder(folder, ReadOnce()),
-    "failed/0f.json": lambda folder: store.read_failure(folder, "0f"),
-    "added/mine/config.json": lambda folder: read_added(folder, {}),
+    "failed/0f.json": lambda folder: store.read_failure(folder, "0f", ReadOnce()),
+    "added/mine/config.json": lambda folder: read_added(folder, {}, ReadOnce()),
     "held_out.json": read_answers,
 }
 INTEGER, TEXT, DICTIONARY = "should be a valid integer", "should be a valid string", "should be a mapping"

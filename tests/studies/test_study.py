@@ -28,6 +28,7 @@ from unbraid.storage.run_files import CONFIG, SCORES, STATUS
 from unbraid.studies import scores, store
 from unbraid.studies.index import remembered
 from unbraid.studies.record import StudyProgress
+from unbraid.studies.status import study_status
 
 
 def here(folder: Path, text: str = SMALL, **arguments: object) -> Study:
@@ -141,7 +142,7 @@ def test_what_is_added_later_is_all_that_is_done(copy):
     fewer = here(copy, SMALL.replace("seeds: 2", "seeds: [1]"))
     assert times(copy) == after
     assert len(fewer.results()) == 3
-    assert len(fewer.snapshot().no_longer_planned()) == 9
+    assert study_status(fewer.snapshot()).left == 9
     assert same_but_for_times(here(copy).results(), pd.read_parquet(copy / "out" / store.RESULTS))
 
 

@@ -72,3 +72,8 @@ def _place(text: str, names: Sequence[str]) -> int:
 
 def _few(names: Sequence[str]) -> str:
     return f"there are {', '.join(names[:8])}{', ...' if len(names) > 8 else ''}"
+
+
+def listed(text: str) -> list[str]:
+    """Names between commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]

@@ -7,7 +7,7 @@ import numpy as np
 from matplotlib.lines import Line2D
 
 from unbraid.factors import FactorSpace, one_object
-from unbraid.figures._drawn import Drawn, long_form
+from unbraid.figures._drawn import Drawn, figure_of, long_form
 from unbraid.figures._source import Source
 from unbraid.metrics import NotDefined, d_lsbd
 from unbraid.metrics._shared.interventions import combinations
@@ -18,6 +18,7 @@ from unbraid.plots.latents import colouring_factor, fitting_codes, steps_of
 from unbraid.plots.scatter import level_name
 from unbraid.plots.style import FONT_SIZE, INK, level_colours, thinned
 from unbraid.report.content import dead_codes
+from unbraid.report.figures import first_object, short
 from unbraid.representation import Representation
 from unbraid.scoring.score import score
 from unbraid.types import FloatArray, IntArray
@@ -25,7 +26,6 @@ from unbraid.types import FloatArray, IntArray
 DOTS = 2_000
 LARGEST_SAMPLE = 20_000  # rows that a figure of means looks at
 LARGEST_GRID = 100_000  # images that are encoded for circles
-LONGEST_NAME = 24  # characters of a code beside its row
 
 
 def hinton(source: Source, *, metric: str = "dci_boosted", seed: int = 0) -> Drawn:
@@ -54,7 +54,7 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
     columns = source.chosen.columns(held)
     rows, caption = source.chosen.rows(labels, matrix[:, columns])
     axes = plot_hinton(
-        matrix[:, columns], row_names=[_short(each) for each in labels], codes=rows.tolist(),
+        matrix[:, columns], row_names=[short(each) for each in labels], codes=rows.tolist(),
         column_names=[held.names[k] for k in columns], greyed=dead_codes(held).tolist(),
         alignment=None if alignment is None else alignment[columns],
     )  # fmt: skip
@@ -62,7 +62,7 @@ def _squares(source: Source, matrix: FloatArray, name: str, alignment: IntArray 
     data = long_form(cells, "code", "factor", name)
     if alignment is not None:
         data["aligned"] = [int(alignment[k]) == code for code in rows for k in columns]
-    return Drawn(_figure(axes), data, caption)
+    return Drawn(figure_of(axes), data, caption)
 
 
 def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Drawn:
@@ -73,7 +73,7 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
     shown = held.keep_factors([held.names[k] for k in columns])
     panels = plot_important_codes(
         matrix, shown.codes, shown.factors, kinds=shown.kinds, sizes=shown.sizes, levels=shown.levels,
-        factor_names=shown.names, code_names=[_short(each) for each in shown.code_labels()],
+        factor_names=shown.names, code_names=[short(each) for each in shown.code_labels()],
         greyed=dead_codes(held).tolist(), max_points=DOTS, width=source.chosen.width,
     )  # fmt: skip
     rows = thinned(len(held), DOTS)
@@ -86,7 +86,7 @@ def important_codes(source: Source, *, metric: str = "mig", seed: int = 0) -> Dr
         ),
         "factor", "level", "code", "value",
     )  # fmt: skip
-    return Drawn(_figure(panels[0]), data)
+    return Drawn(figure_of(panels[0]), data)
 
 
 def latents(source: Source) -> Drawn:
@@ -106,9 +106,9 @@ def latents(source: Source) -> Drawn:
     factors = held.factors[rows].astype(float)
     panels = plot_latents(
         held.codes[rows][:, codes], factors, kinds=held.kinds, factor_names=held.names,
-        code_names=[_short(labels[code]) for code in codes], width=source.chosen.width,
+        code_names=[short(labels[code]) for code in codes], width=source.chosen.width,
     )  # fmt: skip
-    figure = _figure(panels[0][0])
+    figure = figure_of(panels[0][0])
     split = colouring_factor(factors, held.kinds)
     groups: list[str] = []
     if split is not None:
@@ -153,7 +153,7 @@ def circles(source: Source) -> Drawn:
     except NotDefined as reason:
         told = "; important-codes draws angles of any value" if "cyclic" in held.kinds else ""
         raise ValueError(f"{source.path}: {reason}{told}") from None
-    rows = _one_object(held, result.subgroups)
+    rows = first_object(held, result.subgroups)
     names = [held.names[factor] for factor in result.subgroups]
     asked = source.chosen.columns(held)
     drawn = [place for place, factor in enumerate(result.subgroups) if factor in asked]
@@ -176,7 +176,7 @@ def circles(source: Source) -> Drawn:
         ),
         "factor", "angle", "x", "y", "back_x", "back_y",
     )  # fmt: skip
-    return Drawn(_figure(panels[0]), data)
+    return Drawn(figure_of(panels[0]), data)
 
 
 def _full_circles(source: Source) -> Representation:
@@ -197,12 +197,6 @@ def _full_circles(source: Source) -> Representation:
     return held.keep_factors([name for name, kind in zip(space.names, space.kinds, strict=True) if kind == "cyclic"])
 
 
-def _one_object(held: Representation, cyclic: Any) -> Any:
-    """Rows that agree with the first in all factors that are not cyclic: only they share a plane."""
-    others = np.delete(held.factors, np.asarray(cyclic, dtype=int), axis=1)
-    return np.flatnonzero((others == others[0]).all(axis=1))
-
-
 def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
     """Latents by their KL from the prior, informative ones in blue."""
     values = source.representation.mean_kl()
@@ -211,19 +205,13 @@ def kl(source: Source, *, threshold: float = 0.01) -> Drawn:
     labels = source.representation.code_labels()
     shown, caption = source.chosen.rows(labels, values)
     order = shown[np.argsort(-values[shown], kind="stable")]
-    axes = plot_kl(values, threshold=threshold, names=[_short(each) for each in labels], codes=shown.tolist())
+    axes = plot_kl(values, threshold=threshold, names=[short(each) for each in labels], codes=shown.tolist())
     codes = [_called(source.representation, code) for code in order]
-    return Drawn(_figure(axes), {"code": codes, "kl": values[order], "informative": values[order] > threshold}, caption)
+    return Drawn(
+        figure_of(axes), {"code": codes, "kl": values[order], "informative": values[order] > threshold}, caption
+    )
 
 
 def _called(held: Representation, code: int) -> int | str:
     """The name of a code, or its number."""
     return held.code_names[code] if held.code_names else int(code)
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _figure(axes: Any) -> Any:
-    return axes.figure

@@ -37,3 +37,8 @@ def long_form(rows: Iterable[Sequence[Any]], *names: str) -> dict[str, list[Any]
     """Columns of these names from rows."""
     columns = list(zip(*rows, strict=True)) or [()] * len(names)
     return {name: list(column) for name, column in zip(names, columns, strict=True)}
+
+
+def figure_of(axes: Any) -> Figure:
+    """The figure that axes belong to."""
+    return axes.figure

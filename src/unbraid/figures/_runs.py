@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from unbraid.figures._chosen import listed
 from unbraid.figures._drawn import Drawn, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_curves, plot_images, plot_reconstructions, plot_traversals
@@ -124,6 +125,6 @@ def reconstructions(source: Source, *, images: int = 20, columns: int = 10, seed
 def curves(source: Source, *, names: str = "") -> Drawn:
     """Losses and their parts over training."""
     logged = source.run.curves()
-    chosen = [name.strip() for name in names.split(",") if name.strip()] or None
+    chosen = listed(names) or None
     panels = plot_curves(logged, names=chosen, width=source.chosen.width)
     return Drawn(panels[0].figure, {name: logged[name] for name in ["step", *(chosen or list(logged)[1:])]})  # pyright: ignore[reportArgumentType]

@@ -1,7 +1,5 @@
 """Figures of a study: many runs, compared."""
 
-from typing import Any
-
 import numpy as np
 
 from unbraid._utils.printable import printable
@@ -9,7 +7,8 @@ from unbraid.analysis.agreement import EVERYTHING, agreement
 from unbraid.analysis.by_setting import quartiles, trend, with_elbo
 from unbraid.analysis.columns import headline_columns, hyperparameter_columns, numbers
 from unbraid.analysis.settings import brief_settings
-from unbraid.figures._drawn import Drawn, long_form
+from unbraid.figures._chosen import listed
+from unbraid.figures._drawn import Drawn, figure_of, long_form
 from unbraid.figures._source import Source
 from unbraid.plots import plot_against, plot_box_per_setting, plot_correlations, plot_similarity
 from unbraid.plots.style import family_marks
@@ -25,14 +24,14 @@ def boxes(source: Source, *, column: str = "") -> Drawn:
     result = quartiles(source.results, column or _score(source.results))
     axes = plot_box_per_setting(result, colours=_colours(source))
     rows = ((box.family, box.setting, float(value)) for box in result.boxes for value in box.values)
-    return Drawn(_figure(axes), long_form(rows, "family", "setting", result.column))
+    return Drawn(figure_of(axes), long_form(rows, "family", "setting", result.column))
 
 
 def correlations(source: Source, *, columns: str = "", group: str = EVERYTHING, method: str = "spearman") -> Drawn:
     """Which metrics agree with which, over runs; faded where chance may have made it."""
     if method not in {"spearman", "pearson"}:
         raise ValueError(f"method of correlations must be spearman or pearson; got {method!r}")
-    found = agreement(source.results, _listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
+    found = agreement(source.results, listed(columns) or None, method=method)  # pyright: ignore[reportArgumentType]
     if group not in found.groups:
         raise ValueError(f"no group {group!r} in {source.path}; there are {', '.join(found.groups)}")
     names, values, p = found.matrix(group)
@@ -41,7 +40,7 @@ def correlations(source: Source, *, columns: str = "", group: str = EVERYTHING, 
         raise ValueError(f"{source.path}: fewer than two columns can be compared: {reasons}")
     own = [each for each in found.correlations if each.group == group]
     rows = ((each.first, each.second, each.value, each.p, each.n) for each in own)
-    return Drawn(_figure(plot_correlations(names, values, p)), long_form(rows, "first", "second", "value", "p", "n"))
+    return Drawn(figure_of(plot_correlations(names, values, p)), long_form(rows, "first", "second", "value", "p", "n"))
 
 
 def scatter(source: Source, *, x: str = "", y: str = "") -> Drawn:
@@ -105,7 +104,7 @@ def similarity(source: Source, *, ranking: str = "") -> Drawn:
         (found.runs[i], found.runs[j], groups[i], groups[j], float(found.pairs[i, j]))
         for i, j in order[np.argwhere(np.isfinite(found.pairs[np.ix_(order, order)]))]
     )
-    return Drawn(_figure(axes), long_form(rows, "run", "other", "setting", "other_setting", "udr"))
+    return Drawn(figure_of(axes), long_form(rows, "run", "other", "setting", "other_setting", "udr"))
 
 
 def _dots(source: Source, x: str, y: str) -> Drawn:
@@ -119,7 +118,7 @@ def _dots(source: Source, x: str, y: str) -> Drawn:
         across[both], up[both], own["family"].tolist(), x_name=x, y_name=y, colours=_colours(source)
     )  # fmt: skip
     named = {name: own[name].tolist() for name in ("run", "family", "setting")}
-    return Drawn(_figure(axes), {**named, x: across[both], y: up[both]})
+    return Drawn(figure_of(axes), {**named, x: across[both], y: up[both]})
 
 
 def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
@@ -131,7 +130,7 @@ def _means(source: Source, frame: DataFrame, x: str, y: str) -> Drawn:
     across, up = np.array([[each.x, each.y] for each in found.means]).T
     axes = plot_against(across, up, families, sizes=places, x_name=x, y_name=y, colours=_colours(source))
     named = {"family": families, "setting": [each.setting for each in found.means], "n": [m.n for m in found.means]}
-    return Drawn(_figure(axes), {**named, x: across, y: up})
+    return Drawn(figure_of(axes), {**named, x: across, y: up})
 
 
 def _colours(source: Source) -> dict[str, tuple[str, str]]:
@@ -149,11 +148,3 @@ def _score(frame: DataFrame) -> str:
 
 def _known(frame: DataFrame, name: str) -> bool:
     return name in frame.columns and bool(np.isfinite(numbers(frame, name)).any())
-
-
-def _listed(text: str) -> list[str]:
-    return [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _figure(axes: Any) -> Any:
-    return axes.figure

@@ -30,10 +30,6 @@ class Suitability:
     warning: str = ""
     reason: str = ""  # why the probabilities are missing
 
-    @property
-    def suitable(self) -> bool:
-        return not self.warning
-
 
 def probabilities(
     scores: ArrayLike, settings: Sequence[Hashable], seeds: Sequence[Hashable], *, higher_is_better: bool = True

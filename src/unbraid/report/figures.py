@@ -43,9 +43,9 @@ def hinton_figures(
         rows, columns = _largest(np.abs(matrix).sum(axis=1), HINTON_ROWS), np.arange(matrix.shape[1])[:HINTON_COLUMNS]
         shown = matrix[np.ix_(rows, columns)]
         place = {int(row): i for i, row in enumerate(rows)}
-        heads = [_short(card["representation"].names[k]) for k in columns]
+        heads = [short(card["representation"].names[k]) for k in columns]
         labels = card["representation"].code_labels()
-        sides = [_short(labels[row]) for row in rows]
+        sides = [short(labels[row]) for row in rows]
         axes = plot_hinton(
             shown,
             row_names=sides,
@@ -104,7 +104,7 @@ def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
     shown = alive[_largest(codes[:, alive].std(axis=0), LATENT_COLUMNS)]
     all_names, all_kinds = card["representation"].names, card["representation"].kinds
     keep = sorted(k for row in factor_rows(all_names, all_kinds)[:LATENT_ROWS] for k in row)
-    names, factors = [_short(all_names[k]) for k in keep], factors[:, keep]
+    names, factors = [short(all_names[k]) for k in keep], factors[:, keep]
     kinds: list[Kind] = [all_kinds[k] for k in keep]
     rows = factor_rows(names, kinds)
     axes = plot_latents(
@@ -112,7 +112,7 @@ def latents_figure(card: Card, dead: IntArray) -> dict[str, Any] | None:
         factors,
         kinds=kinds,
         factor_names=names,
-        code_names=[_short(card["representation"].code_labels()[code]) for code in shown],
+        code_names=[short(card["representation"].code_labels()[code]) for code in shown],
         figure=new_grid(len(rows), len(shown), (min(WIDEST_PANEL, LATENT_WIDTH / len(shown)), 0.9)),
     )
     split = colouring_factor(factors, kinds)
@@ -140,7 +140,8 @@ def symmetry_figures(card: Card) -> list[dict[str, Any]]:
         held = scored["objects"] or card["representation"]
         if len(result.angles) != len(held):
             continue
-        rows, others = _one_object(held, result.subgroups)
+        rows = first_object(held, result.subgroups)
+        others = "" if len(rows) == len(held) else " Samples that share the first one's levels of the other factors."
         for subgroup, factor in enumerate(result.subgroups[:SUBGROUPS]):
             name = held.names[factor]
             axes = plot_symmetry(result, subgroup=subgroup, rows=rows)
@@ -155,12 +156,10 @@ def symmetry_figures(card: Card) -> list[dict[str, Any]]:
     return figures
 
 
-def _one_object(held: Representation, cyclic: IntArray) -> tuple[IntArray, str]:
+def first_object(held: Representation, cyclic: Sequence[int] | IntArray) -> IntArray:
     """Rows that agree with the first in all factors that are not cyclic: only they share a plane."""
     others = np.delete(held.factors, np.asarray(cyclic, dtype=int), axis=1)
-    rows = np.flatnonzero((others == others[0]).all(axis=1))
-    whole = len(rows) == len(held)
-    return rows, "" if whole else " Samples that share the first one's levels of the other factors."
+    return np.flatnonzero((others == others[0]).all(axis=1))
 
 
 def _against_code(
@@ -175,7 +174,7 @@ def _against_code(
     levels: Sequence[str],
 ) -> dict[str, Any]:
     buried = code in dead
-    names = {"code_name": _short(labels[code]), "factor_name": _short(name)}
+    names = {"code_name": short(labels[code]), "factor_name": short(name)}
     axes = plot_factor_code(codes[:, code], factor, greyed=buried, levels=levels, **names, **how)
     return {
         "title": f"{name} in {labels[code]}",
@@ -193,7 +192,7 @@ def _over_plane(
     name: str,
     how: dict[str, Any],
 ) -> dict[str, Any]:
-    first, second = (_short(labels[code]) for code in pair)
+    first, second = (short(labels[code]) for code in pair)
     axes = plot_code_plane(codes[:, pair], factor, code_names=(first, second), **how)
     label = f"Scatter plot of {first} against {second}, coloured by {name}"
     return {"title": f"{name} over {first} and {second}", "svg": _svg(axes, figure, label, crop=False)}
@@ -227,7 +226,8 @@ def _listed(metrics: Sequence[str], most: int = 4) -> str:
     return ", ".join(metrics[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def _short(name: str, longest: int = 24) -> str:
+def short(name: str, longest: int = 24) -> str:
+    """A name as it fits beside a row."""
     return name if len(name) <= longest else name[: longest - 1] + "…"
 
 

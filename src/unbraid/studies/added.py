@@ -79,7 +79,7 @@ def add(
     snapshot = part.snapshot()
     _check_names(snapshot, names, files)
     abouts = _abouts(snapshot, [Path(file) for file in files], family, setting, seed)
-    checked = [_checked(_load(Path(file)), space, str(file)) for file in files]
+    checked = [_checked(read_codes(Path(file)), space, str(file)) for file in files]
     begun = [folder / store.ADDED / f".{name}{WORKING}" for name in names]
     with changing(folder):
         try:
@@ -193,10 +193,6 @@ def _about(
         "source": str(file),
         **({"run": config, "status": status} if config else {}),
     }
-
-
-def _load(file: Path) -> Representation:
-    return read_codes(file)
 
 
 def _checked(given: Representation, space: Space, where: str) -> Representation:

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
-from pathlib import Path
 from statistics import fmean
 from typing import Any, TypeAlias
 
@@ -118,7 +117,7 @@ def _of_study(snapshot: StudySnapshot) -> Iterator[tuple[RunView, StudyBaseline]
 def _score(study: StudyPart, baseline: StudyBaseline, run: RunView, dataset: FactorDataset) -> None:
     """Its codes, where they are not there yet, and the scores that it lacks."""
     encode, objects = _encoders(study, baseline, run, dataset)
-    folder = _folder(study, baseline)
+    folder = study.require_folder() / store.BASELINES / baseline.id
     if not folder.is_dir():
         part = folder.with_name(f".{folder.name}{WORKING}")
         shutil.rmtree(part, ignore_errors=True)
@@ -220,10 +219,6 @@ def no_better_runs(frame: DataFrame) -> dict[str, set[str]]:
             rows = zip(frame["run"], frame[column], frame[f"{BASELINE}{column}"], strict=True)
             found[column] = {run for run, own, best in rows if best == best and no_better(higher, own, {"": best})}
     return found
-
-
-def _folder(study: StudyPart, baseline: StudyBaseline) -> Path:
-    return study.require_folder() / store.BASELINES / baseline.id
 
 
 def _headlines(scores: SavedScores, wanted: Mapping[str, Decision]) -> dict[str, tuple[float, bool]]:

@@ -21,6 +21,7 @@ from unbraid.representation import Representation
 from unbraid.runs.run import N_CODES
 from unbraid.scoring.engine import score_each
 from unbraid.scoring.score import choose
+from unbraid.storage.marks import ReadOnce
 from unbraid.studies.execution import TaskLedger, all_tasks, check_tasks, needed_disk
 from unbraid.studies.executors import EXECUTORS, Task
 from unbraid.studies.executors.local import PACK, kinds, spread
@@ -104,7 +105,7 @@ def estimate(
     """
     dataset, around = study.resolve_environment(progress)
     tasks, datasets, planned = all_tasks(study, dataset, around)
-    ledger = TaskLedger(study, planned, tasks)
+    ledger = TaskLedger(study, planned, tasks, files=ReadOnce())
     waiting = {task.id for task in ledger.waiting}
     check_tasks(study.require_folder(), ledger.waiting, datasets)
     name, options = study.config.executor_with(executor, options)

@@ -45,46 +45,13 @@ from unbraid.types import Progress
 CHECKPOINTS = 6  # weights and two moments, and for a moment two of each
 
 
-Tasks: TypeAlias = tuple[Sequence[Task], Mapping[str, FactorDataset]]  # and their images, by `task.dataset`
+Listener: TypeAlias = Callable[[RunView], None]  # called with every run as it ends
 
-
-def no_tasks(*_: object) -> Tasks:
-    return (), {}
-
-
-@dataclass(frozen=True)
-class Extra:
-    """Work of a study beyond the runs of its families, such as the same models trained on fewer images."""
-
-    # After all tasks: what is to be computed from their runs, some of which may have failed; says whether there was
-    # anything. Where that takes long it tells (what is done, done, all).
-    finish: Callable[[StudyPart, StudySnapshot, Progress], bool]
-    # More tasks, and their images by `task.dataset`; done in the same queue as the others. The dataset is that of the
-    # study, opened; folders of the runs are `study.folder / "runs"`. Neither trains nor writes.
-    tasks: Callable[
-        [StudyPart, FactorDataset, StudyEnvironment], tuple[Sequence[Task], Mapping[str, FactorDataset]]
-    ] = no_tasks
-
-
-# Told of every run as it ends, within a context that lasts as long as the ledger.
-Listener: TypeAlias = Callable[[RunView], None]
-
-
-def _carried(ledger: "TaskLedger") -> AbstractContextManager[Listener]:
-    return carried_study(ledger.folder)
-
-
-def _tracked(ledger: "TaskLedger") -> AbstractContextManager[Listener]:
-    return tracked(ledger.study, ledger.planned, ledger.runs.values())
-
-
-EXTRAS = (
-    Extra(write_generalisation, held_out_tasks),
-    Extra(score_added),
-    Extra(score_baselines),
-    Extra(rank_when_done),
-)
-LISTENERS: tuple[Callable[["TaskLedger"], AbstractContextManager[Listener]], ...] = (_carried, _tracked)
+# After all tasks: what is computed from their runs, some of which may have failed. Each says whether there was
+# anything; what takes long reports (what is done, done, all).
+FINISHING: tuple[Callable[[StudyPart, StudySnapshot, Progress], bool], ...] = (
+    write_generalisation, score_added, score_baselines, rank_when_done,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -208,8 +175,9 @@ def run_ready(
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(claim(folder, shard))
         _keep(study, around)
-        # Shards do not write into one tracker at once; who runs the study as a whole tells it of all.
-        listeners = [stack.enter_context(each(ledger)) for each in LISTENERS[: 1 if shard else None]]
+        listeners: list[Listener] = [stack.enter_context(carried_study(folder))]
+        if not shard:  # they do not write into one tracker at once; who runs the study as a whole tells it of all
+            listeners.append(stack.enter_context(tracked(study, ledger.planned, ledger.runs.values())))
         ledger.listeners = listeners if study.config.track or mirror_of(folder) else []  # a run is read to be told
         with closing(cast(Generator[Outcome, None, None], working)) as outcomes:
             for outcome in outcomes:
@@ -217,7 +185,7 @@ def run_ready(
         snapshot = study.snapshot(around=around, files=files)
         write_results(snapshot)  # stands by the time that something longer may be interrupted
         done = not shard or all(run.state != "waiting" for run in snapshot.runs)
-        if done and any([extra.finish(study, snapshot, ledger.after) for extra in EXTRAS]):
+        if done and any([finish(study, snapshot, ledger.after) for finish in FINISHING]):
             snapshot = study.snapshot(around=around, files=files)
             write_results(snapshot)
     return snapshot
@@ -263,13 +231,9 @@ def all_tasks(
     check_published(study.config)
     check_metrics(study.config, dataset.space.kinds, dataset.space.names)
     check_snapshots(study.config, dataset.space.kinds)
-    tasks = [_task(study, each) for each in planned]
-    datasets: dict[str, FactorDataset] = {around.dataset["content"]: dataset}
-    for extra in EXTRAS:
-        more, theirs = extra.tasks(study, dataset, around)
-        tasks += more
-        datasets |= theirs
-    return tasks, datasets, planned
+    held_out, parts = held_out_tasks(study, dataset, around)
+    tasks = [*(_task(study, each) for each in planned), *held_out]
+    return tasks, {around.dataset["content"]: dataset, **parts}, planned
 
 
 def check_tasks(folder: Path, tasks: Sequence[Task], datasets: Mapping[str, FactorDataset]) -> None:
@@ -325,10 +289,9 @@ class TaskLedger:
         *,
         retry: str | None = None,
         progress: Callable[[StudyProgress], None] | None = None,
-        files: ReadOnce | None = None,
+        files: ReadOnce,
     ) -> None:
-        self.study, self.folder = study, study.require_folder()
-        self.files = ReadOnce() if files is None else files
+        self.study, self.folder, self.files = study, study.require_folder(), files
         self.runs: dict[str, RunView] = {}  # of the YAML, as they were found
         self.planned = {each.id: each for each in planned}
         self.tasks = {task.id: replace(task, retry=retry == "failed") for task in tasks}

@@ -20,7 +20,7 @@ import unbraid
 from unbraid.storage.checksum import checksummed_json
 from unbraid.storage.files import atomic_write, below
 from unbraid.storage.json_records import Natural, Record, Text, read_record
-from unbraid.storage.marks import facts, mark, mark_of
+from unbraid.storage.marks import ReadOnce, facts, mark, mark_of
 from unbraid.storage.score_file import Decision
 from unbraid.studies import store
 from unbraid.studies.snapshot import (
@@ -121,7 +121,7 @@ def remembered(folder: Path) -> list[StudyStatus] | None:
     found = list(zip(places, index["parts"], strict=True))
     if any(mark_of(place / store.ABOUT) != entry["environment"] for place, entry in found):
         return None
-    parts, anew = [], False
+    parts, anew, files = [], False, ReadOnce()
     for place, entry in found:
         failed = set(_names(place / store.FAILED))
         runs, marks = [], {}
@@ -133,14 +133,14 @@ def remembered(folder: Path) -> list[StudyStatus] | None:
                     runs.append(_as_kept(place, planned, row))
                     continue
                 try:
-                    runs.append(read_run(place, planned, entry["wanted"]))
+                    runs.append(read_run(place, planned, entry["wanted"], files))
                 except ValueError:  # who reads all of them names all that are damaged
                     return None
                 anew |= bool(marks[row["id"]])
         parts.append(Part(entry["label"], entry["name"], place, entry["content"], entry["wanted"], runs, marks))
     if anew:
         remember(folder, parts)
-    return [status_of(part) for part in parts]
+    return [status_of(part, files, [*part.runs, *read_added(part.folder, part.wanted, files)], {}) for part in parts]
 
 
 def remember(folder: Path, parts: Sequence[Part]) -> None:
@@ -165,11 +165,12 @@ def remember(folder: Path, parts: Sequence[Part]) -> None:
         temporary.write_bytes(checksummed_json(content))
 
 
-def status_of(part: Part) -> StudyStatus:
-    """How far a study is whose planned runs were read; what else is in its folder is read now."""
-    runs = [*part.runs, *read_added(part.folder, part.wanted)]
-    left = no_longer_planned(part.folder, {run.id for run in part.runs}, part.content)
-    return StudyStatus(part.label, part.name, runs, failed_beside(part.folder, runs), {}, len(left))
+def status_of(
+    part: Part, files: ReadOnce, runs: Sequence[RunView], answered: Mapping[str, tuple[int, int]]
+) -> StudyStatus:
+    """How far a study is, of which all runs were read; of what else is in its folder, what changed is read now."""
+    left = no_longer_planned(part.folder, {run.id for run in runs}, part.content, files)
+    return StudyStatus(part.label, part.name, runs, failed_beside(part.folder, runs, files), answered, len(left))
 
 
 def run_marks(folder: Path) -> dict[str, str]:

@@ -8,15 +8,12 @@ import numpy as np
 from unbraid._utils.natural_order import natural
 from unbraid._utils.printable import printable
 from unbraid.analysis.columns import headline_columns, higher_is_better
+from unbraid.analysis.merging import TEXTS
 from unbraid.confidence.baselines import ABOVE
 from unbraid.metrics._shared.arguments import find_metric
 from unbraid.types import DataFrame
 
-GIVEN = (
-    "run", "family", "setting", "seed", "state", "reason", "label", "dataset", "dataset_options", "content", "hold_out",
-    "device", "precision", "training_version", "unbraid", "commit", "torch", "numpy", "processor", "accelerator",
-    "computed_with", "ranked_by", "published",
-)  # fmt: skip  # no scores; the page shows the first of them apart
+GIVEN = {*TEXTS, "seed", "training_version"} - {ABOVE}  # no scores; the page shows the first of them apart
 GROUPS: Mapping[str, str] = {
     "udr": "Ranking without labels",
     "metric": "Metrics",

@@ -46,8 +46,24 @@ class StudyProgress:
     label: str = ""  # of the dataset, in a study of several
 
 
+class InFolder:
+    """A study that may have a folder."""
+
+    folder: Path | None
+
+    def require_folder(self) -> Path:
+        """The folder.
+
+        Raises:
+            ValueError: none was given.
+        """
+        if self.folder is None:
+            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
+        return self.folder
+
+
 @dataclass(frozen=True)
-class StudyPart:
+class StudyPart(InFolder):
     """What a study is of one of its datasets: an ordinary study in a folder of its own, which can be opened alone."""
 
     config: StudyConfig
@@ -166,13 +182,3 @@ class StudyPart:
     def wanted_scores(self) -> dict[str, Decision]:
         """What the scores of a run must have been decided by; nothing of the user's is imported."""
         return wanted_scores(metric_names(self.config), held_out=self.config.held_out)
-
-    def require_folder(self) -> Path:
-        """The folder.
-
-        Raises:
-            ValueError: none was given.
-        """
-        if self.folder is None:
-            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
-        return self.folder

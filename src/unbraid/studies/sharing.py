@@ -135,7 +135,8 @@ def _scores(run: RunView, row: Mapping[str, Any]) -> list[dict[str, Any]]:
         intervals = saved.metrics[metric].intervals if metric in saved.metrics else None
         details = {"computed_with": json.dumps(decided.get(metric) or json.loads(row["ranked_by"]), sort_keys=True)}
         if f"published.{column}" in row:
-            details |= {"published": repr(float(row[f"published.{column}"])), **_prefixed(published[column])}
+            details["published"] = repr(float(row[f"published.{column}"]))
+            details |= {f"published_{name}": text for name, text in published[column].items()}
         found.append(
             {
                 "evaluation_result_id": f"{run.id}/{column}",
@@ -201,10 +202,6 @@ def _uncertainty(intervals: SavedIntervals, name: str) -> dict[str, Any]:
             "confidence_interval": {**between, "method": "parts of the rows"},
         }
     }
-
-
-def _prefixed(said: Mapping[str, str]) -> dict[str, str]:
-    return {f"published_{name}": text for name, text in said.items()}
 
 
 def _text(value: Any) -> str:

@@ -20,13 +20,14 @@ STATES = ("finished", "diverged", "failed", "waiting")
 
 def summary(study: "Study", runs: "Sequence[RunView]", folder: Path) -> str:
     """How a study ended."""
+    from unbraid.storage.marks import ReadOnce
     from unbraid.studies.snapshot import failed_beside
 
     counts = Counter(run.state for run in runs)
     line = ", ".join(f"{counts[state]} {state}" for state in STATES if counts[state]) + f": {folder}"
     failed = {run.id: run.reason for run in runs if run.state == "failed"}
     folders = [part.require_folder() for part in study.parts.values()]
-    beside = {each.id: each.reason for own in folders for each in failed_beside(own, runs)}
+    beside = {each.id: each.reason for own in folders for each in failed_beside(own, runs, ReadOnce())}
     if beside:
         line += f"\n{len(beside)} more failed, of those that see fewer images"
     if failed or beside:

@@ -98,23 +98,13 @@ class StudySnapshot:
     answers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)  # held_out.json by the name of its folder
     files: ReadOnce = field(default_factory=ReadOnce, repr=False)
 
-    def failed_beside(self) -> list[Failure]:
-        """What failed and is none of the runs, such as those that see fewer images."""
-        return failed_beside(self.folder, self.runs, self.files)
 
-    def no_longer_planned(self) -> list[Path]:
-        """Folders of runs on the same images that the YAML does not ask for; they are not in the results."""
-        ids = {run.id for run in self.runs}
-        return no_longer_planned(self.folder, ids, self.environment.dataset["content"], self.files)
-
-
-def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], files: ReadOnce | None = None) -> RunView:
+def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], files: ReadOnce) -> RunView:
     """A run of the YAML as the folder of the study holds it, where these scores are wanted of it.
 
     Raises:
         ValueError: a file is damaged, and no record says that the run failed.
     """
-    files = ReadOnce() if files is None else files
     path = Path(f"{folder}/{store.RUNS}/{planned.id}")  # of thousands: pathlib would parse each part again
     failure = store.read_failure(folder, planned.id, files)
     config, status, scores = planned.config, {}, NONE
@@ -140,7 +130,7 @@ def read_run(folder: Path, planned: Planned, wanted: Mapping[str, Decision], fil
 
 
 def read_runs(
-    folder: Path, planned: Iterable[Planned], wanted: Mapping[str, Decision], files: ReadOnce | None = None
+    folder: Path, planned: Iterable[Planned], wanted: Mapping[str, Decision], files: ReadOnce
 ) -> list[RunView]:
     """`read_run` of each of the runs.
 
@@ -159,9 +149,7 @@ def read_runs(
     return found
 
 
-def no_longer_planned(
-    folder: Path, planned: Collection[str], content: str, files: ReadOnce | None = None
-) -> list[Path]:
+def no_longer_planned(folder: Path, planned: Collection[str], content: str, files: ReadOnce) -> list[Path]:
     """Folders of runs on the dataset of the study that its YAML does not ask for; they are not in the results.
 
     Args:
@@ -170,7 +158,6 @@ def no_longer_planned(
         content: digest of the dataset.
         files: what was read already.
     """
-    files = ReadOnce() if files is None else files
     runs = folder / store.RUNS
     names = sorted(set(os.listdir(runs)) - set(planned)) if runs.is_dir() else []
     return [
@@ -182,9 +169,8 @@ def no_longer_planned(
     ]
 
 
-def read_added(folder: Path, wanted: Mapping[str, Decision], files: ReadOnce | None = None) -> list[RunView]:
+def read_added(folder: Path, wanted: Mapping[str, Decision], files: ReadOnce) -> list[RunView]:
     """The representations that were added to a study, where these scores are wanted of them."""
-    files = ReadOnce() if files is None else files
     found = []
     for path in sorted((folder / store.ADDED).glob("*/")):
         if (path / CONFIG).is_file():
@@ -201,7 +187,7 @@ def read_added(folder: Path, wanted: Mapping[str, Decision], files: ReadOnce | N
     return found
 
 
-def failed_beside(folder: Path, runs: Iterable[RunView], files: ReadOnce | None = None) -> list[Failure]:
+def failed_beside(folder: Path, runs: Iterable[RunView], files: ReadOnce) -> list[Failure]:
     """What failed and is none of these runs, such as those that see fewer images."""
     listed = {run.id for run in runs}
     found = sorted(path.stem for path in (folder / store.FAILED).glob("*.json") if path.stem not in listed)

@@ -6,7 +6,7 @@ from pathlib import Path
 from unbraid.studies import store
 from unbraid.studies.holdout.results import answered
 from unbraid.studies.holdout.tasks import sections
-from unbraid.studies.index import Part, StudyStatus, remember
+from unbraid.studies.index import Part, StudyStatus, remember, status_of
 from unbraid.studies.snapshot import StudySnapshot
 
 
@@ -16,9 +16,7 @@ def study_status(snapshot: StudySnapshot) -> StudyStatus:
     Raises:
         ValueError: a file is damaged.
     """
-    left = len(snapshot.no_longer_planned())
-    beside = snapshot.failed_beside()
-    return StudyStatus(snapshot.label, snapshot.config.name, snapshot.runs, beside, answered(snapshot), left)
+    return status_of(_part(snapshot), snapshot.files, snapshot.runs, answered(snapshot))
 
 
 def keep_index(folder: Path, snapshots: Sequence[StudySnapshot]) -> None:

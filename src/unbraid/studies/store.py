@@ -114,12 +114,12 @@ def _plain(source: Mapping[str, Any]) -> Any:
     return json.loads(json.dumps(of_everywhere(source), default=str))
 
 
-def read_failure(folder: Path, run: str, files: ReadOnce | None = None) -> Failure | None:
+def read_failure(folder: Path, run: str, files: ReadOnce) -> Failure | None:
     """What is known of the failure of a run; None where it did not fail."""
     path = f"{folder}/{FAILED}/{run}.json"
     if not os.path.exists(path):
         return None
-    return files(_read_failure, path) if files else _read_failure(path)
+    return files(_read_failure, path)
 
 
 def _read_failure(path: str) -> Failure:

@@ -15,7 +15,7 @@ from unbraid.studies import store
 from unbraid.studies.baselines import beside_baselines
 from unbraid.studies.execution import run_study
 from unbraid.studies.page import table
-from unbraid.studies.record import StudyPart, StudyProgress
+from unbraid.studies.record import InFolder, StudyPart, StudyProgress
 from unbraid.studies.results import results
 from unbraid.studies.schema import StudyConfig
 from unbraid.studies.several import all_results, check_home, read
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Study:
+class Study(InFolder):
     """A study of one dataset or several, and its folder.
 
     What takes one dataset has the argument `dataset`, its label; in a study of one dataset it is not needed. `config`
@@ -105,16 +105,6 @@ class Study:
             f"{said}the study is of {len(self.parts)} datasets, {known}; say dataset={first!r}, or take the folder of "
             f"one, such as {(self.folder or Path('study')) / first}"
         )
-
-    def require_folder(self) -> Path:
-        """The folder.
-
-        Raises:
-            ValueError: none was given.
-        """
-        if self.folder is None:
-            raise ValueError("the study has no folder yet: Study.load(yaml, out=folder)")
-        return self.folder
 
     def run(
         self,

@@ -82,9 +82,9 @@ def columns(snapshot: StudySnapshot) -> dict[str, dict[str, float]]:
     """
     found: dict[str, dict[str, float]] = {}
     for kind, by_run in answers_by_run(snapshot).items():
-        make = _error_columns if kind == "zero_shot" else _accuracy_columns
         for run, each in by_run.items():
-            found.setdefault(run, {}).update(make(each, snapshot.config))
+            made = _error_columns(each) if kind == "zero_shot" else _accuracy_columns(each, snapshot.config)
+            found.setdefault(run, {}).update(made)
     return found
 
 
@@ -99,8 +99,7 @@ def _accuracy_columns(of_run: RunAnswers, config: StudyConfig) -> dict[str, floa
     return made
 
 
-def _error_columns(of_run: RunAnswers, config: StudyConfig) -> dict[str, float]:
-    del config
+def _error_columns(of_run: RunAnswers) -> dict[str, float]:
     made: dict[str, float] = {}
     for answer in of_run.answers["gap"]:
         for regressor in REGRESSORS:
