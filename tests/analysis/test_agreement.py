@@ -186,7 +186,7 @@ def test_predictors_compare_each_two_metrics_on_the_runs_that_have_all_three() -
         reason for each in found.left_out if "factor_vae_score.score" in each.columns if (reason := each.reason)
     } == {"factor_vae_score.score is constant (1)"}
     json.dumps(found.to_dict(), allow_nan=False)
-    assert found.to_frame().notna().to_numpy().all()
+    assert pd.DataFrame(found.predictions).notna().to_numpy().all()
 
 
 def test_columns_that_are_better_when_lower_are_turned_round() -> None:

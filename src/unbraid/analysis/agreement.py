@@ -164,11 +164,6 @@ class Predictors:
     predictions: tuple[Prediction, ...]  # every ordered pair
     left_out: tuple[LeftOut, ...]
 
-    def to_frame(self) -> DataFrame:
-        """A pandas DataFrame, one row per ordered pair."""
-        pandas = require("pandas", "table", "to_frame")
-        return pandas.DataFrame(map(asdict, self.predictions), columns=list(Prediction.__annotations__))
-
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

@@ -105,11 +105,6 @@ class Trend:
     correlations: tuple[FamilyCorrelation, ...]  # over the settings of each family
     left_out: dict[str, str]  # family, or "family setting" -> reason
 
-    def to_frame(self) -> DataFrame:
-        """A pandas DataFrame, one row per setting: family, setting, n, x, y."""
-        pandas = require("pandas", "table", "to_frame")
-        return pandas.DataFrame(map(asdict, self.means), columns=list(SettingMean.__annotations__))
-
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 

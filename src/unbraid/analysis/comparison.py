@@ -297,8 +297,8 @@ def _notes(frame: DataFrame, by: str, over: str, left: set[str]) -> tuple[str, .
         notes.append(f"left out, with fewer than {LEAST} {over} of a score: {', '.join(sorted(left))}")
     if by in IMAGES:
         notes.append("groups are of different images; their scores are of as many rows each")
-    told = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
-    if told and any(len(rows["setting"].dropna().unique()) > 1 for _, rows in frame.groupby(by)):
+    of_settings = over == "runs" and by != "setting" and {"family", "setting"} <= set(frame.columns)
+    if of_settings and any(len(rows["setting"].dropna().unique()) > 1 for _, rows in frame.groupby(by)):
         notes.append(
             "groups hold several settings, and seeds of one setting are alike, so that p values are too small; "
             "compare settings (--over settings) where there are enough of them"

@@ -66,8 +66,8 @@ def read_table(path: str | Path) -> DataFrame:
         raise ValueError(f"{path}: a table of results ends in .csv or .parquet")
     lacking = [name for name in NEEDED if name not in frame.columns]
     if lacking:
-        said = f"it has no column {lacking[0]!r}; unbraid export writes one"
-        raise ValueError(f"{path}: not the table of a study ({said})")
+        why = f"it has no column {lacking[0]!r}; unbraid export writes one"
+        raise ValueError(f"{path}: not the table of a study ({why})")
     frame["setting"] = frame["setting"].fillna("")
     return frame
 
@@ -192,10 +192,10 @@ def _joined(one: Row, other: Row, where: str, prefer_first: bool) -> Row:
             f"{where}: {name} is {one[name]!r} in the first and {other[name]!r} in the second"
             f"{_advice(name)}, or say which counts: --prefer-first takes the first"
         )
-    told = {name: min(row[name] for row in (one, other) if name in row) for name in TOLD if name in one | other}
+    texts = {name: min(row[name] for row in (one, other) if name in row) for name in TOLD if name in one | other}
     origin = min((tuple(row.get(name) for name in PROVENANCE) for row in (one, other)), key=repr)
     joined = {**one, **other, **decided, **dict(zip(PROVENANCE, origin, strict=True))}
-    return {name: value for name, value in joined.items() if value is not None} | told
+    return {name: value for name, value in joined.items() if value is not None} | texts
 
 
 def _advice(name: str) -> str:

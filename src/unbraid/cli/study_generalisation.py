@@ -1,6 +1,6 @@
 """`unbraid study generalisation`: what models make of combinations and gaps that they never saw."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 from typing import Any
 
@@ -63,24 +63,24 @@ def _table(kind: str, content: Mapping[str, Any], label: str) -> Table:
     else:
         title = f"compositional generalisation: {' and '.join(terms['factors'])}"
         names, lines = [*terms["factors"], "both"], _ACCURACIES
-    groups = dict(_groups(content["runs"]))
+    groups = _groups(content["runs"])
     brief = brief_settings(groups)
     rows = []
     for (family, setting), runs in groups.items():
         for place, (line, prefix) in enumerate(lines.items()):
             values = [[run["columns"].get(f"{kind}.{prefix}{name}") for run in runs] for name in names]
-            told = family, brief[family, setting]
-            first = told if place == 0 else tuple(Cell("", each) for each in told)  # once for readers
+            named = family, brief[family, setting]
+            first = named if place == 0 else tuple(Cell("", each) for each in named)  # once for readers
             rows.append([*first, line, *map(_short, values)])
     heads = ["family", "setting", "asked", *names]
     return Table(heads, rows, "lll" + "r" * len(names), title=f"{label} {title}".strip(), keys=3)
 
 
-def _groups(runs: Sequence[Mapping[str, Any]]) -> Iterator[tuple[tuple[str, str], list[Mapping[str, Any]]]]:
+def _groups(runs: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for run in runs:
         groups.setdefault((run["family"], run["setting"]), []).append(run)
-    yield from groups.items()
+    return groups
 
 
 def _short(values: Sequence[float | None]) -> Cell:

@@ -151,8 +151,8 @@ def circles(source: Source) -> Drawn:
     try:
         result = d_lsbd(held.codes, held.factors, kinds=held.kinds, sizes=held.sizes)
     except NotDefined as reason:
-        told = "; important-codes draws angles of any value" if "cyclic" in held.kinds else ""
-        raise ValueError(f"{source.path}: {reason}{told}") from None
+        hint = "; important-codes draws angles of any value" if "cyclic" in held.kinds else ""
+        raise ValueError(f"{source.path}: {reason}{hint}") from None
     rows = first_object(held, result.subgroups)
     names = [held.names[factor] for factor in result.subgroups]
     asked = source.chosen.columns(held)

@@ -278,9 +278,9 @@ class Ranking(Shown):
                 f"none of {n_runs} models has learnt anything: the latents of each tell less than one bit of a sample"
             )
         own: dict[tuple[str, str], list[bool]] = {}
-        for at, told in zip(np.flatnonzero(there).tolist(), learnt[there], strict=True):
-            own.setdefault(self._key(at), []).append(bool(told))
-        settled = {key for key, told in own.items() if 2 * sum(told) > len(told)}
+        for at, has_learnt in zip(np.flatnonzero(there).tolist(), learnt[there], strict=True):
+            own.setdefault(self._key(at), []).append(bool(has_learnt))
+        settled = {key for key, has_learnt in own.items() if 2 * sum(has_learnt) > len(has_learnt)}
         if not settled:
             within = "" if len(own) == 1 else ", in each setting half or more"
             return f"{n_runs - int(learnt.sum())} of {n_runs} models have learnt nothing{within}"
@@ -619,8 +619,8 @@ def _nothing(reasons: Mapping[str, str]) -> str:
     runs: dict[str, list[str]] = {}
     for run, reason in reasons.items():
         runs.setdefault(reason, []).append(run)
-    told = [f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items()]
-    why = "; ".join(told[:5]) + (f"; and {len(told) - 5} more" if len(told) > 5 else "")
+    lines = [f"{', '.join(own) if len(own) <= 3 else len(own)}: {reason}" for reason, own in runs.items()]
+    why = "; ".join(lines[:5]) + (f"; and {len(lines) - 5} more" if len(lines) > 5 else "")
     return f"no two models can be compared: {why or 'there are none'}"
 
 

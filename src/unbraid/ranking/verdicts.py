@@ -41,5 +41,5 @@ def study_verdict(ranking: Ranking, names: Mapping[Key, str], places: Mapping[st
 
 def _verdict(title: str, ranking: Ranking, without: list[str] | tuple[()]) -> str:
     chosen = ranking.choose(without)
-    said = f"none: {ranking.why_none(without)}" if chosen is None else f"{chosen.run} ({chosen.score:.3f})"
-    return f"{title}: {said}"
+    verdict = f"none: {ranking.why_none(without)}" if chosen is None else f"{chosen.run} ({chosen.score:.3f})"
+    return f"{title}: {verdict}"

@@ -178,8 +178,8 @@ def summaries(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     for (title, n_codes), scores in kinds.items():
         columns = dict.fromkeys(column for each in scores for column in each)
         known = {column: [each[column] for each in scores if column in each] for column in columns}
-        told = {column: (fmean(each), min(each), max(each)) for column, each in known.items()}
-        found.append({"baseline": title, "codes": n_codes, "number": len(scores), "scores": told})
+        ranges = {column: (fmean(each), min(each), max(each)) for column, each in known.items()}
+        found.append({"baseline": title, "codes": n_codes, "number": len(scores), "scores": ranges})
     return found
 
 
@@ -202,11 +202,11 @@ def baseline_columns(snapshot: StudySnapshot) -> dict[str, dict[str, Any]]:
         judged = {column: each for column, each in own.items() if column in scores}
         if judged:
             worse = [name for name, (value, higher) in judged.items() if no_better(higher, value, scores[name])]
-            said = f"no: {', '.join(name.rpartition('.')[0] for name in worse)}" if worse else "yes"
+            verdict = f"no: {', '.join(name.rpartition('.')[0] for name in worse)}" if worse else "yes"
             best = {
                 f"{BASELINE}{column}": best_baseline(higher, scores[column]) for column, (_, higher) in judged.items()
             }
-            found[run.id] = {ABOVE: said, **best}
+            found[run.id] = {ABOVE: verdict, **best}
     return found
 
 

@@ -84,11 +84,11 @@ def run_study(
         parts: by label, "" of a study of one dataset, which lies in the folder itself.
         executor, retry, retrain, shard, progress, options: as there.
     """
-    told = {label: progress and _of_dataset(progress, label) for label in parts}
+    reports = {label: progress and _of_dataset(progress, label) for label in parts}
     prepared: dict[str, Ready] = {}
     for number, (label, part) in enumerate(parts.items()):
         with naming(number, label):
-            prepared[label] = ready(part, executor, retrain=retrain, progress=told[label], options=options)
+            prepared[label] = ready(part, executor, retrain=retrain, progress=reports[label], options=options)
     with ExitStack() as stack:
         stack.enter_context(terminable())
         if "" not in parts:
@@ -96,7 +96,7 @@ def run_study(
                 needed_disk(each.tasks, each.datasets)
             stack.enter_context(_home(folder, text, shard))
         snapshots = [
-            run_ready(each, executor, retry=retry, shard=shard, progress=told[label], options=options)
+            run_ready(each, executor, retry=retry, shard=shard, progress=reports[label], options=options)
             for label, each in prepared.items()
         ]
         if "" not in parts:
@@ -339,9 +339,9 @@ class TaskLedger:
     def step(self, sent: TaskProgress) -> None:
         self.taken[sent.id] = sent.step
         self.logs = sent.logs
-        for told in self.listeners:
-            if isinstance(told, Tracking):
-                told.watch(sent.id, sent.step, sent.logs)
+        for listener in self.listeners:
+            if isinstance(listener, Tracking):
+                listener.watch(sent.id, sent.step, sent.logs)
         if sent.doing:
             self.doing[sent.id] = sent.doing
         self._tell()
@@ -364,8 +364,8 @@ class TaskLedger:
         self.done[outcome.id] = outcome.state
         if self.listeners:
             run = self._run(self.tasks[outcome.id])
-            for told in self.listeners:
-                told(replace(run, state=outcome.state, reason=outcome.reason or run.reason))
+            for listener in self.listeners:
+                listener(replace(run, state=outcome.state, reason=outcome.reason or run.reason))
         self._tell()
 
     def after(self, what: str, done: int, total: int) -> None:

@@ -116,16 +116,16 @@ def study_data(
     folders = {run.id: run.path for run in snapshot.runs}
     frame = with_brief_settings(frame)
     columns, settings = _study_columns.columns(frame), _study_columns.settings(frame)
-    told: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
+    runs: dict[str, list[Any]] = {name: _study_columns.values(frame[name]) for name in RUN_COLUMNS}
     for name in ("family", "setting", "state", "reason"):
-        told[name] = [each or "" for each in told[name]]
-    told["folder"] = [_link(folders.get(run), base, "files/" if live else "") for run in told["run"]]
+        runs[name] = [each or "" for each in runs[name]]
+    runs["folder"] = [_link(folders.get(run), base, "files/" if live else "") for run in runs["run"]]
     return {
         "live": live,
         "groups": list(_study_columns.GROUPS.items()),
         "columns": columns,
         "settings": settings,
-        "runs": told,
+        "runs": runs,
         "values": {each["id"]: _study_columns.values(frame[each["id"]]) for each in columns},
         "agreement": _study_matrices.correlations(frame),
         "udr": rankings,
@@ -154,8 +154,8 @@ def _pictures(
         known = known.sort_values(first["id"], ascending=first["higher"] is False, kind="stable")
     drawn = {run: models[run] for run in known["run"].tolist()[:PICTURED]}
     by = f"best {PICTURED:,} by {first['label']}" if first else f"first {PICTURED:,}"
-    said = f"Of {len(models):,} models this page has pictures of the {by}; unbraid explore draws any."
-    return pictures(drawn, progress) | {run: {"missing": said} for run in models if run not in drawn}
+    missing = f"Of {len(models):,} models this page has pictures of the {by}; unbraid explore draws any."
+    return pictures(drawn, progress) | {run: {"missing": missing} for run in models if run not in drawn}
 
 
 def _first_shown(frame: DataFrame) -> dict[str, Any] | None:

@@ -179,9 +179,8 @@ def _untrained_wide(
 
 def _wide(model: Model) -> Any:
     """Its codes, as sparse as they are."""
-    path = getattr(model, "path", model)
-    if isinstance(path, str | Path):
-        path = find_codes(Path(path))
+    if (path := _path_of(model)) is not None:
+        path = find_codes(path)
         if not path.is_file():
             raise FileNotFoundError(f"{path}: no such file")
         held = read_sparse(path)
@@ -206,19 +205,21 @@ def _named(models: Sequence[Model]) -> dict[str, Model]:
     if isinstance(models, str) or not isinstance(models, Sequence | np.ndarray):
         kind = type(models).__name__
         raise ValueError(f"models must be a study, a list of models or a mapping from names to them; got {kind}")
-    named: dict[str, Model] = {
-        str(getattr(model, "path", model if isinstance(model, str | Path) else f"model {place}")): model
-        for place, model in enumerate(models)
-    }
+    named: dict[str, Model] = {str(_path_of(model) or f"model {place}"): model for place, model in enumerate(models)}
     if len(named) < len(models):
         raise ValueError("two of the models are the same file; give each once, or name them by a mapping")
     return named
 
 
-def _candidate(name: str, model: Model) -> Candidate:
+def _path_of(model: Model) -> Path | None:
+    """Of a file, a run or its folder; None of codes in memory."""
     path = getattr(model, "path", model)
-    if isinstance(path, str | Path):
-        return _of_path(name, Path(path))
+    return Path(path) if isinstance(path, str | Path) else None
+
+
+def _candidate(name: str, model: Model) -> Candidate:
+    if (path := _path_of(model)) is not None:
+        return _of_path(name, path)
     if isinstance(model, Representation):
         if model.weights is not None:
             raise ValueError(f"{name}: a ranking does not support weighted rows")
@@ -234,8 +235,8 @@ def _of_path(name: str, path: Path) -> Candidate:
 
 def _family_and_setting(model: Model) -> tuple[str, str]:
     """Of a run or its folder; empty of all others."""
-    path = getattr(model, "path", model)
-    if not isinstance(path, str | Path) or not (Path(path) / CONFIG).is_file():
+    path = _path_of(model)
+    if path is None or not (path / CONFIG).is_file():
         return "", ""
-    config, _ = read_folder(Path(path))
+    config, _ = read_folder(path)
     return config["family"], ", ".join(f"{key}={value}" for key, value in sorted(config["hyperparameters"].items()))

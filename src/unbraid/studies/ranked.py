@@ -212,7 +212,7 @@ def _check(found: Suitability) -> str:
 
 def _labels(table: DataFrame, chosen: str) -> list[str]:
     """What metrics that know the factors, which the ranking did not, say of the choice."""
-    said = []
+    places = []
     for name in _metrics(table):
         known = table.loc[table[name].notna(), ["run", name]]
         own = known.loc[known["run"] == chosen, name]
@@ -221,8 +221,8 @@ def _labels(table: DataFrame, chosen: str) -> list[str]:
             better = known[name] > own.iloc[0] if upward else known[name] < own.iloc[0]
             best = known[name].max() if upward else known[name].min()
             place = f"place {1 + int(better.sum())} of {len(known)}, best {best:.3f}"
-            said.append(f"{_short(name)} {own.iloc[0]:.3f} ({place})")
-    return [f"the labels, opened afterwards, say of it: {', '.join(said)}"] if said else []
+            places.append(f"{_short(name)} {own.iloc[0]:.3f} ({place})")
+    return [f"the labels, opened afterwards, say of it: {', '.join(places)}"] if places else []
 
 
 def _short(column: str) -> str:

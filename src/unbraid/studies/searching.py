@@ -25,8 +25,8 @@ def settings_of(section: FamilySection, path: str) -> list[dict[str, Any]]:
     """
     together = section.zip or {}
     if len({len(values) for values in together.values()}) > 1:
-        told = ", ".join(f"{name} has {len(values)}" for name, values in together.items())
-        raise ValueError(f"{path}.zip: lists that are taken together have one length; {told}")
+        lengths = ", ".join(f"{name} has {len(values)}" for name, values in together.items())
+        raise ValueError(f"{path}.zip: lists that are taken together have one length; {lengths}")
     zipped = [dict(zip(together, values, strict=True)) for values in zip(*together.values(), strict=True)] or [{}]
     drawn = _drawn(section, f"{path}.random")
     given = [*section.hyperparameters, *together, *(drawn[0] if drawn else ())]

@@ -61,7 +61,7 @@ def claimed_shard(lock: Path, shard: Shard) -> Iterator[None]:
             yield
     except Held as error:
         if error.place == own + shard.number - 1:
-            said = f"{error.by} is at work on shard {shard}"
+            holder = f"{error.by} is at work on shard {shard}"
         else:
-            said = f"{error.by} is at work on this study, all of it or divided otherwise than by {shard.of}"
-        raise ValueError(f"{lock.parent}: {said}") from None
+            holder = f"{error.by} is at work on this study, all of it or divided otherwise than by {shard.of}"
+        raise ValueError(f"{lock.parent}: {holder}") from None

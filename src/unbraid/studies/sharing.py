@@ -88,7 +88,7 @@ def _record(
 ) -> dict[str, Any]:
     model = f"{_slug(organisation)}/{_slug(f'{run.family}-{run.id}')}"
     about = {name: _text(row[name]) for name in MODEL if name in row}
-    told = {f"hyperparameter_{name}": _text(value) for name, value in run.hyperparameters.items()}
+    hyperparameters = {f"hyperparameter_{name}": _text(value) for name, value in run.hyperparameters.items()}
     return {
         "schema_version": SCHEMA_VERSION,
         "evaluation_id": f"{_slug('unbraid-' + _text(row['dataset']))}/{model}/{now:.6f}",
@@ -109,7 +109,7 @@ def _record(
                 "model_availability": UNKNOWN,
                 "run": run.id,
                 **about,
-                **told,
+                **hyperparameters,
             },
         },  # fmt: skip
         "evaluation_results": scores,
@@ -170,8 +170,10 @@ def _better(metric: str, name: str, decided: Mapping[str, Any]) -> bool | None:
 def _metric_config(metric: str, name: str, better: bool, decided: Mapping[str, Any]) -> dict[str, Any]:
     known, kind = find_metric(metric), metric.partition("(")[0]
     headline = known is not None and known.headline == name
-    told = {**decided, **arguments_of(metric)}
-    parameters = {key: value if isinstance(value, str | float | int) else _text(value) for key, value in told.items()}
+    arguments = {**decided, **arguments_of(metric)}
+    parameters = {
+        key: value if isinstance(value, str | float | int) else _text(value) for key, value in arguments.items()
+    }
     low, high = known.range if known is not None and headline else (-math.inf, math.inf)
     return {
         "metric_id": f"unbraid.{kind}.{name}",

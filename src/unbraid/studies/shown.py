@@ -46,10 +46,10 @@ def failed_metrics(runs: "Sequence[RunView]") -> list[str]:
         for name, reason in run.failed_metrics.items():
             reasons.setdefault(name, []).append(reason)
     lines = []
-    for name, said in reasons.items():
-        others = len(set(said)) - 1
+    for name, own in reasons.items():
+        others = len(set(own)) - 1
         more = f" (and {others} other reasons)" if others else ""
-        lines.append(f"metric {name} failed for {len(said)} of {len(runs)} runs: {said[0]}{more}")
+        lines.append(f"metric {name} failed for {len(own)} of {len(runs)} runs: {own[0]}{more}")
     return lines
 
 

@@ -68,29 +68,29 @@ def _run(
     shared: Sequence[Sequence[Task]],
     apart: Sequence[str],
     datasets: Mapping[str, FactorDataset],
-    told: Callable[[TaskProgress], None],
+    report: Callable[[TaskProgress], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
-    yield from _on_devices(shared, apart, datasets, told, n_workers)
+    yield from _on_devices(shared, apart, datasets, report, n_workers)
     workers = n_workers and can_leave(datasets, [*on_cpu, *chain(*stacked)])
     for tasks in stacked:
-        failures = train(tasks, datasets, told)
+        failures = train(tasks, datasets, report)
         yield from failures.values()
         left = [task for task in tasks if task.id not in failures]
         # Trained by now, they are only scored: by all cores at once.
-        yield from _in_workers(left, datasets, told, n_workers) if workers else perform(left, datasets, told)
+        yield from _in_workers(left, datasets, report, n_workers) if workers else perform(left, datasets, report)
     if workers:
-        yield from _in_workers(on_cpu, datasets, told, n_workers)
+        yield from _in_workers(on_cpu, datasets, report, n_workers)
     else:
         for task in on_cpu:
-            yield from perform([task], datasets, told)
+            yield from perform([task], datasets, report)
 
 
 def _on_devices(
     waiting: Sequence[Sequence[Task]],
     devices: Sequence[str],
     datasets: Mapping[str, FactorDataset],
-    told: Callable[[TaskProgress], None],
+    report: Callable[[TaskProgress], None],
     n_workers: int,
 ) -> Iterator[Outcome]:
     """Packs trained by one process for each device, which sees no other, then scored by all cores."""
@@ -98,7 +98,7 @@ def _on_devices(
     while waiting:
         alone: list[list[Task]] = []  # of a pack whose process died, each is tried by itself
         working = run_jobs(
-            train_together, waiting, datasets, n_workers=len(devices), report=lambda _, step: told(step), tries=TRIES,
+            train_together, waiting, datasets, n_workers=len(devices), report=lambda _, step: report(step), tries=TRIES,
             variables=[{"CUDA_VISIBLE_DEVICES": name} for name in devices],
         )  # fmt: skip
         with closing(working) as results:
@@ -114,14 +114,14 @@ def _on_devices(
                     yield from result.values()
                     trained += [task for task in tasks if task.id not in result]
         waiting = alone
-    yield from _in_workers(trained, datasets, told, n_workers)
+    yield from _in_workers(trained, datasets, report, n_workers)
 
 
 def _in_workers(
-    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], told: Callable[[TaskProgress], None], n_workers: int
+    tasks: Sequence[Task], datasets: Mapping[str, FactorDataset], report: Callable[[TaskProgress], None], n_workers: int
 ) -> Iterator[Outcome]:
     working = run_jobs(
-        perform_alone, tasks, datasets, n_workers=n_workers, report=lambda _, step: told(step), tries=TRIES,
+        perform_alone, tasks, datasets, n_workers=n_workers, report=lambda _, step: report(step), tries=TRIES,
         limit=tasks[0].time_limit if tasks else None,
     )  # fmt: skip
     with closing(cast(Generator[tuple[int, Outcome | Exception], None, None], working)) as results:

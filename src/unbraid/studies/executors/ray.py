@@ -226,7 +226,7 @@ def _run(
     joined: bool,
     groups: Sequence[Sequence[Task]],
     datasets: Mapping[str, FactorDataset],
-    told: Callable[[TaskProgress], None],
+    report: Callable[[TaskProgress], None],
     shares: Mapping[str, float],
 ) -> Iterator[Outcome]:
     submitted = _Submitted(ray, datasets, shares)
@@ -236,7 +236,7 @@ def _run(
         while submitted.running:
             ended = submitted.ended()
             for step in submitted.steps():
-                told(step)
+                report(step)
             submitted.end_stragglers()
             yield from submitted.outcomes(ended)
     finally:
@@ -281,10 +281,10 @@ class _Submitted:
     def steps(self) -> Iterator[TaskProgress]:
         """What the tasks at work said since the last call."""
         at_work = {task.id for tasks, _ in self.running.values() for task in tasks}
-        for name, said in self.ray.get(self.board.take.remote()).items():
+        for name, latest in self.ray.get(self.board.take.remote()).items():
             if name in at_work:
                 self.began.setdefault(name, time.monotonic())
-                yield TaskProgress(name, *said)
+                yield TaskProgress(name, *latest)
 
     def end_stragglers(self) -> None:
         """End tasks whose time is over: their places are free for others."""
@@ -356,14 +356,14 @@ def _board(ray: Any) -> Any:
 
     class Board:
         def __init__(self) -> None:
-            self.said: dict[str, tuple[Any, ...]] = {}
+            self.latest: dict[str, tuple[Any, ...]] = {}
 
-        def post(self, name: str, said: tuple[Any, ...]) -> None:
-            self.said[name] = said
+        def post(self, name: str, latest: tuple[Any, ...]) -> None:
+            self.latest[name] = latest
 
         def take(self) -> dict[str, tuple[Any, ...]]:
-            said, self.said = self.said, {}
-            return said
+            latest, self.latest = self.latest, {}
+            return latest
 
     here = ray.get_runtime_context().get_node_id()
     near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)

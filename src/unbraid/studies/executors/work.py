@@ -69,12 +69,12 @@ def _train(
     for task in tasks:
         task.working.mkdir(parents=True, exist_ok=True)
 
-    def told(sent: Report) -> None:
+    def report_members(sent: Report) -> None:
         for index, number in enumerate(sent.members):
             logs = {name: float(values[index]) for name, values in sent.logs.items() if np.isfinite(values[index])}
             report(TaskProgress(tasks[number].id, sent.step, logs))
 
-    trained = train_here(plan, members, dataset, folders=[task.working for task in tasks], report=told)
+    trained = train_here(plan, members, dataset, folders=[task.working for task in tasks], report=report_members)
     for task, result in zip(tasks, trained, strict=True):
         write_run(task.working, task.target, task.config, result, dataset)
 
@@ -115,14 +115,14 @@ def explain(error: BaseException) -> str:
     return text if isinstance(error, ValueError | OSError) and text else f"{type(error).__name__}: {text}"
 
 
-def out_of_time(said: object) -> str:
+def out_of_time(reason: object) -> str:
     """Why a run failed that was ended for its time, in a line."""
-    return f"time_limit: {said}; with a longer one {AGAIN}"
+    return f"time_limit: {reason}; with a longer one {AGAIN}"
 
 
-def died(said: object, tries: int) -> str:
+def died(reason: object, tries: int) -> str:
     """Why a run failed whose process ended so often, in a line."""
-    return f"{said} ({tries} times); {AGAIN}"
+    return f"{reason} ({tries} times); {AGAIN}"
 
 
 def _stop_if_full(error: Exception, folder: Path) -> None:
