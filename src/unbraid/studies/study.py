@@ -100,9 +100,9 @@ class Study(InFolder):
         if dataset is not None and dataset in self.parts:
             return self.parts[dataset]
         first, known = next(iter(self.parts)), ", ".join(self.parts)
-        unknown = "" if dataset is None else f"no dataset {dataset!r}: "
+        wrong = "" if dataset is None else f"no dataset {dataset!r}: "
         raise ValueError(
-            f"{unknown}the study is of {len(self.parts)} datasets, {known}; say dataset={first!r}, or take the folder of "
+            f"{wrong}the study is of {len(self.parts)} datasets, {known}; say dataset={first!r}, or take the folder of "
             f"one, such as {(self.folder or Path('study')) / first}"
         )
 
