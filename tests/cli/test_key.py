@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -19,6 +20,7 @@ FACTORS = np.repeat(grid_factors(2), 3, axis=0)
 CODES = entangled_codes(FACTORS)
 CELLS = [f"cell-{k}" for k in range(len(CODES))]
 ORDER = np.random.default_rng(0).permutation(len(CODES))
+Frames: TypeAlias = tuple[pd.DataFrame, pd.DataFrame]  # codes and labels
 
 
 def written(folder: Path, codes: pd.DataFrame, labels: pd.DataFrame, suffix: str, *, index: bool = False) -> list[str]:
@@ -29,7 +31,7 @@ def written(folder: Path, codes: pd.DataFrame, labels: pd.DataFrame, suffix: str
 
 
 @pytest.fixture
-def frames() -> tuple[pd.DataFrame, pd.DataFrame]:
+def frames() -> Frames:
     codes = pd.DataFrame(CODES, columns=[f"unit{k}" for k in range(CODES.shape[1])])
     labels = pd.DataFrame(FACTORS, columns=["shape", "size", "hue"]).iloc[ORDER]
     return codes, labels
@@ -43,9 +45,7 @@ def scored(arguments: list[str], folder: Path) -> tuple[float, list[str]]:
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_rows_are_matched_by_the_column_named(
-    suffix: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_rows_are_matched_by_the_column_named(suffix: str, frames: Frames, tmp_path: Path) -> None:
     codes, labels = frames
     arguments = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), suffix)
     score, notes = scored([*arguments, "--key", "cell"], tmp_path)
@@ -57,7 +57,7 @@ def test_rows_are_matched_by_the_column_named(
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_the_index_that_pandas_wrote_to_both_is_taken_without_a_key(
-    suffix: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+    suffix: str, frames: Frames, tmp_path: Path
 ) -> None:
     codes, labels = frames
     codes.index, labels.index = pd.Index(CELLS), pd.Index(np.array(CELLS)[ORDER])
@@ -66,9 +66,7 @@ def test_the_index_that_pandas_wrote_to_both_is_taken_without_a_key(
     assert any("stood in another order" in note for note in notes)
 
 
-def test_an_index_of_one_table_alone_is_no_factor_and_it_is_said(
-    frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_an_index_of_one_table_alone_is_no_factor_and_it_is_said(frames: Frames, tmp_path: Path) -> None:
     codes, labels = frames
     arguments = written(tmp_path, codes, labels, ".csv")
     labels.set_axis(CELLS).to_csv(tmp_path / "labels.csv")
@@ -77,7 +75,7 @@ def test_an_index_of_one_table_alone_is_no_factor_and_it_is_said(
     assert any("a column without a name was left out" in note for note in notes)
 
 
-def test_wrong_keys_end_in_one_line(frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> None:
+def test_wrong_keys_end_in_one_line(frames: Frames, tmp_path: Path) -> None:
     codes, labels = frames
     arguments = written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), ".csv")
 
@@ -93,9 +91,7 @@ def test_wrong_keys_end_in_one_line(frames: tuple[pd.DataFrame, pd.DataFrame], t
     assert "name different rows by 'cell'" in said(*arguments, "--key", "cell")
 
 
-def test_an_index_that_counts_is_matched_with_one_that_does_so_in_another_order(
-    frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_an_index_that_counts_is_matched_with_one_that_does_so_in_another_order(frames: Frames, tmp_path: Path) -> None:
     """As after `labels.sample(frac=1)`: both files have the index of pandas, and one of them is in order."""
     for suffix in (".csv", ".parquet"):
         codes, labels = frames
@@ -105,9 +101,7 @@ def test_an_index_that_counts_is_matched_with_one_that_does_so_in_another_order(
 
 
 @pytest.mark.parametrize("header", ["", "Unnamed: 0"])
-def test_an_index_of_the_codes_alone_is_no_code(
-    header: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
-) -> None:
+def test_an_index_of_the_codes_alone_is_no_code(header: str, frames: Frames, tmp_path: Path) -> None:
     codes, labels = frames
     arguments = written(tmp_path, codes, labels, ".csv")
     codes.set_axis(ORDER).to_csv(tmp_path / "codes.csv", index_label=header)
@@ -122,7 +116,7 @@ def test_an_index_of_the_codes_alone_is_no_code(
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_an_index_of_several_levels_without_names_is_matched_level_by_level(
-    suffix: str, frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path
+    suffix: str, frames: Frames, tmp_path: Path
 ) -> None:
     codes, labels = frames
     levels = pd.MultiIndex.from_arrays([[f"trial-{k // 10}" for k in range(len(codes))], np.arange(len(codes)) % 10])
@@ -134,7 +128,7 @@ def test_an_index_of_several_levels_without_names_is_matched_level_by_level(
     assert Representation.load(tmp_path / f"codes{suffix}").codes.shape == CODES.shape
 
 
-def test_a_figure_matches_rows_by_the_column_named(frames: tuple[pd.DataFrame, pd.DataFrame], tmp_path: Path) -> None:
+def test_a_figure_matches_rows_by_the_column_named(frames: Frames, tmp_path: Path) -> None:
     codes, labels = frames
     written(tmp_path, codes.assign(cell=CELLS), labels.assign(cell=np.array(CELLS)[ORDER]), ".csv")
 

@@ -60,6 +60,10 @@ def later(path: Path, text: str) -> None:
     os.utime(path, ns=(before + 10**9, before + 10**9))
 
 
+def down(*_: object, **__: object) -> None:
+    raise ConnectionError("the network is down")
+
+
 def machines(folder: Path) -> tuple[Mirror, Mirror]:
     return Mirror(URL, folder / "one"), Mirror(URL, folder / "other")
 
@@ -146,10 +150,6 @@ def test_a_failed_upload_keeps_what_was_discarded_in_mind(tmp_path: Path, monkey
     put(one.folder, {"failed/a.json": "1"})
     push(one)
     discard_in(one, "failed/a.json")
-
-    def down(*_: object, **__: object) -> None:
-        raise ConnectionError("the network is down")
-
     with monkeypatch.context() as patch:
         patch.setattr(MemoryFileSystem, "rm", down)
         with pytest.raises(OSError, match="the network is down"):
@@ -238,10 +238,6 @@ def test_changes_of_a_killed_process_are_sent_by_the_next(tmp_path: Path, monkey
     folder.mkdir(parents=True)
     put(folder, {"runs/a/config.json": "{}", "runs/a/scores.json": '{"n": 1}'})
     publish(folder)
-
-    def down(*_: object, **__: object) -> None:
-        raise ConnectionError("the network is down")
-
     with monkeypatch.context() as patch:
         patch.setattr(remote, "push", down)
         with pytest.raises(ConnectionError), carried(Mirror(URL, folder), every=60):

@@ -13,22 +13,17 @@ if TYPE_CHECKING:
     from unbraid.runs.labelled import Labels
     from unbraid.scoring.score import Confidence
 
+
+def _file(text: str) -> Any:
+    return typer.Option(metavar="FILE", help=text)
+
+
 # What is written.
-Csv: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the table to this .csv file; - prints it.")
-]
-Latex: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the table to this .tex file (LaTeX); - prints it.")
-]
-Markdown: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write the table to this .md file (Markdown); - prints it.")
-]
-Json: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write everything to this .json file; - prints it.")
-]
-Html: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write one standalone page to this .html file.")
-]
+Csv: TypeAlias = Annotated[Path | None, _file("Write the table to this .csv file; - prints it.")]
+Latex: TypeAlias = Annotated[Path | None, _file("Write the table to this .tex file (LaTeX); - prints it.")]
+Markdown: TypeAlias = Annotated[Path | None, _file("Write the table to this .md file (Markdown); - prints it.")]
+Json: TypeAlias = Annotated[Path | None, _file("Write everything to this .json file; - prints it.")]
+Html: TypeAlias = Annotated[Path | None, _file("Write one standalone page to this .html file.")]
 
 # What is measured.
 Metrics: TypeAlias = Annotated[str, typer.Option(help="Comma-separated metrics and presets (see `unbraid metrics`).")]
