@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-NEEDS = {"anndata": ["anndata"]}
+NEEDS = {"anndata": ["anndata"], "scikit-learn": ["pandas"]}
 
 
 NUMBER = re.compile(r" *-?\d\.\d{3}")

@@ -1,0 +1,69 @@
+"""One number of one metric, which is all that scorers and streaming metrics of other libraries hold."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unbraid._utils.suggest import suggestion
+from unbraid.metrics import Metric
+from unbraid.scoring.score import Named, choose, score
+from unbraid.storage.trust import trusting
+from unbraid.types import Kind
+
+Kinds = Mapping[str, Kind] | Sequence[Kind]
+
+
+@dataclass(frozen=True)
+class Number:
+    """What is computed, and how it is read."""
+
+    metric: Named
+    kinds: Kinds | None
+    value: str | None  # default the headline
+    seed: int
+
+    @property
+    def row(self) -> Metric:
+        return next(iter(choose(trusting(self.metric)).values()))
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Which way is better.
+
+        Raises:
+            ValueError: neither is.
+        """
+        upward = self.row.direction(self.value or self.row.headline)
+        if upward is None:
+            raise ValueError(
+                f"neither more nor less of {self.value!r} is better; name another value of {self.row.name}"
+            )
+        return upward
+
+    def of(self, codes: Any, factors: Any) -> float:
+        """The number itself.
+
+        Raises:
+            ValueError: unsound input, no meaning on it, or no such value.
+        """
+        card = score(codes, factors, metrics=[self.metric], kinds=self.kinds, seed=self.seed, on_error="raise")
+        ((name, scored),) = card.scored.items()
+        value = self.value or scored.metric.headline
+        if value not in scored.values:
+            raise ValueError(f"{name} has no value {value!r}; {suggestion(value, scored.values)}")
+        return scored.values[value]
+
+
+def number(name: Named, kinds: Kinds | None, value: str | None, seed: int, params: Mapping[str, Any]) -> Number:
+    """The number asked for.
+
+    Raises:
+        ValueError: an unknown metric, several of them, or an argument that it does not take.
+    """
+    if params and not isinstance(name, str):
+        raise ValueError(f"{', '.join(params)}: a function of your own takes no arguments here; give a partial of it")
+    asked = f"{name}({', '.join(f'{each}={given}' for each, given in params.items())})" if params else name
+    rows = choose(trusting(asked))
+    if len(rows) > 1:
+        raise ValueError(f"{asked} is several metrics, {', '.join(rows)}; name one")
+    return Number(asked, kinds, value, seed)
