@@ -107,7 +107,7 @@ $(OLDEST)/.installed: $(INSTALLED) tests/oldest.py
 	$(BIN)/python tests/oldest.py > $(OLDEST)/constraints.txt
 	$(OLDEST)/bin/python -m pip install --quiet --constraint $(OLDEST)/constraints.txt torch uv
 	$(OLDEST)/bin/uv pip install --quiet --python $(OLDEST)/bin/python --constraint $(OLDEST)/constraints.txt \
-	  --editable '.[table,train,data,explore,ray,track,anndata]' \
+	  --editable '.[table,train,data,explore,ray,track,anndata,lightning]' \
 	  flask flask-cors hypothesis moto onnxruntime packaging playwright pytest pytest-timeout pytest-xdist
 	touch $@
 

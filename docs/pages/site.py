@@ -24,7 +24,7 @@ TREES: Mapping[str, list[str]] = {
     "guides": [
         "scoring", "which-metric", "how-sure", "why-numbers-differ", "training", "studies", "scaling-out",
         "generalisation", "faults",
-        "ranking", "paper", "anndata", "scikit-learn",
+        "ranking", "paper", "anndata", "scikit-learn", "lightning",
     ],
     "reference": ["glossary", "metrics", "families", "datasets", "figures", "commands", "reference/index"],
     "reference/index": [f"{name.removeprefix('unbraid.')} <{name}>" for name in reference.modules()],

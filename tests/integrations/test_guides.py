@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
-NEEDS = {"anndata": ["anndata"], "scikit-learn": ["pandas"]}
+NEEDS = {"anndata": ["anndata"], "scikit-learn": ["pandas"], "lightning": ["lightning", "torchmetrics"]}
 
 
 NUMBER = re.compile(r" *-?\d\.\d{3}")
 
 
+@pytest.mark.filterwarnings("default")  # Lightning's own, on workers and devices
 @pytest.mark.parametrize("page", NEEDS)
 def test_a_guide_runs_and_prints_what_it_shows(
     page: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -1,0 +1,73 @@
+"""Lightning: a callback that scores a model while it is trained."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from unbraid._utils.arguments import check_whole
+from unbraid._utils.optional import require
+from unbraid.integrations._number import Kinds
+from unbraid.scoring.card import ScoreCard
+from unbraid.scoring.score import Named, score
+
+__all__ = ["ScoreCodes"]
+
+torch = require("torch", "lightning", "ScoreCodes")
+lightning = require("lightning.pytorch", "lightning", "ScoreCodes")
+
+
+class ScoreCodes(lightning.Callback):
+    """Score the codes of the same inputs after every few epochs, and log the headline of each metric.
+
+    The names are "unbraid/mig" and so on, for loggers, progress bars, `EarlyStopping` and `ModelCheckpoint`. `card` is
+    the latest card in full.
+
+    Args:
+        inputs: (n_samples, ...) tensor, encoded in batches on the device of the module.
+        factors: (n_samples, n_factors) of these, as `unbraid.score` takes them.
+        encode: from the module and a batch to codes (n, n_codes), or to a tuple that begins with them. Default: its
+            method `encode` where it has one, else its `forward`.
+        metrics, kinds: as for `unbraid.score`.
+        every_n_epochs: how often.
+        batch_size: rows per call of `encode`.
+        **options: as for `unbraid.score`.
+
+    Raises:
+        ImportError: torch or lightning is not installed.
+    """
+
+    def __init__(
+        self,
+        inputs: Any,
+        factors: Any,
+        *,
+        encode: Callable[[Any, Any], Any] | None = None,
+        metrics: Named | Sequence[Named] = "standard",
+        kinds: Kinds | None = None,
+        every_n_epochs: int = 1,
+        batch_size: int = 256,
+        **options: Any,
+    ) -> None:
+        for name, count in (("every_n_epochs", every_n_epochs), ("batch_size", batch_size)):
+            check_whole(name, count, 1)
+        self.inputs, self.factors, self.encode = inputs, factors, encode
+        self.every_n_epochs, self.batch_size = every_n_epochs, batch_size
+        self._options = {"metrics": metrics, "kinds": kinds, **options}
+        self.card: ScoreCard | None = None
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Score, if this is one of the epochs."""
+        if (trainer.current_epoch + 1) % self.every_n_epochs:
+            return
+        self.card = score(self._codes(pl_module), self.factors, **self._options)
+        pl_module.log_dict({f"unbraid/{name}": each.headline for name, each in self.card.scored.items()})
+
+    def _codes(self, module: Any) -> Any:
+        encode = self.encode or (lambda module, batch: getattr(module, "encode", module)(batch))
+        trained = module.training
+        module.eval()
+        try:
+            with torch.no_grad():
+                found = [encode(module, batch.to(module.device)) for batch in self.inputs.split(self.batch_size)]
+        finally:
+            module.train(trained)
+        return torch.cat([each[0] if isinstance(each, tuple | list) else each for each in found]).cpu()

@@ -1,0 +1,90 @@
+"""The callback in a real Trainer."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+lightning = pytest.importorskip("lightning.pytorch")
+
+from unbraid import score  # noqa: E402
+from unbraid.integrations.lightning import ScoreCodes  # noqa: E402
+
+RNG = np.random.default_rng(0)
+FACTORS = RNG.integers(0, 3, (120, 2))
+INPUTS = torch.from_numpy(FACTORS @ RNG.standard_normal((2, 4)) + 0.1 * RNG.standard_normal((120, 4))).float()
+KINDS: Any = ["ordinal", "ordinal"]
+pytestmark = pytest.mark.filterwarnings("default")  # Lightning's own, on workers and devices
+
+
+class Autoencoder(lightning.LightningModule):
+    def __init__(self) -> None:
+        super().__init__()
+        self.encoder = torch.nn.Sequential(torch.nn.Linear(4, 3), torch.nn.Dropout(0.5))
+        self.decoder = torch.nn.Linear(3, 4)
+
+    def encode(self, batch: Any) -> Any:
+        assert not self.training
+        return self.encoder(batch), torch.zeros(len(batch), 3)
+
+    def training_step(self, batch: Any, _: int) -> Any:
+        return ((self.decoder(self.encoder(batch[0])) - batch[0]) ** 2).mean()
+
+    def configure_optimizers(self) -> Any:
+        return torch.optim.Adam(self.parameters(), 1e-2)
+
+
+def trained(folder: Path, *callbacks: Any) -> tuple[Any, Any]:
+    torch.manual_seed(0)
+    module = Autoencoder()
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(INPUTS), batch_size=60)
+    trainer = lightning.Trainer(
+        max_epochs=5, accelerator="cpu", default_root_dir=folder, callbacks=list(callbacks), logger=False,
+        enable_progress_bar=False, enable_model_summary=False,
+    )  # fmt: skip
+    trainer.fit(module, loader)
+    return trainer, module
+
+
+def test_it_scores_every_few_epochs_and_logs(tmp_path: Path) -> None:
+    class Seen(lightning.Callback):
+        epochs: list[int] = []
+
+        def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+            assert pl_module.training
+            if "unbraid/mig" in trainer.callback_metrics:
+                self.epochs.append(trainer.current_epoch)
+
+    scored = ScoreCodes(INPUTS, FACTORS, metrics=["mig", "snc"], kinds=KINDS, every_n_epochs=2, batch_size=50)
+    best = lightning.callbacks.ModelCheckpoint(tmp_path, monitor="unbraid/mig", mode="max", every_n_epochs=2)
+    trainer, module = trained(tmp_path, scored, Seen(), best)
+    assert Seen.epochs[0] == 1  # the second
+    assert scored.card is not None
+    assert trainer.callback_metrics["unbraid/mig"] == pytest.approx(scored.card["mig"].score, abs=1e-6)
+    assert set(trainer.callback_metrics) >= {"unbraid/mig", "unbraid/snc"}
+    assert best.best_model_path
+    last = ScoreCodes(INPUTS, FACTORS, metrics="mig", kinds=KINDS)
+    last.on_train_epoch_end(type("At", (), {"current_epoch": 0}), at_hand(module))
+    module.eval()
+    codes = module.encode(INPUTS)[0].detach()
+    assert last.card is not None
+    assert last.card["mig"].score == score(codes, FACTORS, kinds=KINDS, metrics="mig")["mig"].score
+
+
+def at_hand(module: Any) -> Any:
+    module.log_dict = lambda logged: logged
+    return module
+
+
+def test_an_encoder_of_ones_own(tmp_path: Path) -> None:
+    scored = ScoreCodes(INPUTS, FACTORS, encode=lambda _, batch: batch[:, :2], metrics="mig", kinds=KINDS)
+    trained(tmp_path, scored)
+    assert scored.card is not None
+    assert scored.card["mig"].score == score(INPUTS[:, :2], FACTORS, kinds=KINDS, metrics="mig")["mig"].score
+
+
+def test_a_mistake_is_one_line() -> None:
+    with pytest.raises(ValueError, match="every_n_epochs must be a whole number, 1 or more"):
+        ScoreCodes(INPUTS, FACTORS, every_n_epochs=0)
