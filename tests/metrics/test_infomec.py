@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from scipy.special import digamma
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import log_loss
+from sklearn.feature_selection import mutual_info_classif
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.metrics import log_loss, mutual_info_score
 
 from tests.examples import entangled_codes, grid_factors, noisy_codes, random_codes
 from unbraid.metrics import infomec
@@ -77,7 +78,72 @@ def test_the_formula_in_plain_loops(variant) -> None:
     assert (result.modularity, result.compactness) == pytest.approx((modularity, compactness), abs=1e-12)
     first, second = np.sort(shares, axis=1)[:, ::-1].T[:2]
     assert result.modularity_gap == pytest.approx((first - second).mean())
-    assert (result.r2 is None) == (not variant.startswith("training"))
+    assert (result.r2 is None) == (result.r2_active is None) == (not variant.startswith("training"))
+
+
+def trained(codes: FloatArray, factors: IntArray, bins: int | None) -> tuple[dict[str, float], FloatArray]:
+    """What `log_disentanglement_metrics` of the authors' training prints, line by line, and which codes are active."""
+    shares = np.empty((codes.shape[1], factors.shape[1]))
+    for i, code in enumerate(codes.T):
+        for k, levels in enumerate(factors.T):
+            if bins is None:
+                information = mutual_info_classif(code[:, None], levels, n_neighbors=3, random_state=0)[0]
+            else:
+                information = mutual_info_score(np.digitize(code, np.histogram(code, bins)[1][:-1]), levels)
+            shares[i, k] = information / mutual_info_score(levels, levels)
+    ranges = codes.max(axis=0) - codes.min(axis=0)
+    active = ranges > ranges.max() / 8
+    by_code, by_factor = np.sort(shares, axis=1), np.sort(shares, axis=0)
+    scaled = (factors - factors.mean(axis=0)) / factors.std(axis=0)
+    return {
+        "modularity_gap": float((by_code[:, -1] - by_code[:, -2])[active].mean()),
+        "compactness_gap": float((by_factor[-1] - by_factor[-2]).mean()),
+        "r2": float(np.mean([LinearRegression().fit(codes, y).score(codes, y) for y in scaled.T])),
+    }, active
+
+
+@pytest.mark.parametrize(
+    ("variant", "given", "bins"),
+    [("training", {}, None), ("training_binned", {}, 20), ("training_binned", {"bins": 7}, 7)],
+)
+def test_training_prints_gaps_and_r2_as_its_authors(variant, given: dict, bins: int | None) -> None:
+    """Codes of a narrow range are not active, but their information and their share of R^2 count."""
+    narrow = 0.03 * noisy_codes(FACTORS, noise=0.5)[:, ::-1]
+    codes = np.column_stack([entangled_codes(FACTORS), narrow[:, 1:]])
+    expected, active = trained(codes, FACTORS, bins)
+    result = infomec(codes, FACTORS, variant=variant, **given)
+    assert result.active.tolist() == np.flatnonzero(active).tolist() == [0, 1, 2]
+    for name, value in expected.items():
+        assert getattr(result, name) == pytest.approx(value, abs=1e-4 if bins is None else 1e-9), name
+    ours, _ = trained(codes[:, :3], FACTORS, bins)
+    assert result.compactness_gap_active == pytest.approx(ours["compactness_gap"], abs=1e-4)
+    assert result.r2_active == pytest.approx(ours["r2"], abs=1e-9)
+    assert abs(result.compactness_gap - result.compactness_gap_active) > 0.01
+    assert expected["r2"] > ours["r2"] + 0.01
+
+
+def test_which_discrete_codes_are_active() -> None:
+    """A range of 3 beside 30: more than nothing, less than an eighth; its quartiles are farther apart than .1."""
+    codes = np.column_stack([10 * FACTORS[:, 2], FACTORS[:, 1], 0.01 * FACTORS[:, 1]])
+    active = {
+        each: infomec(codes, FACTORS, variant=each, discrete_codes=True).active.tolist()
+        for each in ("standalone", "training", "training_binned", "tripod")
+    }
+    assert active == {"standalone": [0, 1, 2], "training": [0], "training_binned": [0], "tripod": [0, 1]}
+
+
+def test_r2_of_discrete_codes_is_of_indicators() -> None:
+    """A code that says which level, in an order of its own: a line reads little of it, indicators all."""
+    scrambled = np.array([2, 0, 3, 1])[GRID[:, :1]] * 1.0
+    line = np.corrcoef(scrambled[:, 0], GRID[:, 0])[0, 1] ** 2
+    assert infomec(scrambled, GRID[:, :1], variant="training", neighbours=1).r2 == pytest.approx(line)
+    assert infomec(scrambled, GRID[:, :1], variant="training", discrete_codes=True).r2 == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("given", [{}, {"variant": "training"}, {"variant": "training_binned", "discrete_codes": True}])
+def test_bins_where_nothing_is_binned_are_refused(given: dict) -> None:
+    with pytest.raises(ValueError, match="bins cut real codes"):
+        infomec(FACTORS, FACTORS, bins=10, **given)
 
 
 def test_variants_differ_in_what_is_active_and_in_the_estimate() -> None:

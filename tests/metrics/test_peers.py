@@ -92,6 +92,25 @@ def test_infomec_is_that_of_its_authors() -> None:
     assert 0.6914149272690134 < whole.explicitness < 0.72
 
 
+def test_infomec_of_training_is_that_of_its_authors() -> None:
+    """The same, disentangle/metrics/mutual_information.py and explicitness.py, which scripts/train_ae.py prints."""
+    example = Representation.example()
+    codes, factors = example.codes[:1500].astype(float), example.factors[:1500]
+    theirs = {
+        "training": (0.4179119825103152, 0.12331852764206527, 0.43387402711737677, 0.1436958902100205),
+        "training_binned": (0.33338220080999087, 0.12859759370405582, 0.3171348367188098, 0.12276412268964873),
+    }
+    variant: Any
+    for variant, expected in theirs.items():
+        found = infomec(codes, factors, variant=variant)
+        ours = found.modularity, found.modularity_gap, found.compactness, found.compactness_gap
+        assert ours == pytest.approx(expected, abs=2e-4 if variant == "training" else 1e-9)
+        assert found.r2 == pytest.approx(0.6072599227116775, abs=1e-9)
+    whole = infomec(np.round(2 * codes), factors, variant="training", discrete_codes=True)
+    assert whole.compactness_gap == pytest.approx(0.12107253820934967, abs=1e-9)
+    assert whole.r2 == pytest.approx(0.6982475313624065, abs=1e-9)
+
+
 def test_explicitness_of_a_curve_is_that_of_the_authors_of_dci_es() -> None:
     """andreinicolicioiu/DCI-ES, 9329dae, metrics/explitcitness.py, of a baseline of .8."""
     rng = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from unbraid.types import ArrayLike, BoolArray, FloatArray, IntArray, Kind
 
 Variant: TypeAlias = Literal["standalone", "training", "training_binned", "tripod"]
 BINS = 20
-DISCRETE_SPREAD = 0.1  # interquartile range of a discrete code from which on "tripod" takes it for active
+MOST_BINS = 1000
 SILENT = 1e-12  # share of a factor's entropy: less is rounding
 STEPS = 100  # of logistic regression: where levels can be parted, the best weights are infinite
 UNTOLD = 0.05  # explicitness below which shares of information are those of noise
@@ -31,13 +31,14 @@ class _Rule(NamedTuple):
     neighbours: int | None  # None for equal-width bins
     least_spread: float  # of that of the widest code
     interquartile: bool  # whether the spread is the interquartile range, or all of it
+    least_discrete: float | None  # spread of a discrete code itself; None where the share counts
 
 
 RULES: dict[str, _Rule] = {
-    "standalone": _Rule(10, 1 / 20, interquartile=False),
-    "training": _Rule(3, 1 / 8, interquartile=False),
-    "training_binned": _Rule(None, 1 / 8, interquartile=False),
-    "tripod": _Rule(10, 1 / 10, interquartile=True),
+    "standalone": _Rule(10, 1 / 20, interquartile=False, least_discrete=0.0),
+    "training": _Rule(3, 1 / 8, interquartile=False, least_discrete=None),
+    "training_binned": _Rule(None, 1 / 8, interquartile=False, least_discrete=None),
+    "tripod": _Rule(10, 1 / 10, interquartile=True, least_discrete=0.1),
 }
 
 
@@ -47,13 +48,15 @@ class InfoMEC(Shown):
     compactness: float
     explicitness: float
     modularity_gap: float  # mean over active codes of the largest share of information less the second
-    compactness_gap: float  # the same over factors
+    compactness_gap: float  # the same over factors, between the two best of all codes
+    compactness_gap_active: float  # of active codes
     per_code: FloatArray  # (n_codes,) modularity; 0 for codes that are left out
     per_factor: FloatArray  # (n_factors,) compactness
     explicitness_per_factor: FloatArray  # (n_factors,)
     information: FloatArray  # (n_codes, n_factors) as shares of the factor's entropy
     active: IntArray  # codes that count
-    r2: float | None = None  # of least squares from active codes, on the rows fitted to; variants of training alone
+    r2: float | None = None  # of least squares from all codes, on the rows fitted to; variants of training alone
+    r2_active: float | None = None  # from active codes
     notes: tuple[str, ...] = ()
 
 
@@ -66,6 +69,7 @@ def infomec(
     variant: Variant = "standalone",
     discrete_codes: bool = False,
     neighbours: int | None = None,
+    bins: int = BINS,
     sizes: Sequence[int] | None = None,
 ) -> InfoMEC:
     """How concentrated the information of each code and on each factor is, and how well linear models predict it.
@@ -81,11 +85,13 @@ def infomec(
         seed: draws what parts equal values of a code.
         variant: whose rule it is. "standalone", the file that the authors of latent_quantization give away: 10 nearest
             neighbours, codes whose range is above a twentieth of the largest are active. "training", what their
-            training prints: 3 neighbours, an eighth. "training_binned", the same by 20 bins of equal width. "tripod",
-            the authors' later code: 10 neighbours, interquartile range above a tenth of the largest.
-        discrete_codes: each value of a code is a class: plug-in information, every code that varies is active (by
-            "tripod" those whose interquartile range is above .1), and explicitness is of indicators of the values.
+            training prints: 3 neighbours, an eighth. "training_binned", the same by bins of equal width. "tripod", the
+            authors' later code: 10 neighbours, interquartile range above a tenth of the largest.
+        discrete_codes: each value of a code is a class: plug-in information, and explicitness and `r2` are of
+            indicators of the values. Every code that varies is active by "standalone", those whose interquartile range
+            is above .1 by "tripod"; for training the rule is as above.
         neighbours: instead of the variant's number.
+        bins: of each code for "training_binned", 2 to 1000. Their training prints 10, 20 and 50.
         sizes: number of levels of each factor, around which cyclic ones wrap, for `r2`.
 
     Returns:
@@ -96,13 +102,18 @@ def infomec(
         code compactness is 1, with one factor modularity is 1, with no active code all are 0. Chance: far above 0.
         Blind to order and sign of codes, not to their scale (which are active) nor to rotation.
 
+        As their training prints them, `compactness_gap` and `r2` are of all codes and `modularity_gap` of active ones;
+        ours by active codes are `compactness_gap_active` and `r2_active`.
+
     Raises:
-        ValueError: what every metric refuses, an unknown `variant`, or `neighbours` below 1.
+        ValueError: what every metric refuses, an unknown `variant`, `neighbours` below 1, `bins` out of range, or
+            `bins` other than 20 where the variant has none.
 
     Reference:
         Hsu et al. 2023, "Disentanglement via Latent Quantization"; Hsu et al. 2024, "Tripod".
         Papers take 10 000 rows. Logistic regression takes 100 steps of L-BFGS at most, as theirs, with balanced
-        classes and without a penalty, on the rows that it is judged by; no peer holds any out.
+        classes and without a penalty, on the rows that it is judged by; no peer holds any out. `r2` differs from theirs
+        where `kinds` has cyclic factors (cosine and sine here) or categorical ones (indicators): they regress numbers.
 
     Example:
         >>> grid = FactorSpace(("a", "b"), (4, 2), ("ordinal", "ordinal")).grid()
@@ -114,10 +125,13 @@ def infomec(
     rule = RULES[variant]
     if neighbours is not None:
         rule = rule._replace(neighbours=check_whole("neighbours", neighbours, 1))
+    check_whole("bins", bins, 2, MOST_BINS)
+    if bins != BINS and (rule.neighbours is not None or discrete_codes):
+        raise ValueError('bins cut real codes for variant="training_binned" alone; others have none')
     inputs = check_inputs(codes, factors, kinds, seed)
     levels, entropies = as_levels(inputs), factor_entropy(as_levels(inputs))
     if discrete_codes or rule.neighbours is None:
-        classes = _classes(inputs.codes) if discrete_codes else bin_equal_width(inputs.codes, BINS)
+        classes = _classes(inputs.codes) if discrete_codes else bin_equal_width(inputs.codes, bins)
         information = mutual_information(classes, levels) / entropies
     else:
         information = neighbour_information(inputs, rule.neighbours, seed) / entropies
@@ -135,13 +149,15 @@ def infomec(
         compactness=float(per_factor.mean()),
         explicitness=float(explicit.mean()),
         modularity_gap=float(gaps(shares.T).mean()) if len(active) else 0.0,
-        compactness_gap=float(gaps(shares).mean()) if len(active) else 0.0,
+        compactness_gap=float(gaps(information).mean()),
+        compactness_gap_active=float(gaps(shares).mean()) if len(active) else 0.0,
         per_code=per_code,
         per_factor=per_factor,
         explicitness_per_factor=explicit,
         information=information,
         active=active,
-        r2=_r2(inputs, active, sizes) if training else None,
+        r2=_r2(inputs, np.arange(inputs.n_codes), discrete_codes, sizes) if training else None,
+        r2_active=_r2(inputs, active, discrete_codes, sizes) if training else None,
         notes=(*levels.notes, *_notes(inputs, active, shares, float(explicit.mean()))),
     )
 
@@ -164,21 +180,17 @@ def _classes(codes: FloatArray) -> IntArray:
 
 def _active(codes: FloatArray, rule: _Rule, discrete: bool) -> BoolArray:
     # Halved, since the range of the largest floats has no end.
-    spread = codes.max(axis=0) / 2 - codes.min(axis=0) / 2
-    if rule.interquartile:
-        low, high = np.quantile(codes / 2, [0.25, 0.75], axis=0)
-        return high - low > (DISCRETE_SPREAD / 2 if discrete else rule.least_spread * (high - low).max())
-    return spread > (0.0 if discrete else rule.least_spread * spread.max())
+    low, high = np.quantile(codes / 2, [0.25, 0.75] if rule.interquartile else [0.0, 1.0], axis=0)
+    spread = high - low
+    if discrete and rule.least_discrete is not None:
+        return spread > rule.least_discrete / 2
+    return spread > rule.least_spread * spread.max()
 
 
 @shared
 def _explicitness(inputs: Inputs, levels: Levels, discrete: bool) -> FloatArray:
     """(n_factors,)"""
-    if discrete:
-        columns = [(column[:, None] == np.unique(column)).astype(float) for column in inputs.codes.T]
-        predictors = standardised(np.concatenate(columns, axis=1))
-    else:
-        predictors = standardised(inputs.codes)
+    predictors = _predictors(inputs.codes, discrete)
     missed = [
         unpenalised_cross_entropy(predictors, classes, size, STEPS)
         for classes, size in zip(levels.levels.T, levels.sizes, strict=True)
@@ -186,10 +198,18 @@ def _explicitness(inputs: Inputs, levels: Levels, discrete: bool) -> FloatArray:
     return 1.0 - np.array(missed) / np.log(levels.sizes)
 
 
-def _r2(inputs: Inputs, active: IntArray, sizes: Sequence[int] | None) -> float:
-    blocks, known = as_blocks(inputs, sizes), inputs.codes[:, active]
-    if not len(active):
+def _predictors(codes: FloatArray, discrete: bool) -> FloatArray:
+    """Standardised codes, or indicators of each of their values."""
+    if discrete:
+        columns = [(column[:, None] == np.unique(column)).astype(float) for column in codes.T]
+        codes = np.concatenate(columns, axis=1)
+    return standardised(codes)
+
+
+def _r2(inputs: Inputs, which: IntArray, discrete: bool, sizes: Sequence[int] | None) -> float:
+    if not len(which):
         return 0.0
+    blocks, known = as_blocks(inputs, sizes), _predictors(inputs.codes[:, which], discrete)
     return float(explained(least_squares(known, blocks.columns, known), blocks.columns, blocks.owner).mean())
 
 
@@ -224,6 +244,7 @@ METRIC = Metric(
     summary="How much of the information in each code is about one factor, by nearest neighbours.",
     limitations="Ignores how much information there is: noise beats a rotation. Read explicitness beside it.",
     source="Hsu et al. 2023 (Latent Quantization); Hsu et al. 2024 (Tripod)",
+    version=2,
     stochastic=True,
     invariant_to=frozenset({"permute", "flip", "dead"}),
     tolerance=0.02,
