@@ -22,7 +22,7 @@ TREES: Mapping[str, list[str]] = {
     "index": ["quickstart", "tutorials/index", "guides", "reference", "gallery", "reproductions/index", "development"],
     "tutorials/index": ["own-codes", "own-images", "which-model"],
     "guides": [
-        "scoring", "which-metric", "how-sure", "why-numbers-differ", "training", "studies", "scaling-out",
+        "scoring", "which-metric", "how-sure", "why-numbers-differ", "fit", "training", "studies", "scaling-out",
         "generalisation", "faults",
         "ranking", "paper", "anndata", "scikit-learn", "lightning",
     ],
