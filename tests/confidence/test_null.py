@@ -31,7 +31,7 @@ def test_p_and_distance_by_hand() -> None:
     assert null_of(error, 0.1, np.array([0.4, 0.6])).above == pytest.approx((0.1 - 0.5) / (0 - 0.5))
     assert null_of(error, 0.1, np.array([0.4, 0.6])).p == pytest.approx(1 / 3)
     assert null_of(METRICS["mig"], 1.0, np.array([1.0, 1.0])).above is None
-    assert Null(np.array([0.2]), 0.5, None).spread == 0.0
+    assert Null(0.3, np.array([0.2]), 0.5, None).spread == 0.0
 
 
 def test_rows_keep_their_codes_and_posteriors_together() -> None:

@@ -111,19 +111,47 @@ def test_whole_groups_change_places() -> None:
 
 
 @pytest.mark.parametrize("groups", [None, np.repeat([0, 1], [30, 20])])
-def test_a_shift_goes_a_tenth_of_the_length_and_stays_within_groups(groups: Any) -> None:
-    held = Representation(np.arange(50.0)[:, None], np.arange(50)[:, None], groups=groups)
-    for draw in range(200):
-        rows = Shuffle("shift", 1).of(held, [0, draw]).codes[:, 0]
-        for own in (slice(None),) if groups is None else (slice(30), slice(30, 50)):
-            length, start = (50, 0) if groups is None else (len(rows[own]), own.start or 0)
-            steps = np.diff(rows[own])
-            assert set(np.abs(steps).tolist()) <= {0, 1}, "the series has no jump that it had not"
-            assert rows[own].min() >= start
-            assert rows[own].max() < start + length
-            forward = np.flatnonzero(steps == 1)
-            distance = abs(rows[own][forward[0]] - start - forward[0]) if len(forward) else length
-            assert distance >= length / 10 or rows[own][0] != start + distance
+def test_a_shift_puts_another_stretch_of_codes_beside_the_middle_half(groups: Any) -> None:
+    held = Representation(np.arange(50.0)[:, None], np.arange(50)[:, None], groups=groups, log_variances=-np.arange(50.0)[:, None])
+    shuffle = Shuffle("shift", 1)
+    parts = [(0, 50, 12)] if groups is None else [(0, 30, 7), (30, 50, 5)]
+    middle = np.concatenate([np.arange(start + margin, end - margin) for start, end, margin in parts])
+    assert shuffle.unmoved(held).codes[:, 0].tolist() == middle.tolist()
+    starts = set()
+    for draw in range(300):
+        moved = shuffle.of(held, [0, draw])
+        assert moved.factors[:, 0].tolist() == middle.tolist()
+        assert moved.log_variances is not None
+        assert (moved.log_variances == -moved.codes).all(), "posteriors go with their codes"
+        distances, place = [], 0
+        for start, end, margin in parts:
+            codes = moved.codes[place : place + end - start - 2 * margin, 0]
+            place += len(codes)
+            assert (np.diff(codes) == 1).all(), "no jump, no fold"
+            assert start <= codes[0] <= codes[-1] < end
+            distances.append(int(codes[0]) - start - margin)
+        assert all(distances), "the rows as they are are no shift"
+        starts.add(tuple(distances))
+    if groups is None:
+        assert starts == {(far,) for far in range(-12, 13) if far}
+    else:
+        assert any(one != other for one, other in starts), "each group by a distance of its own"
+
+
+def test_shifts_are_compared_with_the_middle_half(tmp_path: Path) -> None:
+    held = walks(0)
+    card = score(held, metrics=["mig", "sap"], null="shift:5")
+    alone = score(held.keep_rows(np.arange(150, 450)), metrics=["mig", "sap"])
+    for name in ("mig", "sap"):
+        null = card.scored[name].null
+        assert null is not None
+        assert null.score == alone[name].score != card[name].score
+        assert f"middle half of the rows {null.score:.3f}, with rows shifted" in null.note
+        assert null.p == (1 + (null.scores >= null.score).sum()) / 6
+    card.save(tmp_path / "card.json")
+    kept = unbraid.ScoreCard.load(tmp_path / "card.json").scored["mig"].null
+    assert kept is not None
+    assert kept.score == alone["mig"].score
 
 
 def test_groups_too_short_to_be_shifted_are_told() -> None:

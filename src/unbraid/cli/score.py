@@ -91,7 +91,7 @@ def score(
         typer.Option(
             metavar="NUMBER|shift|shift:NUMBER",
             help="Permutation test with this many shuffles of the rows (of whole groups with --groups). For time "
-            "series: `shift`, 100 circular shifts by at least a tenth of the length.",
+            "series: `shift`, 100 other stretches of codes beside the middle half of the factors.",
         ),
     ] = "0",
     baselines: Annotated[

@@ -13,7 +13,7 @@ from unbraid.types import FloatArray, IntArray, Moved
 
 IN_WORDS: Mapping[Moved, str] = {"rows": "shuffled", "groups": "shuffled by groups", "shift": "shifted"}
 SHIFTS = 100
-NEAREST = 10  # a shift goes at least one row in so many far
+SHORTEST = 10  # rows of a series that can be shifted
 FEWEST_GROUPS = 5  # that can be shuffled: four have but 24 orders, one of which is their own
 
 
@@ -21,11 +21,13 @@ FEWEST_GROUPS = 5  # that can be shuffled: four have but 24 orders, one of which
 class Null:
     """A headline beside those of moved rows.
 
-    `scores` (n_shuffles,); `p` the share of them that are at least as good, the rows as they are counted as one of
-    them, so that it is never below 1 / (n_shuffles + 1); `above` (score - mean) / (best - mean), 1 for the best
+    `score` is what moved rows are compared with: the headline or, where rows are shifted, that of the middle half of
+    the rows; `scores` (n_shuffles,); `p` the share of them that are at least as good, the rows as they are counted as
+    one of them, so that it is never below 1 / (n_shuffles + 1); `above` (score - mean) / (best - mean), 1 for the best
     value of the metric and 0 for the mean of the null, None where the metric has no best value beyond that mean.
     """
 
+    score: float
     scores: FloatArray
     p: float
     above: float | None
@@ -43,8 +45,9 @@ class Null:
     @property
     def note(self) -> str:
         within = "not told from its null: " if self.p > WITHIN else ""
-        said = f"with rows {IN_WORDS[self.moved]} {self.mean:.3f} ± {self.spread:.3f}"
-        return f"{within}{said} ({len(self.scores)} times, p = {self.p:.2g})"
+        middle = f"middle half of the rows {self.score:.3f}, " if self.moved == "shift" else ""
+        moved = f"with rows {IN_WORDS[self.moved]} {self.mean:.3f} ± {self.spread:.3f}"
+        return f"{within}{middle}{moved} ({len(self.scores)} times, p = {self.p:.2g})"
 
     @property
     def of_what(self) -> str:
@@ -58,7 +61,7 @@ class Null:
 
     def to_dict(self) -> dict[str, object]:
         """As the JSON file has it."""
-        numbers = {name: getattr(self, name) for name in ("mean", "spread", "p", "above")}
+        numbers = {name: getattr(self, name) for name in ("score", "mean", "spread", "p", "above")}
         moved = {} if self.moved == "rows" else {"moved": self.moved}
         return {"scores": self.scores.tolist(), **numbers, **moved}
 
@@ -71,16 +74,29 @@ class Shuffle:
     times: int
 
     def of(self, representation: Representation, seed: Sequence[int]) -> Representation:
-        """The same codes, with their posteriors, beside factors of other rows; the same rows for the same seed."""
+        """The codes, with their posteriors, beside factors of other rows; the same rows for the same seed.
+
+        Shifts leave the middle half of the factors, and put beside it any other stretch of the codes as long.
+        """
         draw, groups = np.random.default_rng(seed), representation.groups
+        members = _members(groups, len(representation))
         if self.moved == "shift":
-            rows = _shifted(_members(groups, len(representation)), draw)
-        elif self.moved == "groups" and groups is not None:
-            rows = _exchanged(_members(groups, len(representation)), draw)
-        else:
-            rows = draw.permutation(len(representation))
-        moved = {name: getattr(representation, name) for name in ("codes", *POSTERIOR)}
-        return replace(representation, **{name: array[rows] for name, array in moved.items() if array is not None})
+            fixed = representation.keep_rows(_stretches(members))
+            return _with_codes(fixed, representation, _stretches(members, draw))
+        if self.moved == "groups" and groups is not None:
+            return _with_codes(representation, representation, _exchanged(members, draw))
+        return _with_codes(representation, representation, draw.permutation(len(representation)))
+
+    def unmoved(self, representation: Representation) -> Representation:
+        """What moved rows are compared with: all rows, or of shifts the middle half of them."""
+        if self.moved != "shift":
+            return representation
+        return representation.keep_rows(_stretches(_members(representation.groups, len(representation))))
+
+
+def _with_codes(kept: Representation, source: Representation, rows: IntArray) -> Representation:
+    moved = {name: getattr(source, name) for name in ("codes", *POSTERIOR)}
+    return replace(kept, **{name: array[rows] for name, array in moved.items() if array is not None})
 
 
 def asked_shuffle(null: int | str) -> tuple[bool, int]:
@@ -128,10 +144,10 @@ def shuffle_of(null: int | str, representation: Representation) -> tuple[Shuffle
 
 def _notes_on_shifts(representation: Representation, members: Sequence[IntArray]) -> tuple[str, ...]:
     """Raises ValueError where shifts change nothing."""
-    long = [each for each in members if len(each) >= NEAREST]
+    long = [each for each in members if len(each) >= SHORTEST]
     if not long:
         what = "groups of rows" if representation.groups is not None else "rows"
-        raise ValueError(f"null='shift' needs {what} of {NEAREST} or more; the longest has {max(map(len, members))}")
+        raise ValueError(f"null='shift' needs {what} of {SHORTEST} or more; the longest has {max(map(len, members))}")
     still = [
         name
         for name, column in zip(representation.names, representation.factors.T, strict=True)
@@ -147,7 +163,7 @@ def _notes_on_shifts(representation: Representation, members: Sequence[IntArray]
         notes.append(f"constant within groups, so that shifts leave them as they are: {', '.join(still)}")
     if len(long) < len(members):
         few = len(members) - len(long)
-        notes.append(f"{few} of {len(members)} groups have fewer than {NEAREST} rows, too few to be shifted")
+        notes.append(f"{few} of {len(members)} groups have fewer than {SHORTEST} rows, too few to be shifted")
     return tuple(notes)
 
 
@@ -158,18 +174,20 @@ def _members(groups: IntArray | None, n_samples: int) -> list[IntArray]:
     return np.split(np.argsort(groups, kind="stable"), np.cumsum(np.bincount(groups))[:-1])
 
 
-def _shifted(members: Sequence[IntArray], draw: np.random.Generator) -> IntArray:
-    """(n_samples,) which row of the codes comes to each row, shifted within each group by a distance of its own.
+def _stretches(members: Sequence[IntArray], draw: np.random.Generator | None = None) -> IntArray:
+    """A half of the rows of each group: the middle one, or with `draw` any other stretch as long.
 
-    The circle runs through the rows of a group and back: of a series that drifts the end lies far from the start, and
-    where these met there would be a jump that the series itself has not.
+    No stretch is joined to another, so that under independence each has the law of the middle one, in a series that
+    drifts as a random walk does, too. Around a circle it has not: there the end meets the start.
     """
-    rows = np.empty(sum(map(len, members)), dtype=np.int64)
+    rows = []
     for own in members:
-        least = -(-len(own) // NEAREST)
-        far = int(draw.integers(least, 2 * len(own) - least + 1)) if len(own) >= NEAREST else 0
-        rows[own] = np.roll(np.append(own, own[::-1]), far)[: len(own)]
-    return rows
+        margin = len(own) // 4 if len(own) >= SHORTEST else 0
+        start = margin
+        if draw is not None and margin:
+            start += int(draw.integers(1, margin + 1)) * (1 if draw.integers(2) else -1)
+        rows.append(own[start : start + len(own) - 2 * margin])
+    return np.concatenate(rows)
 
 
 def _exchanged(members: Sequence[IntArray], draw: np.random.Generator) -> IntArray:
@@ -180,10 +198,10 @@ def _exchanged(members: Sequence[IntArray], draw: np.random.Generator) -> IntArr
     return rows
 
 
-def null_of(metric: Metric, headline: float, scores: FloatArray, moved: Moved = "rows") -> Null:
+def null_of(metric: Metric, score: float, scores: FloatArray, moved: Moved = "rows") -> Null:
     """Of the headline of a metric, and those of moved rows."""
     sign = 1 if metric.higher_is_better else -1
-    as_good = int(np.sum(sign * scores >= sign * headline))
+    as_good = int(np.sum(sign * scores >= sign * score))
     room = metric.best - scores.mean()
-    above = (headline - scores.mean()) / room if np.isfinite(room) and sign * room > 1e-9 else None
-    return Null(scores, (1 + as_good) / (1 + len(scores)), None if above is None else float(above), moved)
+    above = (score - scores.mean()) / room if np.isfinite(room) and sign * room > 1e-9 else None
+    return Null(score, scores, (1 + as_good) / (1 + len(scores)), None if above is None else float(above), moved)

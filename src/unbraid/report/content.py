@@ -223,8 +223,9 @@ def _row(name: str, scored: Mapping[str, Any], factor_names: Sequence[str]) -> d
 def _null(null: Null) -> dict[str, Any]:
     """What stands below the bar."""
     above = "" if null.above is None else f", {null.above:.2f} of the way from it to the best"
-    text = f"{IN_WORDS[null.moved]} {number_text(null.mean)} ± {number_text(null.spread)}{above}, p = {null.p:.2g}"
-    return {"text": text, "within": null.p > WITHIN}
+    middle = f"middle half of the rows {number_text(null.score)}, " if null.moved == "shift" else ""
+    moved = f"{IN_WORDS[null.moved]} {number_text(null.mean)} ± {number_text(null.spread)}"
+    return {"text": f"{middle}{moved}{above}, p = {null.p:.2g}", "within": null.p > WITHIN}
 
 
 def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:

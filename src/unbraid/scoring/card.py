@@ -475,7 +475,7 @@ def _scored(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Scored:
 
 
 def _null(saved: SavedNull) -> Null:
-    return Null(np.array(saved.scores), saved.p, saved.above, saved.moved)
+    return Null(saved.score, np.array(saved.scores), saved.p, saved.above, saved.moved)
 
 
 def _intervals(name: str, saved: SavedMetric, factors: tuple[str, ...]) -> Intervals | None:

@@ -80,8 +80,9 @@ def score(
             to tell each score from what codes of this shape get by luck; it takes as many times as long. The p-value is
             at least 1 / (null + 1), so that 19 is the least that can show a score above its null. Metrics that need
             no factors have none. With `groups` whole groups change places (5 at least). "shift", or "shift:200" for as
-            many, is for time series: the codes are moved against the factors by a tenth of the length or more, within
-            groups where these are given.
+            many, is for time series: the middle half of the factors meets any other stretch of the codes that is as
+            long, within groups where these are given, and p compares with the score of the middle half (the linear
+            shift of Harris 2020, "Nonsense correlations in neuroscience").
         baselines: codes of the same rows without training, by name, {"PCA": pca_codes}, as arrays or Representations;
             their scores are shown next to each score. `score_encoder` and `Run.baselines` make them from images.
         held_out: rows that `zero_shot` keeps out of training: a mask (n_samples,), a function from factors to such a

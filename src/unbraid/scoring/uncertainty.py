@@ -15,7 +15,7 @@ from unbraid.scoring.card import OnError, Scored, kept
 from unbraid.scoring.engine import Gap, score_each
 from unbraid.scoring.resampled import numbers_of, part_scorer
 from unbraid.storage.score_file import storable
-from unbraid.types import FloatArray, Moved, Progress
+from unbraid.types import FloatArray, Progress
 
 SEEDS = 5  # under which a metric that draws is scored, to say how much its own luck moves it
 
@@ -49,26 +49,37 @@ def with_nulls(
 ) -> dict[str, Scored]:
     """The same with the null of each metric that looks at factors, or the reason why it has none."""
     draws: dict[str, list[float]] = {name: [] for name, each in scored.items() if each.metric.needs_factors}
-    apart = [name for name in draws if scored[name].objects is not None]
-    sources = [(representation, [name for name in draws if name not in apart], how.held_out)]
-    sources += [(held, [name], None) for name in apart if (held := scored[name].objects) is not None]
     missing: dict[str, str] = {}
+    held_against = {name: scored[name].headline for name in draws}
+    apart = [name for name in draws if scored[name].objects is not None]
+    sources = [(representation, shuffle, [name for name in draws if name not in apart], how.held_out)]
+    # Whole objects were encoded for it: no trial and no series.
+    sources += [
+        (held, Shuffle("rows", 1), [name], None) for name in apart if (held := scored[name].objects) is not None
+    ]
+
+    def again(held: Representation, names: list[str], held_out: Gap | None, told: Progress | None) -> dict[str, float]:
+        rows = {name: scored[name].metric for name in names if name not in missing}
+        found: dict[str, float] = {}
+        for name, each in score_each(held, rows, seed=how.seed, held_out=held_out, with_chance=False, progress=told):
+            if isinstance(each, Scored):
+                found[name] = each.headline
+            else:
+                missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
+        return found
+
+    if shuffle.moved == "shift":
+        middle = shuffle.unmoved(representation)
+        held_against |= again(middle, sources[0][2], how.held_out, how.telling("middle half of the rows", 0, 1))
     for done in range(shuffle.times):
         told = how.telling(IN_WORDS[shuffle.moved], done, shuffle.times)
-        for held, names, its_own in sources:
-            rows = {name: scored[name].metric for name in names if name not in missing}
-            # Whole objects were encoded for it: no trial and no series.
-            moved = (shuffle if held is representation else Shuffle("rows", 1)).of(held, [how.seed, done])
-            for name, each in score_each(
-                moved, rows, seed=how.seed, held_out=its_own, with_chance=False, progress=told
-            ):
-                if isinstance(each, Scored):
-                    draws[name].append(each.headline)
-                else:
-                    missing[name] = storable(each) if isinstance(each, NotDefined) else how.on_error(name, each).reason
-    moves: dict[str, Moved] = {name: "rows" if name in apart else shuffle.moved for name in draws}
+        for held, moving, names, held_out in sources:
+            for name, headline in again(moving.of(held, [how.seed, done]), names, held_out, told).items():
+                draws[name].append(headline)
     nulls = {
-        name: null_of(scored[name].metric, scored[name].headline, np.array(each), moves[name])
+        name: null_of(
+            scored[name].metric, held_against[name], np.array(each), "rows" if name in apart else shuffle.moved
+        )
         for name, each in draws.items()
         if name not in missing
     }

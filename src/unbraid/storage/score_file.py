@@ -90,8 +90,9 @@ class SavedChance(_Part):
 
 
 class SavedNull(_Part):
-    """What moved rows score."""
+    """What moved rows score, and what they are compared with."""
 
+    score: FiniteFloat
     scores: Annotated[list[FiniteFloat], Field(min_length=1, max_length=LARGEST_ARRAY)]
     mean: FiniteFloat
     spread: Annotated[FiniteFloat, Field(ge=0)]
