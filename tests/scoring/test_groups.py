@@ -112,7 +112,9 @@ def test_whole_groups_change_places() -> None:
 
 @pytest.mark.parametrize("groups", [None, np.repeat([0, 1], [30, 20])])
 def test_a_shift_puts_another_stretch_of_codes_beside_the_middle_half(groups: Any) -> None:
-    held = Representation(np.arange(50.0)[:, None], np.arange(50)[:, None], groups=groups, log_variances=-np.arange(50.0)[:, None])
+    held = Representation(
+        np.arange(50.0)[:, None], np.arange(50)[:, None], groups=groups, log_variances=-np.arange(50.0)[:, None]
+    )
     shuffle = Shuffle("shift", 1)
     parts = [(0, 50, 12)] if groups is None else [(0, 30, 7), (30, 50, 5)]
     middle = np.concatenate([np.arange(start + margin, end - margin) for start, end, margin in parts])
