@@ -43,6 +43,33 @@ def test_curves_are_those_of_scikit_learn() -> None:
         loss = 1 - known.score(codes[test], FACTORS[test, 2])
         assert result.curves[place, 2] == pytest.approx(loss, abs=0.02)
     assert (np.diff(result.curves, axis=0) <= 0).all()
+    few = dci_es(codes, FACTORS, n_trees=60, capacities=[1, 3, 8])
+    np.testing.assert_array_equal(few.curves, np.minimum.accumulate(result.curves[[0, 2, 4]]))
+    areas = trapezoid(few.curves - few.curves[-1], [1, 3, 8], axis=0)
+    np.testing.assert_allclose(few.per_factor, 1 - 2 * areas / 7)
+    assert few.capacities.tolist() == [1, 3, 8]
+
+
+def test_as_published_what_noise_takes_of_importance_counts() -> None:
+    """One factor is the sign of a code, the other is of no code; trees of one cut share its importance by luck, p."""
+    rng = np.random.default_rng(0)
+    codes = rng.standard_normal((400, 2))
+    factors = np.column_stack([np.sign(codes[:, 0]), rng.standard_normal(400)])
+    train, _ = split_rows(400, (0.8, 0.2), 0)
+    forest = RandomForestRegressor(300, max_depth=1, random_state=0).fit(codes[train], factors[train, 1])
+    p = float(forest.feature_importances_[0])
+    entropy = -(np.log2(1 / (1 + p)) + p * np.log2(p / (1 + p))) / (1 + p)
+    published = (1 + p) / 2 * (1 - entropy) + (1 - p) / 2
+    completeness = (1 + 1 + p * np.log2(p) + (1 - p) * np.log2(1 - p)) / 2
+    given: Any = {"n_trees": 300, "capacities": [1, 2]}
+    ours, theirs = dci_es(codes, factors, **given), dci_es(codes, factors, **given, published=True)
+    assert theirs.disentanglement == pytest.approx(published, abs=0.04)
+    assert theirs.completeness == pytest.approx(completeness, abs=0.04)
+    assert (ours.disentanglement, ours.completeness) == pytest.approx((1.0, 0.5))
+    assert published < 0.75
+    assert ours.explicitness == pytest.approx(0.5)
+    assert theirs.explicitness == theirs.explicitness_published == ours.explicitness_published > 0.9
+    assert "importance count, as published" in theirs.notes[0]
 
 
 def test_parts_follow_from_curves_and_importance() -> None:
@@ -114,6 +141,9 @@ def test_perceptrons_begin_with_a_line_and_gain_where_there_is_a_curve() -> None
     assert result.per_factor[1] < 0.9
     np.testing.assert_array_equal(result.importance.argmax(axis=0), [0, 1, 2])
     assert not result.importance[3].any()
+    few = dci_es(codes, factors, kinds=["continuous", "continuous", "categorical"], probe="mlp", capacities=(0, 16))
+    np.testing.assert_array_equal(few.curves[0], result.curves[0])
+    assert few.capacities == pytest.approx(np.log([4 * 4 / 3, 4 * 16 + 17 * 4 / 3]))
 
 
 def test_many_random_features_are_a_gaussian_kernel() -> None:
@@ -139,3 +169,19 @@ def test_noise_is_not_explicit_by_any_probe(probe: Any) -> None:
     noise = dci_es(rng.standard_normal((200, 2)), factors, kinds=["continuous", "categorical"], probe=probe)
     assert noise.explicitness == noise.disentanglement == 0.0
     assert noise.explicitness_published > 0.5
+
+
+@pytest.mark.parametrize(
+    ("probe", "capacities", "message"),
+    [
+        ("forest", [0, 2], r"capacities\[0\] must be a whole number, 1 to 40; got 0"),
+        ("forest", [2], r"capacities must be at least two ascending whole numbers; got \[2\]"),
+        ("mlp", [4, 4], r"capacities must be at least two ascending whole numbers; got \[4, 4\]"),
+        ("rff", [16, 33], r"capacities of rff must be even \(cosines and sines\); got \[16, 33\]"),
+        ("forest", [1, 2.5], r"capacities\[1\] must be a whole number"),
+        ("forest", 8, r"capacities must be whole numbers in a list, such as \[1, 2, 3\]; got 8"),
+    ],
+)
+def test_capacities_that_a_probe_cannot_have_are_refused(probe: Any, capacities: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        dci_es(FACTORS, FACTORS, probe=probe, capacities=capacities)

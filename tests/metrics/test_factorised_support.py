@@ -41,6 +41,15 @@ def test_all_recombined_points_by_all_distances(ties: bool) -> None:
         assert result.per_pair.sum() / 2 == pytest.approx(result.score)
 
 
+@pytest.mark.parametrize(("batch_size", "sizes"), [(40, [40, 40, 20]), (50, [50, 50]), (99, [99, 1]), (200, [100])])
+def test_batches_are_the_next_rows_with_those_left_over(batch_size: int, sizes: list[int]) -> None:
+    codes = np.random.default_rng(0).standard_normal((100, 3)).cumsum(axis=0)
+    parts = np.split(codes, np.cumsum(sizes)[:-1])
+    result = factorised_support(codes, batch_size=batch_size, standardise=False, order="rows")
+    assert result.score == pytest.approx(np.mean([by_hand(part) for part in parts]))
+    assert result.n_batches == len(sizes)
+
+
 def test_dependence_scores_worse_than_independence() -> None:
     rng = np.random.default_rng(0)
     codes = rng.uniform(size=(2_000, 2))

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LinearRegression
 from sklearn.metrics import adjusted_rand_score
 
 from unbraid.metrics import NotDefined, fg_ari, slot_identifiability, slot_identifiability_from_matrix
@@ -54,6 +55,38 @@ def test_slots_are_judged_by_kernel_ridge_on_rows_kept_out() -> None:
     assert result.alignment.tolist() == [2, 0]
     assert result.score == pytest.approx(slot_identifiability_from_matrix(result.matrix))
     assert 0.5 < result.score <= result.own
+
+
+@pytest.mark.parametrize("train_fraction", [0.8, 0.5, 0.25])
+def test_slots_are_judged_by_least_squares_where_asked(train_fraction: float) -> None:
+    slots = RNG.standard_normal((200, 2, 3))
+    objects = np.stack([slots[:, 1, :2] ** 3, slots[:, 0, :2] + slots[:, 1, :2]], axis=1)
+    result = slot_identifiability(slots, objects, seed=1, regressor="linear", train_fraction=train_fraction)
+    train, test = split_rows(200, (train_fraction, 1 - train_fraction), 1)
+    assert len(train) == 200 * train_fraction
+    for i in range(2):
+        for k in range(2):
+            predicted = LinearRegression().fit(slots[train, i], objects[train, k]).predict(slots[test, i])
+            unit = objects[train, k].std(axis=0)
+            missed = (((predicted - objects[test, k]) / unit) ** 2).sum()
+            varied = (((objects[test, k] - objects[test, k].mean(axis=0)) / unit) ** 2).sum()
+            assert result.matrix[i, k] == pytest.approx(max(0.0, 1 - missed / varied), abs=1e-9)
+
+
+def test_perceptrons_read_what_a_line_does_not() -> None:
+    """The best line through t^2 of a symmetric t is flat, so that R^2 is 0."""
+    slots = RNG.standard_normal((500, 2, 1))
+    linear, curved = (slot_identifiability(slots, slots**2, regressor=each) for each in ("linear", "mlp"))
+    assert linear.own < 0.05
+    assert curved.own > 0.8
+
+
+@pytest.mark.parametrize("fraction", [0.0, 1.0, -0.5, "half"])
+def test_no_rows_to_fit_to_or_to_score_are_refused(fraction) -> None:
+    with pytest.raises(ValueError, match="^train_fraction must be a finite number, above 0 and below 1"):
+        slot_identifiability(np.ones((9, 2, 1)), np.ones((9, 2, 1)), train_fraction=fraction)
+    with pytest.raises(ValueError, match="more rows to be split into 2 parts"):
+        slot_identifiability(np.ones((9, 2, 1)), np.ones((9, 2, 1)), train_fraction=0.01)
 
 
 def test_slots_that_share_objects_score_little() -> None:

@@ -35,7 +35,7 @@ def block_mcc(
     """Mean root of R^2 of each block of factors from a block of codes of its own.
 
     Blocks are matched one to one on one half of the rows, and judged on the other; both ways. Of blocks of one column
-    each this is `mcc` without signs.
+    each this is `mcc` without signs. Elsewhere it is called `mcc(code_blocks=, factor_blocks=)`.
 
     Args:
         codes, factors, kinds, seed, groups: as for `block_r2`.

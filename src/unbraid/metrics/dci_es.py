@@ -8,7 +8,7 @@ import numpy as np
 
 from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.repr import Shown
-from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features
+from unbraid.metrics._shared.capacities import by_forests, by_perceptrons, by_random_features, check_capacities
 from unbraid.metrics._shared.chance import zero_chance
 from unbraid.metrics._shared.inputs import check_inputs
 from unbraid.metrics._shared.metric import DCI_CLAIMS, FEW_UNCHECKED_HALVES, Metric
@@ -46,6 +46,8 @@ def dci_es(
     groups: ArrayLike | None = None,
     probe: ProbeName = "forest",
     n_trees: int = N_TREES,
+    capacities: Sequence[int] | None = None,
+    published: bool = False,
     test_codes: ArrayLike | None = None,
     test_factors: ArrayLike | None = None,
 ) -> DCIES:
@@ -67,6 +69,12 @@ def dci_es(
             within one alone. Forests weigh codes by impurity, the others by the rise of the test loss when a code is
             shuffled.
         n_trees: of each forest, 1 to 1000; the paper takes 100.
+        capacities: depths of forests (1 to 40), hidden units of perceptrons (0, a linear probe, to 4096) or even
+            numbers of random features (2 to 8192): two or more, ascending. Default: those above, of forests 1, 2, 3, 4,
+            8, 10, 12, 14, 16, 18, 20 and 32. Fewer and smaller ones take less time.
+        published: score factors that no capacity predicts like all others, as the paper does: `explicitness` is then
+            `explicitness_published`, and their importance, which is that of noise, counts in `disentanglement` and
+            `completeness`. By default it counts nothing.
         test_codes: (n, n_codes) rows to test on; all rows of `codes` then train.
         test_factors: (n, n_factors) their factors.
 
@@ -79,7 +87,8 @@ def dci_es(
         order, sign and monotone changes of codes, up to where cuts fall between values; not to rotation.
 
     Raises:
-        ValueError: what every metric refuses, too few rows, an unknown probe, or `n_trees` out of range.
+        ValueError: what every metric refuses, too few rows, an unknown probe, `n_trees` out of range, or `capacities`
+            that a probe cannot have or that do not ascend.
 
     Reference:
         Eastwood et al. 2023, "DCI-ES: An Extended Disentanglement Framework with Connections to Identifiability",
@@ -93,24 +102,27 @@ def dci_es(
     """
     check_whole("n_trees", n_trees, 1, 1000)
     check_choice("probe", probe, get_args(ProbeName))
+    numbers = check_capacities(probe, capacities)
     inputs = check_inputs(codes, factors, kinds, seed, groups=groups)
     split = train_valid_test(inputs, seed, test_codes, test_factors, (0.8, 0.2))
     rows = split.inputs
     if probe == "forest":
-        curves = by_forests(split, seed, n_trees)
+        curves = by_forests(split, seed, n_trees, numbers)
     else:
-        curves = {"mlp": by_perceptrons, "rff": by_random_features}[probe](split, seed)
-    capacities, losses, baselines, beats_luck, importance_at = curves
+        curves = {"mlp": by_perceptrons, "rff": by_random_features}[probe](split, seed, numbers)
+    sizes, losses, baselines, beats_luck, importance_at = curves
     told = 1.0 - losses / baselines
     best = told.max(axis=0)
     known = beats_luck & (best >= TOLD)
-    published = _explicitness(capacities, losses, baselines)
-    importance = importance_at(int(told.mean(axis=1).argmax())) * known
+    importance, per_factor = importance_at(int(told.mean(axis=1).argmax())), _explicitness(sizes, losses, baselines)
+    as_published = float(per_factor.mean())
+    if not published:
+        importance = importance * known
+        per_factor = np.where(known, _explicitness(sizes, np.minimum(losses, baselines), baselines), 0.0)
     dci = dci_from_importance(importance)
-    per_factor = np.where(known, _explicitness(capacities, np.minimum(losses, baselines), baselines), 0.0)
     return DCIES(
         explicitness=float(per_factor.mean()),
-        explicitness_published=float(published.mean()),
+        explicitness_published=as_published,
         disentanglement=dci.disentanglement,
         completeness=dci.completeness,
         informativeness=float(best.mean()),
@@ -118,11 +130,12 @@ def dci_es(
         per_factor=per_factor,
         informativeness_per_factor=best,
         importance=importance,
-        capacities=capacities,
+        capacities=sizes,
         curves=np.minimum.accumulate(losses, axis=0),
         notes=(
             *(
-                f"factor {factor}: no capacity can predict it ({best[factor]:.2f}), so its flat curve counts 0"
+                f"factor {factor}: no capacity can predict it ({best[factor]:.2f}), "
+                + ("but its curve and importance count, as published" if published else "so its flat curve counts 0")
                 for factor in np.flatnonzero(~known)
             ),
             *(f"factor {k} is cyclic: regressed as a number" for k, kind in enumerate(rows.kinds) if kind == "cyclic"),

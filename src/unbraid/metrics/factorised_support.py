@@ -3,15 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numba
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_whole
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.inputs import check_inputs, check_matrix, standardised
 from unbraid.metrics._shared.metric import Metric
 from unbraid.types import ArrayLike, FloatArray, IntArray, Kind
+
+Order: TypeAlias = Literal["random", "rows"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,6 +33,7 @@ def factorised_support(
     kinds: Sequence[Kind] | None = None,
     seed: int = 0,
     batch_size: int = 128,
+    order: Order = "random",
     standardise: bool = True,
     n_pairs: int | None = None,
 ) -> FactorisedSupport:
@@ -43,7 +47,9 @@ def factorised_support(
         factors: unused, but checked when given.
         kinds: unused, but checked when given with `factors`.
         seed: of the order in which rows make up batches, and of the pairs.
-        batch_size: rows of a batch; what is left over is not used. All rows are one batch where they are fewer.
+        batch_size: rows of a batch. All rows are one batch where they are fewer.
+        order: which rows make up a batch: "random", drawn by `seed`, where rows left over are not used; or "rows", each
+            next ones as they come, and those left over a batch like any other, as the authors' code does.
         standardise: each code to variance 1 first; the authors do not, so that their values grow with its scale.
         n_pairs: of codes, drawn at random, whose mean stands for all pairs; default all pairs.
 
@@ -58,7 +64,7 @@ def factorised_support(
 
     Reference:
         Roth et al. 2023, "Disentanglement of Correlated Factors via Hausdorff Factorized Support". Differs:
-        standardised codes, rows in random order.
+        standardised codes, rows in random order; `order="rows", standardise=False` is their code.
 
     Example:
         >>> corners = np.array([[0, 0], [1, 0], [0, 1], [1, 1]])
@@ -69,6 +75,7 @@ def factorised_support(
     """
     check_whole("seed", seed, 0)
     check_whole("batch_size", batch_size, 2, 4096, why="all its rows are recombined")
+    check_choice("order", order, get_args(Order))
     if n_pairs is not None:
         check_whole("n_pairs", n_pairs, 1)
     matrix = check_matrix(codes, "codes", "n_codes")
@@ -79,27 +86,35 @@ def factorised_support(
         raise ValueError(f"codes must have at least two rows (samples); got {n_samples}")
     rng = np.random.default_rng(seed)
     rows = rng.permutation(n_samples)
-    size = min(batch_size, n_samples)
-    values = (standardised(matrix) if standardise else matrix)[rows[: n_samples // size * size]]
+    values = standardised(matrix) if standardise else matrix
+    batches = _batches(values if order == "rows" else values[rows], min(batch_size, n_samples), order == "rows")
     firsts, seconds = np.triu_indices(n_codes, 1)
     drawn = np.arange(len(firsts))
     if n_pairs is not None and n_pairs < len(firsts):
         drawn = np.sort(rng.choice(len(firsts), n_pairs, replace=False))
-    batches = np.ascontiguousarray(values.T).reshape(n_codes, -1, size)
-    order = np.argsort(batches, axis=2)
-    distances = np.array(
-        [_farthest(batches[i], batches[j], order[i]) for i, j in zip(firsts[drawn], seconds[drawn], strict=True)]
-    )
+    n_batches = sum(batch.shape[1] for batch in batches)
+    distances = np.zeros(len(drawn))
+    for batch in batches:
+        places = np.argsort(batch, axis=2)
+        pairs = zip(firsts[drawn], seconds[drawn], strict=True)
+        distances += [_farthest(batch[i], batch[j], places[i]) / n_batches for i, j in pairs]
     per_pair = np.zeros((n_codes, n_codes))
     per_pair[firsts[drawn], seconds[drawn]] = per_pair[seconds[drawn], firsts[drawn]] = distances
     mean = float(distances.mean()) if len(drawn) else 0.0
     notes = () if len(firsts) else ("one code: there is nothing to recombine, and the score is 0",)
-    return FactorisedSupport(mean * len(firsts), mean, per_pair, float(batches.shape[1]), notes)
+    return FactorisedSupport(mean * len(firsts), mean, per_pair, float(n_batches), notes)
+
+
+def _batches(values: FloatArray, size: int, rest: bool) -> list[FloatArray]:
+    """(n_codes, n_batches, size) of all whole batches, and with `rest` one shorter batch of the rows left over."""
+    cut = len(values) // size * size
+    parts = [np.ascontiguousarray(values[:cut].T).reshape(values.shape[1], -1, size)]
+    return [*parts, np.ascontiguousarray(values[cut:].T)[:, None]] if rest and cut < len(values) else parts
 
 
 @numba.njit(cache=True)
 def _farthest(one: FloatArray, other: FloatArray, order: IntArray) -> float:
-    """Mean over batches (n_batches, size) of the largest least squared distance; `order` sorts `one`."""
+    """Sum over batches (n_batches, size) of the largest least squared distance; `order` sorts `one`."""
     total, size = 0.0, one.shape[1]
     for batch in range(len(one)):
         x, y = one[batch][order[batch]], other[batch][order[batch]]
@@ -122,7 +137,7 @@ def _farthest(one: FloatArray, other: FloatArray, order: IntArray) -> float:
                         right += 1
                 worst = max(worst, least)
         total += worst
-    return total / len(one)
+    return total
 
 
 METRIC = Metric(

@@ -95,12 +95,12 @@ def infomec(
         sizes: number of levels of each factor, around which cyclic ones wrap, for `r2`.
 
     Returns:
-        InfoMEC. `modularity` in [0, 1] is the headline, `compactness` in [0, 1], `explicitness` at most 1, each higher
-        is better. Read explicitness beside the other two, which are shares of information, however little there is:
-        noise scores .63 and .35 on five factors, and a note says so where explicitness is below .05. A code without
-        information is left out of modularity, a factor of which no code knows counts 0 in compactness. With one active
-        code compactness is 1, with one factor modularity is 1, with no active code all are 0. Chance: far above 0.
-        Blind to order and sign of codes, not to their scale (which are active) nor to rotation.
+        InfoMEC. `modularity` (InfoM) in [0, 1] is the headline, `compactness` (InfoC) in [0, 1], `explicitness` (InfoE)
+        at most 1, each higher is better. Read explicitness beside the other two, which are shares of information,
+        however little there is: noise scores .63 and .35 on five factors, and a note says so where explicitness is
+        below .05. A code without information is left out of modularity, a factor of which no code knows counts 0 in
+        compactness. With one active code compactness is 1, with one factor modularity is 1, with no active code all are
+        0. Chance: far above 0. Blind to order and sign of codes, not to their scale (which are active) nor to rotation.
 
         As their training prints them, `compactness_gap` and `r2` are of all codes and `modularity_gap` of active ones;
         ours by active codes are `compactness_gap_active` and `r2_active`.

@@ -71,7 +71,8 @@ def r2(
 
     Returns:
         R2. `score` at most 1, higher is better, mean of `per_factor`; not cut off at 0. `codes_from_factors` is the
-        other direction, the mean of `per_code`: codes that hold nothing count there, and a constant one as 0.
+        other direction (`direction="factors_to_codes"` of others), the mean of `per_code`: codes that hold nothing
+        count there, and a constant one as 0.
         Chance: about -n_codes / n of n training rows, see `r2_of_noise`; a note says where these are less than twice
         as many as codes. About 0 by the kernel, below 0 by "mlp", which fits noise. Invariant to rotation: it says that
         codes tell the factors, not that each tells one; what single codes tell in curves, the kernel reads as well.

@@ -1,16 +1,19 @@
 """Scores of slots: masks of objects, and which slot tells which object."""
 
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
-from unbraid._utils.arguments import check_whole
+from unbraid._utils.arguments import check_choice, check_number, check_whole
 from unbraid._utils.arrays import as_array
 from unbraid._utils.repr import Shown
 from unbraid.metrics._shared.alignment import align
 from unbraid.metrics._shared.inputs import NotDefined, check_matrix, mean_and_scale, split_rows
-from unbraid.metrics._shared.regression import explained
+from unbraid.metrics._shared.regression import explained, least_squares
 from unbraid.metrics._solvers.kernel import kernel_ridge
+from unbraid.metrics._solvers.network import perceptron
+from unbraid.metrics.r2 import HIDDEN, Regressor
 from unbraid.representation.labels import check_groups
 from unbraid.types import ArrayLike, FloatArray, IntArray
 
@@ -104,25 +107,36 @@ def _rand(one: IntArray, other: IntArray) -> float | None:
 
 
 def slot_identifiability(
-    slots: ArrayLike, objects: ArrayLike, *, seed: int = 0, groups: ArrayLike | None = None, max_train: int = 2000
+    slots: ArrayLike,
+    objects: ArrayLike,
+    *,
+    seed: int = 0,
+    groups: ArrayLike | None = None,
+    regressor: Regressor = "kernel",
+    train_fraction: float = 0.8,
+    max_train: int = 2000,
 ) -> SlotIdentifiability:
-    """How much better each slot predicts its own object than any other (SIS).
+    """Slot identifiability score (SIS): how much better each slot predicts its own object than any other.
 
-    Kernel ridge regression (RBF with gamma 1 / d on standardised inputs, alpha 1) predicts each object from each slot
-    on one row in five that it was not fitted to; slots and objects are matched so that the sum of R^2 is largest.
+    Regression, by default kernel ridge, predicts each object from each slot on rows that it was not fitted to; slots
+    and objects are matched so that the sum of R^2 is largest.
 
     Args:
         slots: (n_samples, n_slots, d) codes.
         objects: (n_samples, n_objects, f) factors of each object, in the order of the slots or any other fixed one.
         seed: draws the rows.
         groups: (n_samples,) group of each row (trial, animal, video or session); none is both fitted to and scored.
-        max_train: rows to fit to at most, 10 to 10 000.
+        regressor: "kernel", ridge regression with a Gaussian kernel (gamma 1 / d on standardised inputs, alpha 1), as
+            the authors; "linear", least squares with an intercept; or "mlp", one hidden layer of 256 rectified units.
+        train_fraction: share of the rows to fit to, above 0 and below 1; the others are scored.
+        max_train: rows that the kernel is fitted to at most, 10 to 10 000.
 
     Returns:
         SlotIdentifiability. `score` is `slot_identifiability_from_matrix` of `matrix`; higher is better.
 
     Raises:
-        ValueError: shapes disagree, values not finite, or `max_train` out of range.
+        ValueError: shapes disagree, values not finite, an unknown `regressor`, `train_fraction` or `max_train` out of
+            range, or too few rows for both parts.
 
     Reference:
         Brady et al. 2023, "Provably Learning Object-Centric Representations". All rows of the score are
@@ -135,17 +149,20 @@ def slot_identifiability(
     """
     check_whole("seed", seed, 0)
     check_whole("max_train", max_train, 10, 10_000, why="a matrix of all pairs of rows is solved")
+    check_choice("regressor", regressor, get_args(Regressor))
+    share = check_number("train_fraction", train_fraction, above=0.0, below=1.0)
     z, v = check_slots(slots, objects, "samples")
-    train, test = split_rows(len(z), (0.8, 0.2), seed, None if groups is None else check_groups(groups, len(z)))
-    train = train[:max_train]
+    train, test = split_rows(len(z), (share, 1 - share), seed, None if groups is None else check_groups(groups, len(z)))
+    if regressor == "kernel":
+        train = train[:max_train]
     owner = np.repeat(np.arange(v.shape[1]), v.shape[2])
     targets = v.reshape(len(v), -1)
     mean, scale = mean_and_scale(targets[train])
     targets = (targets - mean) / scale
     matrix = np.stack([
-        np.maximum(0.0, explained(_kernel_ridge(z[train, i], targets[train], z[test, i]), targets[test], owner))
+        explained(_told(z[train, i], targets[train], z[test, i], regressor, seed), targets[test], owner)
         for i in range(z.shape[1])
-    ])  # fmt: skip
+    ]).clip(min=0.0)  # fmt: skip
     alignment = align(matrix)
     matched = alignment[alignment >= 0], np.flatnonzero(alignment >= 0)
     return SlotIdentifiability(
@@ -195,8 +212,13 @@ def slot_identifiability_from_matrix(matrix: ArrayLike) -> float:
     return float(np.mean(gaps))
 
 
-def _kernel_ridge(inputs: FloatArray, targets: FloatArray, at: FloatArray) -> FloatArray:
+def _told(inputs: FloatArray, targets: FloatArray, at: FloatArray, regressor: Regressor, seed: int) -> FloatArray:
+    """(m, q) predictions of targets at other inputs, by a regressor fitted to (n, d) and (n, q)."""
+    if regressor == "linear":
+        return least_squares(inputs, targets, at)
     mean, scale = mean_and_scale(inputs)
-    centre, gamma = targets.mean(axis=0), 1.0 / inputs.shape[1]
     known, asked = (inputs - mean) / scale, (at - mean) / scale
+    if regressor == "mlp":
+        return perceptron(known, targets, hidden=HIDDEN, seed=seed)(asked)
+    centre, gamma = targets.mean(axis=0), 1.0 / inputs.shape[1]
     return centre + kernel_ridge(known, targets - centre, asked, alpha=1.0, gamma=gamma)

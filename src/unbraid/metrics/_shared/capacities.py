@@ -1,16 +1,19 @@
 """Losses of probes of rising capacity, for DCI-ES: forests of growing depth, perceptrons and random features."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from unbraid._utils.arguments import check_whole
 from unbraid.metrics._shared.factor_forest import factor_forest
 from unbraid.metrics._shared.inputs import mean_and_deviation, mean_and_scale, standardised
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.regression import least_squares
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
+from unbraid.metrics._solvers.forest import MAX_DEPTH
 from unbraid.metrics._solvers.logistic import softmax, softmax_regression
 from unbraid.metrics._solvers.network import perceptron
 from unbraid.metrics._solvers.trees import as_seen
@@ -19,6 +22,12 @@ from unbraid.types import BoolArray, FloatArray, IntArray
 DEPTHS = (1, 2, 3, 4, 8, 10, 12, 14, 16, 18, 20, 32)
 UNITS = (0, 2, 4, 8, 16, 32, 64, 128, 256)  # of the hidden layer; without one the probe is linear
 FEATURES = (16, 32, 64, 128, 256, 512, 1024, 2048)
+# The depths, hidden units or random features of each probe where none are given, and the least and the most.
+CAPACITIES: dict[str, tuple[tuple[int, ...], int, int]] = {
+    "forest": (DEPTHS, 1, MAX_DEPTH),
+    "mlp": (UNITS, 0, 4096),
+    "rff": (FEATURES, 2, 8192),
+}
 CYCLES = 0.08  # of random features within a standard deviation of a code
 PENALTY = 1.0  # on the squared weights of random features, beside the sum of squared errors
 DIGITS = 12  # of standardised codes
@@ -34,12 +43,27 @@ class Curves(NamedTuple):
     importance: Callable[[int], FloatArray]  # (n_codes, n_factors) at one capacity
 
 
-def by_forests(split: TrainValidTest, seed: int, n_trees: int) -> Curves:
+def check_capacities(probe: str, capacities: Iterable[int] | None) -> tuple[int, ...]:
+    """Two or more ascending numbers of a probe; its own where None are given."""
+    own, least, most = CAPACITIES[probe]
+    if capacities is None:
+        return own
+    if not isinstance(capacities, Iterable) or isinstance(capacities, str | bytes):
+        raise ValueError(f"capacities must be whole numbers in a list, such as {list(own[:3])}; got {capacities!r}")
+    numbers = tuple(check_whole(f"capacities[{i}]", each, least, most) for i, each in enumerate(capacities))
+    if len(numbers) < 2 or any(one >= other for one, other in pairwise(numbers)):
+        raise ValueError(f"capacities must be at least two ascending whole numbers; got {list(numbers)}")
+    if probe == "rff" and any(number % 2 for number in numbers):
+        raise ValueError(f"capacities of rff must be even (cosines and sines); got {list(numbers)}")
+    return numbers
+
+
+def by_forests(split: TrainValidTest, seed: int, n_trees: int, depths: Sequence[int]) -> Curves:
     """One forest a factor, read at every depth; importance is the share of impurity."""
-    found = [_forest(split, column, seed, n_trees) for column in range(split.inputs.n_factors)]
+    found = [_forest(split, column, seed, n_trees, depths) for column in range(split.inputs.n_factors)]
     losses, baselines, importances, lucky = zip(*found, strict=True)
     return Curves(
-        np.array(DEPTHS, dtype=float),
+        np.array(depths, dtype=float),
         np.stack(losses, axis=1),
         np.array(baselines),
         np.array(lucky),
@@ -47,12 +71,24 @@ def by_forests(split: TrainValidTest, seed: int, n_trees: int) -> Curves:
     )
 
 
-def _forest(split: TrainValidTest, column: int, seed: int, n_trees: int) -> tuple[FloatArray, float, FloatArray, bool]:
+def _forest(
+    split: TrainValidTest, column: int, seed: int, n_trees: int, depths: Sequence[int]
+) -> tuple[FloatArray, float, FloatArray, bool]:
     # Values that differ by rounding alone are one value: no cut goes between them.
     codes, values = np.round(standardised(split.inputs.codes), DIGITS), split.inputs.factors[:, column]
     centre, scale = (float(each[0]) for each in mean_and_deviation(values[:, None]))
-    forest = factor_forest(split, column, codes, split.test, centre=centre, scale=scale, n_trees=n_trees, seed=seed)
-    at, truth = np.array(DEPTHS) - 1, values[split.test]
+    forest = factor_forest(
+        split,
+        column,
+        codes,
+        split.test,
+        centre=centre,
+        scale=scale,
+        n_trees=n_trees,
+        seed=seed,
+        max_depth=max(depths),
+    )
+    at, truth = np.array(depths) - 1, values[split.test]
     losses, baseline = forest.errors[at].mean(axis=1), 1.0
     if split.inputs.kinds[column] == "categorical":
         baseline = _wrong_by_guessing(values)
@@ -67,19 +103,19 @@ def _wrong_by_guessing(values: FloatArray) -> float:
     return 1.0 - 1.0 / max(len(np.unique(values)), 2)
 
 
-def by_perceptrons(split: TrainValidTest, seed: int) -> Curves:
+def by_perceptrons(split: TrainValidTest, seed: int, widths: Sequence[int]) -> Curves:
     """A perceptron a factor and width; capacity is the log of its parameters, of all factors on average."""
     codes, targets = _live_codes(split), _targets(split)
     known = codes[split.train]
     columns = np.mean([target.learnt.shape[1] for target in targets])
     d = known.shape[1]
-    n_parameters = [(d + 1) * units + (units + 1) * columns if units else (d + 1) * columns for units in UNITS]
+    n_parameters = [(d + 1) * units + (units + 1) * columns if units else (d + 1) * columns for units in widths]
 
     def probe(units: int) -> Probe:
         heads = [_head(known, target, units, seed) for target in targets]
         return lambda asked: np.concatenate([head(asked) for head in heads], axis=1)
 
-    return _judged(split, seed, np.log(n_parameters), [probe(units) for units in UNITS])
+    return _judged(split, seed, np.log(n_parameters), [probe(units) for units in widths])
 
 
 def _head(known: FloatArray, target: "_Target", units: int, seed: int) -> Probe:
@@ -95,18 +131,18 @@ def _head(known: FloatArray, target: "_Target", units: int, seed: int) -> Probe:
     return lambda asked: softmax(raw(asked))
 
 
-def by_random_features(split: TrainValidTest, seed: int) -> Curves:
+def by_random_features(split: TrainValidTest, seed: int, numbers: Sequence[int]) -> Curves:
     """Ridge regression on cosines and sines of random directions; capacity is the log of their number."""
     codes, targets = _live_codes(split), _targets(split)
     known, wanted = codes[split.train], np.concatenate([target.learnt for target in targets], axis=1)
-    directions = 2 * np.pi * CYCLES * np.random.default_rng(seed).standard_normal((FEATURES[-1] // 2, known.shape[1]))
+    directions = 2 * np.pi * CYCLES * np.random.default_rng(seed).standard_normal((numbers[-1] // 2, known.shape[1]))
 
     def features(rows: FloatArray, number: int) -> FloatArray:
         angles = rows @ directions[: number // 2].T
         return np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(rows), number)
 
     # Few features are the first of many, in pairs, so that one table of products serves all capacities.
-    full = features(known, FEATURES[-1])
+    full = features(known, numbers[-1])
     mean, centre = full.mean(axis=0), wanted.mean(axis=0)
     full -= mean
     products, answers = full.T @ full, full.T @ (wanted - centre)
@@ -117,7 +153,7 @@ def by_random_features(split: TrainValidTest, seed: int) -> Curves:
         weights = cho_solve(cho_factor(products[few, few] + PENALTY * np.eye(number)), answers[few])
         return lambda asked: centre + (features(asked, number) - mean[few]) @ weights
 
-    return _judged(split, seed, np.log(FEATURES), [probe(number) for number in FEATURES])
+    return _judged(split, seed, np.log(numbers), [probe(number) for number in numbers])
 
 
 class _Target(NamedTuple):

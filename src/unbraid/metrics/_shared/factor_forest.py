@@ -6,7 +6,7 @@ import numpy as np
 
 from unbraid.metrics._shared.luck import N_HELD_OUT, beats_luck
 from unbraid.metrics._shared.train_valid_test import TrainValidTest
-from unbraid.metrics._solvers.forest import Importance, fit_forest
+from unbraid.metrics._solvers.forest import MAX_DEPTH, Importance, fit_forest
 from unbraid.metrics._solvers.trees import as_seen
 from unbraid.types import FloatArray, IntArray
 
@@ -35,6 +35,7 @@ def factor_forest(
     n_trees: int,
     seed: int,
     by: Importance = "impurity",
+    max_depth: int = MAX_DEPTH,
 ) -> FactorForest:
     """Fit one factor, classes where it is categorical, else numbers; predict the rows `asked`.
 
@@ -44,7 +45,7 @@ def factor_forest(
         codes: (n_samples, n_codes) of all rows.
         asked: (n_asked,) rows to predict.
         centre, scale: of the numbers, so that rounding does not drown what varies.
-        n_trees, seed, by: as for `fit_forest`.
+        n_trees, seed, by, max_depth: as for `fit_forest`.
     """
     values = split.inputs.factors[:, column]
     learnt, classify = values[split.train], split.inputs.kinds[column] == "categorical"
@@ -59,6 +60,7 @@ def factor_forest(
         by=by,
         n_held_out=N_HELD_OUT,
         groups=split.groups,
+        max_depth=max_depth,
     )
     held_out = forest.held_out
     if classify:

@@ -71,12 +71,14 @@ def fit_forest(
     by: Importance = "impurity",
     n_held_out: int = 0,
     groups: IntArray | None = None,
+    max_depth: int = MAX_DEPTH,
 ) -> Forest:
     """Fit codes (n_train, n_codes) to answers (n_train,), predict the rows of `others`.
 
     Answers are values, split by squared error, or with `classify` classes 0, 1, ..., split by Gini impurity.
     Out-of-bag predictions are made of at most `n_held_out` training rows, the first. Each tree draws as many rows as
-    there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups.
+    there are, with replacement; of `groups` (n_train,) 0, 1, ... as many whole groups. Trees grow level by level, so
+    that those of a smaller `max_depth` are the same up to there; entries beyond it are those of that depth.
     """
     target, centre, unit = _classified(answers) if classify else _regressed(answers)
     order, known, asked = in_own_order(codes, others)
@@ -91,7 +93,7 @@ def fit_forest(
     for _ in range(n_trees):
         weights = np.bincount(rng.integers(0, n_units, n_units), minlength=n_units)[units]
         state = rng.integers(0, 2**63, size=1).astype(np.uint64)
-        tree = _grow(columns, sorted_rows, target, weights, state)
+        tree = _grow(columns, sorted_rows, target, weights, state, max_depth)
         importance += _shares(_importance(tree, len(columns), by == "splits"))
         _add_predictions(tree, asked, np.arange(len(others)), predictions)
         spared = held_out[weights[held_out] == 0]
@@ -136,7 +138,9 @@ def _add_predictions(tree: Tree, codes: FloatArray, places: IntArray, prediction
 
 
 @numba.njit(cache=True)
-def _grow(columns: FloatArray, sorted_rows: IntArray, target: Target, weights: IntArray, state: IntArray) -> Tree:
+def _grow(
+    columns: FloatArray, sorted_rows: IntArray, target: Target, weights: IntArray, state: IntArray, max_depth: int
+) -> Tree:
     """One tree on the rows drawn `weights` (n_train,) times each."""
     n_codes = len(columns)
     n_drawn = 0
@@ -169,7 +173,7 @@ def _grow(columns: FloatArray, sorted_rows: IntArray, target: Target, weights: I
     while node < n_nodes:
         begin, end = begins[node], ends[node]
         pure = _summarise(rows[0, begin:end], target, weights, tree.output[node])
-        if not pure and tree.depth[node] < MAX_DEPTH:
+        if not pure and tree.depth[node] < max_depth:
             shuffle(order, state)
             code, place, gain = _best_split(columns, rows, begin, end, target, weights, order, counts)
             if code >= 0:
