@@ -28,6 +28,15 @@ PAPER = RankingOptions(compare="same-hyperparameters", alpha="cv", informative="
 SPEARMAN = replace(PAPER, similarity="spearman")
 
 
+def test_codes_that_hardly_vary_are_named() -> None:
+    """`BASE` has a deviation of about 1; a posterior, whatever it says, answers the question."""
+    models = [candidate(f"run{n}", 0.001 * BASE if n < 2 else BASE + 0.1 * n * BASE[::-1]) for n in range(4)]
+    said = "run0, run1 have no posterior and no code with a standard deviation above 0.02: perhaps collapsed"
+    assert said in rank_models(models, SPEARMAN).notes
+    known = [replace(model, kl=np.ones(4)) for model in models]
+    assert not any("collapsed" in note for note in rank_models(known, SPEARMAN).notes)
+
+
 def rotation(seed: int) -> FloatArray:
     return np.linalg.qr(np.random.default_rng(seed).standard_normal((4, 4)))[0]
 

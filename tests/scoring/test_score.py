@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -409,3 +410,26 @@ def test_collapsed_codes_are_said_to_be_so_whatever_metrics_score(tmp_path: Path
         card = unbraid.score(0.001 * factors, factors, metrics=["mig"], log_variances=narrow)
         assert not any(note.startswith("collapsed") for note in card.notes)
         assert "collapsed" not in card.to_dict()["input"]
+
+
+def test_codes_that_hardly_vary_are_called_perhaps_collapsed(tmp_path: Path) -> None:
+    """Where every level is as frequent, a code of 0 and 2 d has a standard deviation of d."""
+    factors = FactorSpace(("a", "b"), (2, 2), ("ordinal", "ordinal")).grid().repeat(10, axis=0)
+
+    def scored(first: float, second: float, **given: Any) -> unbraid.ScoreCard:
+        return unbraid.score(factors * [2 * first, 2 * second], factors, metrics=["mig"], **given)
+
+    def warned(card: unbraid.ScoreCard) -> bool:
+        return any(
+            note.startswith("perhaps collapsed: no code has a standard deviation above 0.02") for note in card.notes
+        )
+
+    assert warned(scored(0.001, 0.019))
+    assert warned(scored(0.001, 0.0))
+    assert not warned(scored(0.001, 0.021))
+    assert not warned(scored(0.001, 0.019, log_variances=np.full(factors.shape, -16.0)))  # which tell that they do
+    assert not warned(scored(0.001, 0.019, log_variances=np.zeros(factors.shape)))  # called collapsed, without perhaps
+    for suffix in ("json", "html"):
+        scored(0.001, 0.001).save(tmp_path / f"card.{suffix}")
+        assert "perhaps collapsed" in (tmp_path / f"card.{suffix}").read_text()
+    assert "perhaps collapsed" in str(scored(0.001, 0.001))

@@ -16,7 +16,7 @@ from unbraid.errors import UnbraidError
 from unbraid.metrics import udr
 from unbraid.metrics.udr import Pairs, Similarity, heavy_models, notes_on_lasso, rotated_udr
 from unbraid.representation import Representation
-from unbraid.representation.representation import BIT
+from unbraid.representation.representation import BIT, NARROWEST, hardly_vary
 from unbraid.types import BoolArray, DataFrame, FloatArray, IntArray
 
 __all__ = ["Candidate", "Choice", "NothingToRank", "Ranking", "RankingOptions", "rank_models"]
@@ -51,12 +51,14 @@ class Candidate:
     n_codes: int = field(init=False)
     finite: bool = field(init=False)
     digest: str = field(init=False)  # of the codes
+    narrow: bool = field(init=False)  # whether it has no posterior, and codes that hardly vary
 
     def __post_init__(self) -> None:
         codes = np.ascontiguousarray(self.matrix())
         _check_codes(self.run, codes)
         object.__setattr__(self, "n_codes", codes.shape[1])
         object.__setattr__(self, "finite", bool(np.isfinite(codes).all()))
+        object.__setattr__(self, "narrow", self.kl is None and self.finite and hardly_vary(codes))
         content = hashlib.sha256(f"{codes.dtype} {codes.shape}".encode() + codes.tobytes())
         object.__setattr__(self, "digest", content.hexdigest())
 
@@ -635,6 +637,12 @@ def _notes(models: Sequence[Candidate], informative: IntArray, n_comparisons: in
     without = [model.run for model in models if model.kl is None]
     if without:
         notes.append(f"{_named(without)} no posterior: all latents count as informative")
+    narrow = [model.run for model in models if model.narrow]
+    if narrow:
+        notes.append(
+            f"{_named(narrow)} no posterior and no code with a standard deviation above {NARROWEST:g}: "
+            "perhaps collapsed"
+        )
     if n_comparisons is not None:
         notes.append(f"each run was compared with {n_comparisons} others drawn at random, or all where there are fewer")
     return tuple(notes)

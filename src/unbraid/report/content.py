@@ -243,8 +243,8 @@ def _baselines(scored: Mapping[str, Any]) -> dict[str, Any] | None:
 def _interval(intervals: Intervals, headline: str) -> str:
     """What stands below the bar."""
     own = intervals.values[headline]
-    bias = f"bias about {number_text(own.bias)}"
-    return f"{_ends(own)} at {100 * intervals.confidence:g} % confidence; {bias}"
+    bias = "" if own.bias is None else f"; bias about {number_text(own.bias)}"
+    return f"{_ends(own)} at {100 * intervals.confidence:g} % confidence{bias}"
 
 
 def _ends(interval: Interval | None) -> str:

@@ -41,6 +41,7 @@ SUFFIXES = (".npz", ".safetensors", ".parquet")
 READABLE = (*SUFFIXES, ".npy", ".csv")  # the last two hold codes that are measured, and are never written
 BIT = math.log(2)  # nats
 INFORMATIVE = 0.01  # nats above which a latent is informative: of its signal, or of mean KL as UDR has it
+NARROWEST = 0.02  # standard deviation of means up to which even a posterior of width 1 would tell nothing of them
 LONGEST_NOTE = 20_000  # letters; what is longer is cut
 POSTERIOR = {"log_variances": "log_variance_", "prior_kl": "prior_kl_"}  # arrays shaped as codes, and their columns
 STORED = (
@@ -55,6 +56,11 @@ STORED = (
     "code_names",
     "notes",
 )  # in a file
+
+
+def hardly_vary(codes: FloatArray) -> bool:
+    """Whether no code of (n_samples, n_codes) has a standard deviation above .02."""
+    return bool((codes.std(axis=0, dtype=float) <= NARROWEST).all())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -219,6 +225,13 @@ class Representation(Shown):
         """
         signal = self.signal()
         return signal is not None and bool(signal.sum() < BIT)
+
+    def varies_little(self) -> bool:
+        """Whether no code of a model without log-variances has a standard deviation above .02.
+
+        The means of a collapsed VAE are so; so may be codes of another scale, which nothing tells apart.
+        """
+        return self.log_variances is None and hardly_vary(self.codes)
 
     def without_idle_rows(self) -> "Representation":
         """Without the rows of weight 0."""

@@ -21,6 +21,7 @@ from unbraid.metrics import BLOCKED, METRICS, Metric
 from unbraid.metrics._shared.chance import Noise, notes_on_noise
 from unbraid.metrics._shared.resampling import UNCHECKED, Resampling
 from unbraid.representation import SUFFIXES, Representation
+from unbraid.representation.representation import NARROWEST
 from unbraid.storage.files import write_text
 from unbraid.storage.score_file import (
     LARGEST_ARRAY,
@@ -40,6 +41,15 @@ NO_INTERVAL = Interval(np.nan, np.nan, np.nan, np.nan)
 COLLAPSED = (
     "collapsed or untrained: by their log-variances all codes together tell less than one bit of a row; metrics read "
     "the means, whose differences are far smaller than the posterior is wide, and may score them all the same"
+)
+# Of codes without log-variances.
+NARROW = (
+    f"perhaps collapsed: no code has a standard deviation above {NARROWEST:g}; if these are posterior means of a VAE, "
+    "whose prior has 1, they tell next to nothing, and metrics may score them all the same: log-variances would tell"
+)
+OF_AS_MANY = (
+    "intervals are for the mean score of new samples of {:,} rows, as many as here: with more rows the score itself "
+    "can lie outside"
 )
 
 
@@ -176,10 +186,17 @@ class ScoreCard(Mapping[str, Any]):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What holds for the whole card: rows that were left out, kinds that were guessed, collapsed codes."""
+        """What holds for the whole card: rows left out, kinds guessed, collapsed codes, what intervals are for."""
         if self.described is not None:
             return tuple(self.described.get("notes", ()))
-        return self.representation.notes + ((COLLAPSED,) if self.representation.tells_nothing() else ())
+        notes = [*self.representation.notes]
+        if self.representation.tells_nothing():
+            notes.append(COLLAPSED)
+        elif self.representation.varies_little():
+            notes.append(NARROW)
+        if any(each.intervals is not None for each in self.scored.values()):
+            notes.append(OF_AS_MANY.format(self.n_samples))
+        return tuple(notes)
 
     @property
     def n_samples(self) -> int:
@@ -234,12 +251,12 @@ class ScoreCard(Mapping[str, Any]):
     def to_frame(self) -> DataFrame:
         """A pandas DataFrame with one row per number, and how to read it.
 
-        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias of its
-        `Interval`, and by_seed, the share of its variance that another seed makes, NaN where none was asked for or
-        there is none; null, the mean of the headline with rows moved, p and above_null, of headlines for which a
-        null was asked, else NaN; what each baseline scores, by its name, where there are any, NaN beside what is no
-        headline; direction, "higher" or "lower" where one is
-        better, "" where neither is; headline, whether it is the metric's score; version and seconds of the metric.
+        Columns: metric; name of the value; factor ("" for all); value; low, high, deviation and bias (NaN where it was
+        not checked) of its `Interval`, and by_seed, the share of its variance that another seed makes, NaN where none
+        was asked for or there is none; null, the mean of the headline with rows moved, p and above_null, of headlines
+        for which a null was asked, else NaN; what each baseline scores, by its name, where there are any, NaN beside
+        what is no headline; direction, "higher" or "lower" where one is better, "" where neither is; headline, whether
+        it is the metric's score; version and seconds of the metric.
 
         Raises:
             ImportError: pandas is not installed.
@@ -258,14 +275,15 @@ class ScoreCard(Mapping[str, Any]):
             between = (known and known.per_factor) or [None] * len(per_factor)
             names = self.representation.names
             numbers += [("per_factor", *each) for each in zip(names, per_factor, between, strict=False)]
-            for name, factor, number, interval in numbers:
+            for name, factor, number, found in numbers:
+                interval = NO_INTERVAL if found is None else found
                 higher, headline = scored.metric.direction(name), name == scored.metric.headline
                 null = scored.null if headline else None
                 above = None if null is None else null.above
                 rows.append(
                     {
                         "metric": metric, "name": name, "factor": factor, "value": float(number),
-                        **(NO_INTERVAL if interval is None else interval)._asdict(),
+                        **interval._asdict(), "bias": np.nan if interval.bias is None else interval.bias,
                         "by_seed": shares.get(name, np.nan),
                         "null": np.nan if null is None else null.mean, "p": np.nan if null is None else null.p,
                         "above_null": np.nan if above is None else above,

@@ -105,7 +105,7 @@ class SavedInterval(_Part):
     low: FiniteFloat
     high: FiniteFloat
     deviation: Annotated[FiniteFloat, Field(ge=0)]
-    bias: FiniteFloat
+    bias: FiniteFloat | None = None
 
 
 class SavedIntervals(_Part):

@@ -11,6 +11,7 @@ from unbraid.metrics._shared.inputs import OfParts
 from unbraid.metrics._shared.resampling import Resampling
 
 HALVES = Resampling()
+HALVES_AND_BIAS = Resampling(bias_checked=True)
 # Where bins reach to the extremes, of which halves lose too many rows, but not too many groups.
 THIRDS = Resampling(one_in=3, one_in_groups=2)
 FIFTHS = Resampling(one_in=5)  # the same, and where half of the rows tell too much less than all

@@ -36,6 +36,7 @@ class Resampling:
     # parts of them are scored.
     freedom: int | None = None
     one_in_groups: int | None = None  # as `one_in`, of whole groups of rows; None: the same
+    bias_checked: bool = False  # whether a simulation has shown that the headline's bias falls off as 1 / n_samples
 
     @property
     def inflation(self) -> float:
